@@ -1,0 +1,122 @@
+"""The contenders `e2s` and `legacy`: one TPUEstimator program, two implementations of it.
+
+A hook of ours would be a hook that e2s has to serve at every step, so nothing is hooked: both
+implementations log `global_step/sec` every `train_chunk` steps from inside `train()`, and a
+`logging.Handler` on TensorFlow's logger takes the time there and waits for its turn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from benchmarks import models
+from benchmarks.contender import STEPS_PER_EXECUTION, Contender, Gate
+from benchmarks.models import Model
+
+NEVER = 10**9
+
+
+class GateAtLogLine(logging.Handler):
+    """Calls the gate whenever the training loop logs its speed.
+
+    Speed times the time between two lines gives the steps between them: that they are what we
+    asked for is thereby checked, not assumed.
+    """
+
+    SPEED = re.compile(r"^global_step/sec: (\S+)$")
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__()
+        self._gate, self._last = gate, time.perf_counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Looks for the line among all that TensorFlow logs."""
+        if match := self.SPEED.match(record.getMessage()):
+            now = time.perf_counter()
+            steps = round(float(match.group(1)) * (now - self._last))
+            self._last = now
+            self._gate(steps)
+
+
+class Estimator(Contender):
+    """A TPUEstimator with use_tpu=False."""
+
+    def __init__(self, model: Model, estimator: Any) -> None:
+        self.model, self._model_fn_seconds = model, 0.0
+        tpu = estimator.tpu
+        # With use_tpu=False TPUEstimator divides log_step_count_steps by iterations_per_loop.
+        config = tpu.RunConfig(
+            model_dir=tempfile.mkdtemp(prefix="e2s_benchmark_"),
+            log_step_count_steps=model.train_chunk * STEPS_PER_EXECUTION,
+            save_summary_steps=0,
+            save_checkpoints_steps=NEVER,
+            tpu_config=tpu.TPUConfig(iterations_per_loop=STEPS_PER_EXECUTION),
+        )
+        self.estimator = tpu.TPUEstimator(
+            self._timed(models.make_model_fn(model, estimator)),
+            config=config,
+            use_tpu=False,
+            train_batch_size=model.batch_size,
+            eval_batch_size=model.batch_size,
+            predict_batch_size=model.batch_size,
+        )
+
+    def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the model_fn that also notes its own duration."""
+
+        def model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> Any:
+            started = time.perf_counter()
+            spec = function(features, labels, mode, params)
+            self._model_fn_seconds = time.perf_counter() - started
+            return spec
+
+        return model_fn
+
+    def start(self) -> dict[str, float]:
+        self.estimator.train(self.model.input_fn, steps=STEPS_PER_EXECUTION)
+        return {"record_s": self._model_fn_seconds}
+
+    def train(self, chunks: int, gate: Gate) -> None:
+        logger = logging.getLogger("tensorflow")
+        verbosity = tf.logging.get_verbosity()
+        tf.logging.set_verbosity(tf.logging.INFO)
+        handler = GateAtLogLine(gate)
+        logger.addHandler(handler)
+        try:
+            # The first step starts the first interval.
+            steps = (chunks + 1) * self.model.train_chunk + 1
+            self.estimator.train(self.model.input_fn, steps=steps)
+        finally:
+            logger.removeHandler(handler)
+            tf.logging.set_verbosity(verbosity)
+
+    def prepare_evaluation(self) -> None:
+        pass
+
+    def evaluate(self, steps: int) -> None:
+        self.estimator.evaluate(self.model.input_fn, steps=steps)
+
+    def predict(self, steps: int) -> None:
+        batches = self.estimator.predict(self.model.input_fn, yield_single_examples=False)
+        for _ in itertools.islice(batches, steps):
+            pass
+
+
+def e2s(model: Model) -> Estimator:
+    """Today's TensorFlow with estimator2strategy."""
+    from estimator2strategy import estimator
+
+    return Estimator(model, estimator)
+
+
+def legacy(model: Model) -> Estimator:
+    """TensorFlow 2.15 and earlier."""
+    return Estimator(model, tf.estimator)

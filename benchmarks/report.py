@@ -1,0 +1,182 @@
+"""From raw samples to ratios, the table and the plot.
+
+Contenders take turns, so the k-th chunks of two contenders ran one right after the other. A ratio
+is the median over k of such pairs: what slows the whole machine down for a while slows both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+# (contender to compare e2s with, model) -> the ratio of train steps/s that e2s should reach.
+TARGETS = {
+    ("loop", "dense"): 0.95,
+    ("loop", "conv"): 0.95,
+    ("loop", "bert"): 0.95,
+    ("keras", "conv"): 1.0,
+    ("keras", "bert"): 1.0,
+    ("legacy", "dense"): 2.0,
+    ("legacy", "conv"): 1.0,
+    ("legacy", "bert"): 1.0,
+}
+RECORDING_LIMIT = 1.5
+OURS = "e2s"
+
+
+@dataclasses.dataclass
+class Result:
+    """What one contender did on one model; `*_rates` are steps per second."""
+
+    model: str
+    contender: str
+    tensorflow: str = ""
+    import_s: float = 0.0
+    first_s: float = 0.0  # Building everything and the first 50 steps.
+    record_s: float | None = None  # Of those, inside model_fn.
+    train_rates: list[float] = dataclasses.field(default_factory=list)
+    eval_rates: list[float] = dataclasses.field(default_factory=list)
+    predict_rates: list[float] = dataclasses.field(default_factory=list)
+    train_rss_mb: float = 0.0
+    rss_mb: float = 0.0
+
+    def compile_s(self, steps_per_execution: int) -> float:
+        """The first 50 steps without model_fn and without what 50 steps take later."""
+        steady = steps_per_execution / statistics.median(self.train_rates)
+        return max(0.0, self.first_s - (self.record_s or 0.0) - steady)
+
+
+def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median of the ratios inside each round."""
+    return statistics.median(a / b for a, b in zip(ours, theirs))
+
+
+def ratios(results: Sequence[Result], phase: str = "train") -> dict[str, dict[str, float]]:
+    """Returns {model: {contender: e2s / contender}} of the rates of `phase`."""
+    rates = {(r.model, r.contender): getattr(r, f"{phase}_rates") for r in results}
+    return {
+        model: {
+            contender: paired_ratio(rates[model, OURS], theirs)
+            for (other, contender), theirs in rates.items()
+            if other == model and contender != OURS
+        }
+        for model, ours in rates
+        if ours == OURS
+    }
+
+
+def target_of(contender: str, model: str) -> float | None:
+    """The ratio wanted, if any."""
+    return TARGETS.get((contender, model))
+
+
+def verdict(ratio: float, target: float | None) -> str:
+    """A ratio beside its target."""
+    if target is None:
+        return f"{ratio:.2f}"
+    return f"{ratio:.2f} (>= {target:.2f} {'ok' if ratio >= target else 'MISSED'})"
+
+
+HEADER = (
+    "model",
+    "contender",
+    "TF",
+    "train/s",
+    "e2s is x times (target)",
+    "eval/s",
+    "e2s x",
+    "predict/s",
+    "e2s x",
+    "import s",
+    "first 50 s",
+    "record s",
+    "compile s",
+    "RSS MB",
+)
+
+
+def row(result: Result, by_phase: dict[str, Any], steps_per_execution: int) -> list[str]:
+    """One line of the table."""
+
+    def ratio(phase: str) -> float | None:
+        return by_phase[phase].get(result.model, {}).get(result.contender)
+
+    train, evaluate, predict = (ratio(phase) for phase in ("train", "eval", "predict"))
+    wanted = target_of(result.contender, result.model)
+    return [
+        result.model,
+        result.contender,
+        result.tensorflow,
+        f"{statistics.median(result.train_rates):,.0f}",
+        "" if train is None else verdict(train, wanted),
+        f"{statistics.median(result.eval_rates):,.0f}",
+        "" if evaluate is None else f"{evaluate:.2f}",
+        f"{statistics.median(result.predict_rates):,.0f}",
+        "" if predict is None else f"{predict:.2f}",
+        f"{result.import_s:.1f}",
+        f"{result.first_s:.2f}",
+        "" if result.record_s is None else f"{result.record_s:.2f}",
+        f"{result.compile_s(steps_per_execution):.2f}",
+        f"{result.train_rss_mb:.0f}",
+    ]
+
+
+def table(results: Sequence[Result], steps_per_execution: int) -> str:
+    """The one table, in Markdown, which also reads well on a terminal."""
+    by_phase = {phase: ratios(results, phase) for phase in ("train", "eval", "predict")}
+    rows = [list(HEADER), *(row(r, by_phase, steps_per_execution) for r in results)]
+    widths = [max(len(line[column]) for line in rows) for column in range(len(HEADER))]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths)) + " |" for r in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def recording(answers: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """Sums up the timings of `benchmarks.recording`: medians, and the ratio paired by round."""
+    plain, whole = ([answer[name] for answer in answers] for name in ("plain_s", "e2s_s"))
+    return {
+        "plain_s": statistics.median(plain),
+        "e2s_s": statistics.median(whole),
+        "ratio": paired_ratio(whole, plain),
+        "limit": RECORDING_LIMIT,
+        "answers": list(answers),
+    }
+
+
+def recording_line(timings: dict[str, Any]) -> str:
+    """One line about the 12-layer recording."""
+    kept = "ok" if timings["ratio"] <= timings["limit"] else "MISSED"
+    return (
+        f"12-layer BERT: plain v1 graph {timings['plain_s']:.1f} s, e2s recording and replay "
+        f"{timings['e2s_s']:.1f} s: {timings['ratio']:.2f} x (<= {timings['limit']} {kept})"
+    )
+
+
+def plot(results: Sequence[Result], path: str) -> None:
+    """Bars of e2s's train ratios per model; a tick marks each target."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    by_model = ratios(results)
+    contenders = sorted({c for row in by_model.values() for c in row}, key="loop keras legacy".find)
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    width = 0.8 / max(1, len(contenders))
+    for index, contender in enumerate(contenders):
+        for place, (model, row) in enumerate(by_model.items()):
+            if contender not in row:
+                continue
+            x = place + (index - (len(contenders) - 1) / 2) * width
+            label = f"e2s / {contender}" if place == 0 else None
+            bars = axes.bar(x, row[contender], 0.9 * width, color=f"C{index}", label=label)
+            axes.bar_label(bars, fmt="%.2f", fontsize=8)
+            if (target := target_of(contender, model)) is not None:
+                axes.hlines(target, x - width / 2, x + width / 2, color="black", linewidth=1.5)
+    axes.set_xticks(range(len(by_model)), list(by_model))
+    axes.set_ylabel("train steps/s, ratio")
+    axes.set_title("estimator2strategy against the alternatives (black: target)")
+    axes.legend()
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,203 @@
+"""Prints what training with estimator2strategy costs or gains, as ratios measured in one run.
+
+    python -m benchmarks.run --models dense,conv --repeats 5 \\
+        --legacy-python /envs/tf215/bin/python --json out.json --plot out.png
+
+Contenders: `e2s` (TPUEstimator of this package), `loop` (a hand-written tf.function loop), `keras`
+(fit with steps_per_execution=50) and, with --legacy-python, `legacy` (the real TPUEstimator of
+TF 2.15). Each lives in a process of its own and they take turns, one chunk of steps each, so
+nothing runs at the same time. See benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.contender import STEPS_PER_EXECUTION
+from benchmarks.report import Result
+
+ROOT = Path(__file__).resolve().parent.parent
+MODELS = ("dense", "conv", "bert")
+CONTENDERS = ("e2s", "loop", "keras")
+# By how much the steps of a chunk may differ from the steps asked for, where a worker can tell.
+TOLERANCE = 0.02
+
+
+class WorkerError(RuntimeError):
+    """A contender's process ended before its work was done."""
+
+
+class Worker:
+    """A contender's process, asked for one piece of work at a time."""
+
+    def __init__(self, python: str, module: str, *args: str) -> None:
+        self._stderr = tempfile.TemporaryFile("w+")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self._process = subprocess.Popen(
+            [python, "-m", module, *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            cwd=ROOT,
+            env=environment,
+            text=True,
+        )
+
+    def ask(self) -> dict[str, Any]:
+        """Lets the process do its next piece of work, and waits for the answer."""
+        assert self._process.stdin and self._process.stdout
+        try:
+            self._process.stdin.write("go\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        line = self._process.stdout.readline()
+        if not line:
+            self._stderr.seek(0)
+            raise WorkerError(f"{self._process.args}\n{self._stderr.read()[-4000:]}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stderr.close()
+
+
+def rate(answer: dict[str, Any], steps: int) -> float:
+    """Steps per second of a chunk that should have had `steps` steps."""
+    ran = answer.get("steps")
+    if ran is not None and abs(ran - steps) > TOLERANCE * steps:
+        raise WorkerError(f"A chunk had {ran} steps instead of {steps}.")
+    return steps / answer["seconds"]
+
+
+class Turns:
+    """All contenders on one model, taking turns."""
+
+    def __init__(self, model: str, pythons: dict[str, str], repeats: int, evaluations: int) -> None:
+        self._repeats, self._evaluations = repeats, evaluations
+        self.results = [Result(model, contender) for contender in pythons]
+        options = ["--model", model, "--chunks", str(repeats), "--evaluations", str(evaluations)]
+        self._workers = [
+            Worker(python, "benchmarks.worker", "--contender", contender, *options)
+            for contender, python in pythons.items()
+        ]
+
+    def round(self) -> list[tuple[Result, dict[str, Any]]]:
+        """One piece of work of every contender, one contender at a time."""
+        return [(result, worker.ask()) for result, worker in zip(self.results, self._workers)]
+
+    def run(self) -> list[Result]:
+        """All pieces of work."""
+        for result, answer in self.round():
+            result.tensorflow, result.import_s = answer["tensorflow"], answer["seconds"]
+        for result, answer in self.round():
+            result.first_s, result.record_s = answer["seconds"], answer.get("record_s")
+            train_chunk, eval_chunk = answer["train_chunk"], answer["eval_chunk"]
+        self.round()  # The warm-up.
+        for _ in range(self._repeats):
+            for result, answer in self.round():
+                result.train_rates.append(rate(answer, train_chunk))
+        for phase in ("eval_rates", "predict_rates"):
+            for _ in range(self._evaluations):
+                for result, answer in self.round():
+                    getattr(result, phase).append(rate(answer, eval_chunk))
+        for result, answer in self.round():
+            result.train_rss_mb, result.rss_mb = answer["train_rss_mb"], answer["rss_mb"]
+        return self.results
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for worker in self._workers:
+            worker.close()
+
+
+def measure(args: argparse.Namespace, model: str) -> list[Result]:
+    """Runs all contenders on one model."""
+    pythons = {name: sys.executable for name in args.contenders.split(",")}
+    if args.legacy_python:
+        pythons["legacy"] = args.legacy_python
+    turns = Turns(model, pythons, args.repeats, args.evaluations)
+    try:
+        return turns.run()
+    finally:
+        turns.close()
+
+
+def measure_recording(repeats: int) -> dict[str, Any]:
+    """Runs `benchmarks.recording` in a process of its own."""
+    worker = Worker(sys.executable, "benchmarks.recording")
+    try:
+        answers = [worker.ask() for _ in range(repeats)]
+    finally:
+        worker.close()
+    return report.recording(answers)
+
+
+def machine() -> dict[str, Any]:
+    """Where it was measured."""
+    return {
+        "cpus": os.cpu_count(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+    }
+
+
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.run",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--models", default=",".join(MODELS), help="default: %(default)s")
+    parser.add_argument("--repeats", type=int, default=5, help="timed train chunks of each")
+    parser.add_argument("--evaluations", type=int, default=3, help="timed evaluate and predict")
+    parser.add_argument("--legacy-python", help="a Python with TF 2.15, for the real TPUEstimator")
+    parser.add_argument("--contenders", default=",".join(CONTENDERS), help="default: %(default)s")
+    parser.add_argument(
+        "--record-bert12", action="store_true", help="time recording 12 layers, too"
+    )
+    parser.add_argument("--json", help="where to write every sample")
+    parser.add_argument("--plot", help="where to write the bars of ratios (needs matplotlib)")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measures, prints the table, writes the files asked for."""
+    args = parse_args(argv)
+    results: list[Result] = []
+    for model in filter(None, args.models.split(",")):
+        print(f"measuring {model} ...", file=sys.stderr, flush=True)
+        results += measure(args, model)
+    if results:
+        print(report.table(results, STEPS_PER_EXECUTION))
+    recording = measure_recording(args.repeats) if args.record_bert12 else None
+    if recording:
+        print(report.recording_line(recording))
+    if args.json:
+        samples = [dataclasses.asdict(result) for result in results]
+        content = {"machine": machine(), "results": samples, "ratios": report.ratios(results)}
+        Path(args.json).write_text(json.dumps({**content, "recording": recording}, indent=1))
+    if args.plot:
+        report.plot(results, args.plot)
+
+
+if __name__ == "__main__":
+    main()

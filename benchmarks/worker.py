@@ -1,0 +1,119 @@
+"""One contender on one model, in a process of its own; `benchmarks.run` starts it.
+
+    python -m benchmarks.worker --contender loop --model dense --chunks 5 --evaluations 3
+
+Each line on stdin starts the next piece of work, each line on stdout is its result in JSON:
+import, first 50 steps, warm-up, `chunks` chunks, `evaluations` evaluations, as many predictions,
+peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.contender import STEPS_PER_EXECUTION, Channel, Contender, Gate
+
+
+def new_contender(name: str, model_name: str) -> Contender:
+    """Imports what the contender needs, and builds it."""
+    from benchmarks import models
+
+    model = models.MODELS[model_name]
+    if name == "loop":
+        from benchmarks import loop
+
+        return loop.Loop(model)
+    if name == "keras":
+        from benchmarks import keras_fit
+
+        return keras_fit.KerasFit(model)
+    from benchmarks import estimators
+
+    return {"e2s": estimators.e2s, "legacy": estimators.legacy}[name](model)
+
+
+def import_package(name: str) -> str:
+    """Imports TensorFlow and what the contender is made of; returns TensorFlow's version."""
+    import tensorflow as tf
+
+    if name == "keras":
+        import keras
+
+        assert keras.backend.backend() == "tensorflow"
+    if name == "e2s":
+        from estimator2strategy import estimator
+
+        assert estimator.tpu.TPUEstimator
+    if name == "legacy":
+        assert tf.compat.v1.estimator.tpu.TPUEstimator
+    return tf.__version__
+
+
+def timed(function: Callable[..., Any], *args: Any) -> tuple[float, Any]:
+    """Returns the call's seconds and its result."""
+    started = time.perf_counter()
+    result = function(*args)
+    return time.perf_counter() - started, result
+
+
+def slope(function: Callable[[int], None], steps: int) -> float:
+    """Seconds of `steps` steps: the difference between a longer and a shorter call."""
+    short, _ = timed(function, STEPS_PER_EXECUTION)
+    long, _ = timed(function, STEPS_PER_EXECUTION + steps)
+    return long - short
+
+
+def peak_rss_mb() -> float:
+    """This process's largest resident set so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def first_steps(name: str, model: str) -> tuple[Contender, dict[str, float]]:
+    """Builds a contender and runs its first 50 steps."""
+    contender = new_contender(name, model)
+    return contender, contender.start()
+
+
+def work(args: argparse.Namespace, channel: Channel) -> None:
+    """Does all pieces of work, each in its turn."""
+    channel.wait()
+    seconds, version = timed(import_package, args.contender)
+    channel.tell(seconds=seconds, tensorflow=version)
+    channel.wait()
+    seconds, (contender, more) = timed(first_steps, args.contender, args.model)
+    model = contender.model
+    chunks = {"train_chunk": model.train_chunk, "eval_chunk": model.eval_chunk}
+    channel.tell(seconds=seconds, **chunks, **more)
+    channel.wait()
+    contender.train(args.chunks, Gate(channel, args.chunks))
+    trained_rss = peak_rss_mb()
+    contender.prepare_evaluation()
+    for function in (contender.evaluate, contender.predict):
+        for _ in range(args.evaluations):
+            channel.wait()
+            channel.tell(seconds=slope(function, model.eval_chunk))
+    channel.wait()
+    channel.tell(train_rss_mb=trained_rss, rss_mb=peak_rss_mb())
+
+
+def main() -> None:
+    """Keeps stdout for the answers: whatever TensorFlow prints goes to stderr."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--contender", choices=["e2s", "loop", "keras", "legacy"], required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--chunks", type=int, default=5)
+    parser.add_argument("--evaluations", type=int, default=3)
+    args = parser.parse_args()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    work(args, Channel(sys.stdin, answers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Runs programs written for TensorFlow's Estimator and TPUEstimator on today's TensorFlow.
+
+    from estimator2strategy import estimator          # in place of tf.estimator
+    import estimator2strategy.tf1 as tf               # in place of TF 1.15's tensorflow
+
+    estimator2strategy.emulate_tpu(num_cores=8)       # TPU behaviour without a TPU
+
+Importing this package does not import TensorFlow; using one of its names does.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public name -> the module that has it; imported at first use.
+_HOMES = {
+    "Estimator": "estimator2strategy.estimator",
+    "EstimatorSpec": "estimator2strategy.estimator",
+    "ModeKeys": "estimator2strategy.estimator",
+    "RunConfig": "estimator2strategy.estimator",
+    "InputPipelineConfig": "estimator2strategy.estimator.tpu",
+    "TPUConfig": "estimator2strategy.estimator.tpu",
+    "TPUEstimator": "estimator2strategy.estimator.tpu",
+    "TPUEstimatorSpec": "estimator2strategy.estimator.tpu",
+    "emulate_tpu": "estimator2strategy.runtime.devices",
+}
+
+__all__ = sorted([*_HOMES, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,33 @@
+"""The exceptions of this package.
+
+    EstimatorToStrategyError
+    ├── RecordingError          model_fn or input_fn could not be recorded
+    │   └── UnsupportedError    it uses something that has no home on TF2
+    ├── CheckpointError         a checkpoint does not fit the model
+    └── DeviceError             the machine cannot do what the configuration asks for
+
+Where the real Estimator raised a built-in exception that programs catch, the class here is also
+a subclass of that one.
+"""
+
+from __future__ import annotations
+
+
+class EstimatorToStrategyError(Exception):
+    """Base of all errors that this package raises by its own name."""
+
+
+class RecordingError(EstimatorToStrategyError, ValueError):
+    """model_fn or input_fn could not be recorded; the message names the user's file and line."""
+
+
+class UnsupportedError(RecordingError):
+    """The program uses an API that cannot work on TF2; the message names the replacement."""
+
+
+class CheckpointError(EstimatorToStrategyError, ValueError):
+    """The variables of a checkpoint and those of the model differ; the message lists each."""
+
+
+class DeviceError(EstimatorToStrategyError, RuntimeError):
+    """The configuration asks for devices that this machine does not have."""

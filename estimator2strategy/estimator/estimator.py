@@ -1,0 +1,422 @@
+"""`Estimator`: the contract of `tf.estimator.Estimator`, on recorded and replayed graphs."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.run_config import RunConfig, TaskType
+from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.metrics.observe import observe_metric_calls
+from estimator2strategy.record import inputs as inputs_lib
+from estimator2strategy.record.functions import argument_names, location
+from estimator2strategy.record.legacy import legacy_world, recording
+from estimator2strategy.record.recording import Recording
+from estimator2strategy.runtime import evaluation, prediction, training
+
+tf1 = tf.compat.v1
+Hook = tf1.train.SessionRunHook
+
+_MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
+
+
+class Estimator:
+    """Trains, evaluates and serves a model that a legacy `model_fn` describes.
+
+    Args:
+        model_fn: `model_fn(features, labels, mode, params, config) -> EstimatorSpec`; all but
+            `features` are optional. It is called once per `train`, `evaluate` or `predict`, in a
+            v1 graph of its own.
+        model_dir: Where checkpoints and events go. Default: `config.model_dir`, else a new
+            temporary folder.
+        config: A RunConfig.
+        params: Hyperparameters, handed to model_fn and input_fn (each gets a deep copy).
+        warm_start_from: A checkpoint, a folder of checkpoints, a SavedModel, or WarmStartSettings.
+
+    Raises:
+        ValueError: model_fn's arguments are not the above; a subclass overrides a method.
+
+    Source: `tf.estimator.Estimator`, tensorflow_estimator 2.15.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., EstimatorSpec],
+        model_dir: str | os.PathLike | None = None,
+        config: RunConfig | None = None,
+        params: dict[str, Any] | None = None,
+        warm_start_from: Any = None,
+    ):
+        self._assert_members_are_not_overridden(Estimator)
+        self._config = _with_model_dir(config, model_dir)
+        tf1.logging.info("Using config: %s", vars(self._config))
+        if model_fn is None:
+            raise ValueError("model_fn must be provided to Estimator.")
+        verify_model_fn_args(model_fn, params)
+        self._model_fn = model_fn
+        self._params = copy.deepcopy(params or {})
+        self._warm_start_settings = _warm_start_settings(warm_start_from)
+
+    @property
+    def model_dir(self) -> str:
+        return self._config.model_dir
+
+    @property
+    def config(self) -> RunConfig:
+        return copy.deepcopy(self._config)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return copy.deepcopy(self._params)
+
+    @property
+    def model_fn(self) -> Callable[..., EstimatorSpec]:
+        """`model_fn(features, labels, mode, config)`, with `params` bound."""
+
+        def public_model_fn(features, labels, mode, config):
+            return self._call_model_fn(features, labels, mode, config)
+
+        return public_model_fn
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """The folder in which `evaluate(name=name)` writes its events."""
+        return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
+
+    def latest_checkpoint(self) -> str | None:
+        """Path of the latest checkpoint in `model_dir`, None if there is none."""
+        return tf.train.latest_checkpoint(self.model_dir)
+
+    def get_variable_names(self) -> list[str]:
+        """Names of all variables in the latest checkpoint.
+
+        Raises:
+            ValueError: There is no checkpoint yet.
+        """
+        return [name for name, _ in tf.train.list_variables(self._trained())]
+
+    def get_variable_value(self, name: str) -> np.ndarray:
+        """Value of a variable in the latest checkpoint.
+
+        Raises:
+            ValueError: There is no checkpoint yet.
+        """
+        return tf.train.load_variable(self._trained(), name)
+
+    def _trained(self) -> str:
+        if not self.latest_checkpoint():
+            raise ValueError(f"Could not find trained model in model_dir: {self.model_dir}.")
+        return self.model_dir
+
+    def train(
+        self,
+        input_fn: Callable,
+        hooks: Sequence[Hook] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[tf1.train.CheckpointSaverListener] | None = None,
+    ) -> Estimator:
+        """Trains until `steps` more steps, or `max_steps` in all, are done or the input ends.
+
+        Args:
+            input_fn: Returns a Dataset of (features, labels), or such a pair of (nested) tensors.
+            hooks: Called around each step; a hook that TensorFlow does not ship is shown every
+                step, which costs speed.
+            steps: Number of steps from the latest checkpoint on.
+            max_steps: Global step at which to stop. Nothing happens if it is reached already.
+            saving_listeners: Called before and after each checkpoint.
+
+        Returns:
+            self
+
+        Raises:
+            ValueError: Both `steps` and `max_steps` are given, or one is not positive.
+        """
+        self._refuse_wrong_task()
+        if steps is not None and max_steps is not None:
+            raise ValueError("Can not provide both steps and max_steps.")
+        if steps is not None and steps <= 0:
+            raise ValueError(f"Must specify steps > 0, given: {steps}")
+        if max_steps is not None and max_steps <= 0:
+            raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
+        if max_steps is not None and max_steps <= self._global_step():
+            tf1.logging.info("Skipping training since max_steps has already saved.")
+            return self
+        listeners = _checked_listeners(saving_listeners)
+        with self._recording() as graph:
+            all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
+            recorded = self._record_train(graph, input_fn)
+            self._warm_start(self.latest_checkpoint())
+            loss = training.train(recorded, self._config, all_hooks, listeners)
+        tf1.logging.info("Loss for final step: %s.", loss)
+        return self
+
+    def evaluate(
+        self,
+        input_fn: Callable,
+        steps: int | None = None,
+        hooks: Sequence[Hook] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Evaluates a checkpoint.
+
+        Args:
+            input_fn: As for `train`.
+            steps: Number of batches; None: until the input ends.
+            hooks: Called around each batch.
+            checkpoint_path: Default: the latest in `model_dir`; if there is none, the model is
+                evaluated with its initial values.
+            name: Results go to `eval_<name>`.
+
+        Returns:
+            Metric name -> value (numpy scalars), with `loss` (mean over batches) and
+            `global_step`.
+
+        Raises:
+            ValueError: `steps` is not positive; a metric is called `global_step`.
+        """
+        checkpoint_path = checkpoint_path or self._latest_or_warn("evaluate")
+        with self._recording() as graph:
+            all_hooks = [*checked_hooks(hooks), *self._eval_stops(steps)]
+            with observe_metric_calls() as calls:
+                recorded = self._record_eval(graph, input_fn)
+                metrics = evaluation.metric_pairs(recorded.spec)
+            self._warm_start(checkpoint_path)
+            results = evaluation.evaluate(recorded, metrics, calls, checkpoint_path, all_hooks)
+            evaluation.write_results(self.eval_dir(name), results, checkpoint_path)
+        return results
+
+    def predict(
+        self,
+        input_fn: Callable,
+        predict_keys: Sequence[str] | str | None = None,
+        hooks: Sequence[Hook] | None = None,
+        checkpoint_path: str | None = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """Yields predictions, lazily: a batch is computed when its first example is asked for.
+
+        Args:
+            input_fn: As for `train`; labels are ignored.
+            predict_keys: Which of the predictions to yield.
+            hooks: Called around each batch.
+            checkpoint_path: Default: the latest in `model_dir`.
+            yield_single_examples: False: yield whole batches.
+
+        Yields:
+            Numpy values of the shape of `EstimatorSpec.predictions` without its batch dimension.
+
+        Raises:
+            ValueError: Batch sizes of the predictions differ, or `predict_keys` matches nothing.
+        """
+        hooks = checked_hooks(hooks)
+        checkpoint_path = checkpoint_path or self._latest_or_warn("predict")
+        with self._recording() as graph:
+            recorded = self._record_predict(graph, input_fn)
+            self._warm_start(checkpoint_path)
+            predictions = prediction.selected(recorded.spec.predictions, predict_keys)
+        batches = prediction.batches(recorded, predictions, checkpoint_path, hooks)
+        yield from prediction.examples(batches) if yield_single_examples else batches
+
+    # What one call records. TPUEstimator replaces these where it runs on several cores.
+
+    def _recording(self):
+        return _recording(self._config.tf_random_seed)
+
+    def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+        tf1.train.create_global_step(graph)
+        _tf_private.get_or_create_global_step_read(graph)
+        inputs = inputs_lib.features_and_labels(self._call_input_fn(input_fn, ModeKeys.TRAIN))
+        spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.TRAIN, self.config)
+        return Recording(graph, spec, inputs.hooks)
+
+    def _record_eval(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+        tf1.train.create_global_step(graph)
+        inputs = inputs_lib.features_and_labels(self._call_input_fn(input_fn, ModeKeys.EVAL))
+        spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.EVAL, self.config)
+        return Recording(graph, spec, inputs.hooks)
+
+    def _record_predict(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+        tf1.train.create_global_step(graph)
+        result = self._call_input_fn(input_fn, ModeKeys.PREDICT)
+        element, hooks = inputs_lib.iterate(result)
+        if not inputs_lib.ends(graph):
+            tf1.logging.warning(
+                "Input graph does not use tf.data.Dataset or contain a QueueRunner. That means "
+                "predict yields forever. This is probably a mistake."
+            )
+        features = element[0] if isinstance(element, (list, tuple)) else element
+        spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)
+        return Recording(graph, spec, hooks)
+
+    def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
+        available = {"mode": mode, "params": self.params, "config": self.config}
+        return inputs_lib.call_input_fn(input_fn, available)
+
+    def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec:
+        names = argument_names(self._model_fn)
+        if labels is not None and "labels" not in names:
+            raise ValueError("model_fn does not take labels, but input_fn returns labels.")
+        available = {"labels": labels, "mode": mode, "params": self.params, "config": config}
+        tf1.logging.info("Calling model_fn.")
+        spec = self._model_fn(
+            features=features, **{k: v for k, v in available.items() if k in names}
+        )
+        tf1.logging.info("Done calling model_fn.")
+        if not isinstance(spec, EstimatorSpec):
+            raise ValueError(
+                f"model_fn should return an EstimatorSpec, but {location(self._model_fn)} "
+                f"returned {type(spec).__name__}."
+            )
+        return spec
+
+    def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Hook]:
+        if steps is None and max_steps is None:
+            return []
+        return [tf1.train.StopAtStepHook(steps, max_steps)]
+
+    def _eval_stops(self, steps: int | None) -> list[Hook]:
+        if steps is None:
+            return []
+        if steps <= 0:
+            raise ValueError(f"Must specify steps > 0, given: {steps}")
+        return [_tf_private.StopAfterNEvalsHook(num_evals=steps)]
+
+    def _warm_start(self, checkpoint_path: str | None) -> None:
+        if self._warm_start_settings and not checkpoint_path:
+            tf1.logging.info("Warm-starting with WarmStartSettings: %s", self._warm_start_settings)
+            tf1.train.warm_start(*self._warm_start_settings)
+
+    def _latest_or_warn(self, verb: str) -> str | None:
+        path = self.latest_checkpoint()
+        if not path:
+            tf1.logging.info(
+                f"Could not find trained model in model_dir: {self.model_dir}, running "
+                f"initialization to {verb}."
+            )
+        return path
+
+    def _global_step(self) -> int:
+        path = self.latest_checkpoint()
+        return int(tf.train.load_variable(path, "global_step")) if path else 0
+
+    def _refuse_wrong_task(self) -> None:
+        if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):
+            raise ValueError(
+                "Train has been called wrong configuration. Please use "
+                "tf.estimator.train_and_evaluate which calls proper API according to given "
+                f"configuration. Current configuration: {self.config}."
+            )
+
+    def _assert_members_are_not_overridden(self, base: type) -> None:
+        own = {name for name in vars(base) if not name.startswith("_")}
+        overridden = own & {
+            name
+            for cls in type(self).__mro__
+            if issubclass(cls, base) and cls is not base and not _is_ours(cls)
+            for name in vars(cls)
+        }
+        if overridden:
+            raise ValueError(
+                f"Subclasses of {base.__name__} cannot override members of {base.__name__}. "
+                f"{type(self).__name__} does override {sorted(overridden)}"
+            )
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith("estimator2strategy.")
+
+
+class _recording:
+    """The legacy world and a fresh graph, as one context."""
+
+    def __init__(self, seed: int | None):
+        self._seed = seed
+
+    def __enter__(self) -> tf.Graph:
+        self._world = legacy_world()
+        self._world.__enter__()
+        self._graph = recording(self._seed)
+        return self._graph.__enter__()
+
+    def __exit__(self, *error):
+        try:
+            return self._graph.__exit__(*error)
+        finally:
+            self._world.__exit__(*error)
+
+
+def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
+    """Checks that model_fn can be called as Estimator calls it.
+
+    Raises:
+        ValueError: It lacks `features` or a needed `params`, or has arguments nobody passes.
+    """
+    names = set(argument_names(model_fn))
+    where = location(model_fn)
+    if "features" not in names:
+        raise ValueError(f"model_fn {where} must include features argument.")
+    if params is not None and "params" not in names:
+        raise ValueError(
+            f"model_fn {where} does not include params argument, but params ({params}) is passed "
+            "to Estimator."
+        )
+    if params is None and "params" in names:
+        tf1.logging.warn(
+            f"Estimator's model_fn {where} includes params argument, but params are not passed to "
+            "Estimator."
+        )
+    unknown = sorted(names - _MODEL_FN_ARGUMENTS)
+    if unknown:
+        raise ValueError(f"model_fn {where} has following not expected args: {unknown}")
+
+
+def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:
+    for hook in hooks or []:
+        if not isinstance(hook, Hook):
+            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
+    return list(hooks or [])
+
+
+def _checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
+    for listener in listeners or []:
+        if not isinstance(listener, tf1.train.CheckpointSaverListener):
+            raise TypeError(
+                f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
+            )
+    return list(listeners or [])
+
+
+def _with_model_dir(config: RunConfig | None, model_dir) -> RunConfig:
+    if config is None:
+        config = RunConfig()
+        tf1.logging.info("Using default config.")
+    if not isinstance(config, RunConfig):
+        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
+    model_dir = os.fspath(model_dir) if model_dir is not None else None
+    if model_dir and config.model_dir and config.model_dir != model_dir:
+        raise ValueError(
+            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
+            f"In constructor: '{model_dir}', in `RunConfig`: '{config.model_dir}'"
+        )
+    model_dir = model_dir or config.model_dir
+    if not model_dir:
+        model_dir = tempfile.mkdtemp()
+        tf1.logging.warn("Using temporary folder as model directory: %s", model_dir)
+    return config.replace(model_dir=model_dir)
+
+
+def _warm_start_settings(warm_start_from: Any) -> Any:
+    if warm_start_from is None:
+        return None
+    from estimator2strategy.estimator.warm_start import settings_from
+
+    return settings_from(warm_start_from)

@@ -1,0 +1,498 @@
+"""How an Estimator runs: its own settings, and its place in a cluster as `TF_CONFIG` tells it.
+
+    config = RunConfig(model_dir="/tmp/model", save_checkpoints_steps=100)
+    config = config.replace(keep_checkpoint_max=3)
+
+Nothing here starts a server or touches a device.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar, overload
+
+import tensorflow as tf
+
+ConfigProto = tf.compat.v1.ConfigProto
+_T = TypeVar("_T")
+_Config = TypeVar("_Config", bound="RunConfig")
+
+# Tells an argument that was left out from one that is None, which switches checkpoints off.
+_USE_DEFAULT: Any = object()
+_DEFAULT_CHECKPOINT_SECS = 600
+
+# Attributes that a copy of a config shares with it: they stand for devices, not for settings. The
+# variables of a program live in the strategy it made, and not in a copy of that one.
+_SHARED_ATTRIBUTES = frozenset(
+    ["_train_distribute", "_eval_distribute", "_experimental_distribute", "_device_fn", "_cluster"]
+)
+
+
+class TaskType:
+    """Names of the jobs of a cluster. MASTER is what CHIEF was called before TF 1.4."""
+
+    MASTER: Final = "master"
+    PS: Final = "ps"
+    WORKER: Final = "worker"
+    CHIEF: Final = "chief"
+    EVALUATOR: Final = "evaluator"
+
+
+class _Rule(NamedTuple):
+    """What a setting must be, unless it is None; `text` follows its name in the error."""
+
+    holds: Callable[[Any], bool]
+    text: str
+
+
+def _takes_only_op(function: Any) -> bool:
+    return callable(function) and list(inspect.signature(function).parameters) == ["op"]
+
+
+_ANYTHING = _Rule(lambda value: True, "")
+_NOT_NEGATIVE = _Rule(lambda value: value >= 0, "should be >= 0")
+_POSITIVE = _Rule(lambda value: value > 0, "should be > 0")
+
+# All settings that can be replaced, in the order of the arguments of `RunConfig`.
+_SETTINGS = {
+    "model_dir": _Rule(bool, "should be non-empty"),
+    "tf_random_seed": _Rule(lambda value: isinstance(value, int), "must be integer."),
+    "save_summary_steps": _NOT_NEGATIVE,
+    "save_checkpoints_steps": _NOT_NEGATIVE,
+    "save_checkpoints_secs": _NOT_NEGATIVE,
+    "session_config": _Rule(
+        lambda value: isinstance(value, ConfigProto), "must be instance of ConfigProto"
+    ),
+    "keep_checkpoint_max": _NOT_NEGATIVE,
+    "keep_checkpoint_every_n_hours": _POSITIVE,
+    "log_step_count_steps": _POSITIVE,
+    "train_distribute": _ANYTHING,
+    "device_fn": _Rule(_takes_only_op, 'must be callable with exactly one argument "op".'),
+    "protocol": _Rule(
+        lambda value: value in ("grpc", "grpc+verbs"), "should be grpc or grpc+verbs"
+    ),
+    "eval_distribute": _ANYTHING,
+    "experimental_distribute": _ANYTHING,
+    "experimental_max_worker_delay_secs": _Rule(
+        lambda value: isinstance(value, int), "must be an integer if set."
+    ),
+    "session_creation_timeout_secs": _POSITIVE,
+    "checkpoint_save_graph_def": _ANYTHING,
+}
+
+
+class _ReadOnly(Generic[_T]):
+    """A property that reads the attribute of its own name with an underscore before it."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = f"_{name}"
+
+    @overload
+    def __get__(self, config: None, owner: type) -> _ReadOnly[_T]: ...
+    @overload
+    def __get__(self, config: object, owner: type) -> _T: ...
+    def __get__(self, config: object | None, owner: type) -> _ReadOnly[_T] | _T:
+        return self if config is None else getattr(config, self._attribute)
+
+    def __set__(self, config: object, value: _T) -> NoReturn:
+        raise AttributeError(f"{self._attribute[1:]} of RunConfig cannot be set. Use RunConfig.replace.")
+
+
+class RunConfig:
+    """Settings of one Estimator; read-only, `replace` makes a changed copy.
+
+    Attributes that a program adds itself are kept by `replace` and by `copy.deepcopy`. Copies share
+    strategies, cluster resolver and device function with the original.
+
+    Source: `tf.estimator.RunConfig`, tensorflow_estimator 1.15 to 2.15 run_config.py.
+    """
+
+    model_dir = _ReadOnly[str | None]("Directory of checkpoints and summaries.")
+    tf_random_seed = _ReadOnly[int | None]("Graph-level seed.")
+    save_summary_steps = _ReadOnly[int | None]("Steps between summaries.")
+    save_checkpoints_steps = _ReadOnly[int | None]("Steps between checkpoints.")
+    save_checkpoints_secs = _ReadOnly[int | None]("Seconds between checkpoints.")
+    session_config = _ReadOnly[Any]("A ConfigProto or None.")
+    keep_checkpoint_max = _ReadOnly[int | None]("Number of newest checkpoints to keep.")
+    keep_checkpoint_every_n_hours = _ReadOnly[float | None]("Hours per checkpoint kept for good.")
+    log_step_count_steps = _ReadOnly[int | None]("Steps between logs of loss and speed.")
+    train_distribute = _ReadOnly[Any]("Strategy for training, or None.")
+    eval_distribute = _ReadOnly[Any]("Strategy for evaluation, or None.")
+    device_fn = _ReadOnly[Callable[[Any], Any] | None]("Function from op to device name.")
+    protocol = _ReadOnly[str | None]("Protocol of the servers of a cluster.")
+    experimental_max_worker_delay_secs = _ReadOnly[int | None]("Longest wait before a start.")
+    session_creation_timeout_secs = _ReadOnly[int | None]("Seconds that a worker waits.")
+    checkpoint_save_graph_def = _ReadOnly[bool]("Whether graphs are written out.")
+
+    cluster_spec = _ReadOnly[Any]("ClusterSpec of the training cluster; empty if there is none.")
+    task_type = _ReadOnly[str]("Job of this process, a value of TaskType.")
+    task_id = _ReadOnly[int]("Index of this process within its job.")
+    global_id_in_cluster = _ReadOnly[int | None](
+        "Index of this process in its cluster: chief, then jobs by name, then ps; None: evaluator."
+    )
+    master = _ReadOnly[str]("Address of the session for training; '' is this process.")
+    evaluation_master = _ReadOnly[str]("Address of the session for evaluation.")
+    num_ps_replicas = _ReadOnly[int]("Number of parameter servers.")
+    num_worker_replicas = _ReadOnly[int]("Number of workers, the chief included.")
+    is_chief = _ReadOnly[bool]("Whether this process writes checkpoints and summaries.")
+    service = _ReadOnly[dict[str, Any] | None]("The service entry of TF_CONFIG.")
+
+    # Those of the attributes behind them that are also written one by one.
+    _save_checkpoints_steps: int | None
+    _save_checkpoints_secs: int | None
+    _session_config: Any
+    _cluster_spec: Any
+    _master: str
+    _evaluation_master: str
+    _device_filters: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        model_dir: str | os.PathLike[str] | None = None,
+        tf_random_seed: int | None = None,
+        save_summary_steps: int | None = 100,
+        save_checkpoints_steps: int | None = _USE_DEFAULT,
+        save_checkpoints_secs: int | None = _USE_DEFAULT,
+        session_config: Any = None,
+        keep_checkpoint_max: int | None = 5,
+        keep_checkpoint_every_n_hours: float | None = 10000,
+        log_step_count_steps: int | None = 100,
+        train_distribute: Any = None,
+        device_fn: Callable[[Any], Any] | None = None,
+        protocol: str | None = None,
+        eval_distribute: Any = None,
+        experimental_distribute: Any = None,
+        experimental_max_worker_delay_secs: int | None = None,
+        session_creation_timeout_secs: int | None = 7200,
+        checkpoint_save_graph_def: bool = True,
+    ) -> None:
+        """Takes the settings, and the place in the cluster from the environment's `TF_CONFIG`.
+
+        Args:
+            model_dir: Directory of checkpoints and summaries; None: `TF_CONFIG`'s, or the
+                Estimator's choice.
+            tf_random_seed: Graph-level seed; None draws another one in each run.
+            save_summary_steps: Steps between summaries; None: no summaries.
+            save_checkpoints_steps: Steps between checkpoints, instead of `save_checkpoints_secs`.
+            save_checkpoints_secs: Seconds between checkpoints, 600 if neither is given. Both None:
+                no checkpoints.
+            session_config: A `ConfigProto`.
+            keep_checkpoint_max: Number of newest checkpoints to keep; None or 0: all.
+            keep_checkpoint_every_n_hours: Hours after which one more checkpoint is kept for good.
+            log_step_count_steps: Steps between logs of loss and global steps per second.
+            train_distribute: `tf.distribute.Strategy` for training.
+            device_fn: Takes an op and returns the name of its device.
+            protocol: 'grpc' or 'grpc+verbs', of the servers of a cluster.
+            eval_distribute: `tf.distribute.Strategy` for evaluation.
+            experimental_distribute: `tf.contrib.distribute.DistributeConfig`, another way to give
+                the two strategies.
+            experimental_max_worker_delay_secs: Longest time a worker waits before it starts.
+            session_creation_timeout_secs: Seconds that a worker waits for the chief.
+            checkpoint_save_graph_def: Whether graph.pbtxt and .meta files are written.
+
+        Raises:
+            ValueError: A value out of its range, settings that contradict each other, or a
+                `TF_CONFIG` that makes no sense.
+            TypeError: `TF_CONFIG`'s service is no dict.
+        """
+        steps, secs = _checkpoint_interval(save_checkpoints_steps, save_checkpoints_secs)
+        tf_config = read_tf_config()
+        self._set(
+            model_dir=_resolve_model_dir(tf_config, model_dir),
+            tf_random_seed=tf_random_seed,
+            save_summary_steps=save_summary_steps,
+            save_checkpoints_steps=steps,
+            save_checkpoints_secs=secs,
+            session_config=session_config,
+            keep_checkpoint_max=keep_checkpoint_max,
+            keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+            log_step_count_steps=log_step_count_steps,
+            train_distribute=_strategy("train", train_distribute, experimental_distribute),
+            device_fn=device_fn,
+            protocol=protocol,
+            eval_distribute=_strategy("eval", eval_distribute, experimental_distribute),
+            experimental_distribute=experimental_distribute,
+            experimental_max_worker_delay_secs=experimental_max_worker_delay_secs,
+            session_creation_timeout_secs=session_creation_timeout_secs,
+            checkpoint_save_graph_def=checkpoint_save_graph_def,
+        )
+        task = _read_task(tf_config, under_strategy=self.train_distribute is not None)
+        for field in dataclasses.fields(task):
+            setattr(self, f"_{field.name}", getattr(task, field.name))
+        self._maybe_overwrite_session_config_for_distributed_training()
+
+    def replace(self: _Config, **kwargs: Any) -> _Config:
+        """A copy with some settings changed; setting one checkpoint interval unsets the other.
+
+        Raises:
+            ValueError: A name is no setting (the place in the cluster cannot be replaced), or a
+                value is out of its range, or both checkpoint intervals are set.
+        """
+        config = copy.deepcopy(self)
+        config._set(**kwargs)
+        return config
+
+    def __deepcopy__(self: _Config, memo: dict[int, Any]) -> _Config:
+        config = self.__class__.__new__(self.__class__)
+        memo[id(self)] = config
+        for name, value in vars(self).items():
+            shared = name in _SHARED_ATTRIBUTES
+            setattr(config, name, value if shared else copy.deepcopy(value, memo))
+        return config
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            if name not in _SETTINGS:
+                raise ValueError(
+                    f"Replacing {name} is not supported. Allowed properties are {list(_SETTINGS)}."
+                )
+            setattr(self, f"_{name}", value)
+        steps, secs = values.get("save_checkpoints_steps"), values.get("save_checkpoints_secs")
+        if steps is not None and secs is not None:
+            raise ValueError(
+                "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
+            )
+        # The interval that is not mentioned gives way to the one that is.
+        if steps is not None:
+            self._save_checkpoints_secs = None
+        elif secs is not None:
+            self._save_checkpoints_steps = None
+        for name, rule in _SETTINGS.items():
+            value = getattr(self, f"_{name}")
+            if value is not None and not rule.holds(value):
+                raise ValueError(f"{name} {rule.text}")
+
+    def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
+        """Gives tasks of a parameter server cluster their device filters; subclasses may not."""
+        if self._session_config is None and self._device_filters is not None:
+            session_config = ConfigProto(allow_soft_placement=True)
+            rewrite_options = session_config.graph_options.rewrite_options
+            rewrite_options.meta_optimizer_iterations = rewrite_options.ONE
+            session_config.device_filters.extend(self._device_filters)
+            self._session_config = session_config
+
+
+@dataclasses.dataclass(frozen=True)
+class _Task:
+    """The place of this process in its cluster; the fields are properties of `RunConfig`."""
+
+    task_type: str
+    task_id: int
+    is_chief: bool
+    global_id_in_cluster: int | None
+    service: dict[str, Any] | None
+    cluster_spec: Any = dataclasses.field(default_factory=lambda: tf.train.ClusterSpec({}))
+    master: str = ""
+    evaluation_master: str = ""
+    num_ps_replicas: int = 0
+    num_worker_replicas: int = 0
+    device_filters: tuple[str, ...] | None = None
+
+
+def read_tf_config() -> dict[str, Any]:
+    """The environment's `TF_CONFIG`, {} if it is not set.
+
+    Raises:
+        ValueError: It is not a JSON object.
+    """
+    text = os.environ.get("TF_CONFIG") or "{}"
+    try:
+        tf_config = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"TF_CONFIG is not valid JSON ({error}): {text}") from error
+    if not isinstance(tf_config, dict):
+        raise ValueError(f"TF_CONFIG must be a JSON object, given: {text}")
+    if tf_config:
+        tf.compat.v1.logging.info("TF_CONFIG environment variable: %s", tf_config)
+    return tf_config
+
+
+def _read_task(tf_config: Mapping[str, Any], *, under_strategy: bool) -> _Task:
+    """This process as `TF_CONFIG` describes it.
+
+    Args:
+        tf_config: Content of `TF_CONFIG`.
+        under_strategy: Whether a strategy trains. Such a cluster may do without a chief, then its
+            first worker is the chief, and its workers talk to each other, not only to ps.
+    """
+    cluster_spec = tf.train.ClusterSpec(tf_config.get("cluster", {}))
+    service = tf_config.get("service")
+    if service is not None and not isinstance(service, dict):
+        raise TypeError(f'If "service" is set in TF_CONFIG, it must be a dict. Given {service!r}')
+    if not cluster_spec:
+        return _local_task(tf_config, service)
+    chief = _chief_job(cluster_spec, worker_may_be_chief=under_strategy)
+    task_type, task_id = _checked_task(cluster_spec, tf_config.get("task", {}), chief)
+    if task_type == TaskType.EVALUATOR:
+        # It is no part of the training cluster, so it does not get to see it.
+        return _Task(
+            task_type=task_type,
+            task_id=task_id,
+            is_chief=False,
+            global_id_in_cluster=None,
+            service=service,
+            evaluation_master=tf_config.get("eval_session_master", ""),
+        )
+    between_graph = not under_strategy or chief == TaskType.MASTER
+    return _Task(
+        task_type=task_type,
+        task_id=task_id,
+        is_chief=task_type == chief and task_id == 0,
+        global_id_in_cluster=_global_id(cluster_spec, task_type, task_id, chief),
+        service=service,
+        cluster_spec=cluster_spec,
+        master=_session_master(cluster_spec, task_type, task_id, tf_config),
+        num_ps_replicas=_count(cluster_spec, {TaskType.PS}),
+        num_worker_replicas=_count(cluster_spec, {TaskType.WORKER, chief}),
+        device_filters=_device_filters(task_type, task_id) if between_graph else None,
+    )
+
+
+def _local_task(tf_config: Mapping[str, Any], service: dict[str, Any] | None) -> _Task:
+    task = tf_config.get("task", {})
+    job, index = task.get("type", TaskType.WORKER), int(task.get("index", 0))
+    if job != TaskType.WORKER:
+        raise ValueError(
+            f'If "cluster" is not set in TF_CONFIG, task type must be WORKER. Given: {job}'
+        )
+    if index != 0:
+        raise ValueError(
+            f'If "cluster" is not set in TF_CONFIG, task index must be 0. Given: {index}'
+        )
+    return _Task(
+        task_type=TaskType.WORKER,
+        task_id=0,
+        is_chief=True,
+        global_id_in_cluster=0,
+        service=service,
+        master=tf_config.get("session_master", ""),
+        evaluation_master=tf_config.get("eval_session_master", ""),
+        num_worker_replicas=1,
+    )
+
+
+def _chief_job(cluster_spec: Any, *, worker_may_be_chief: bool) -> str:
+    """The job that leads the cluster."""
+    if TaskType.MASTER in cluster_spec.jobs:
+        if TaskType.CHIEF in cluster_spec.jobs:
+            raise ValueError(
+                "If `master` node exists in `cluster`, job `chief` is not supported. "
+                "They are two names for the same job: keep `chief`."
+            )
+        return TaskType.MASTER
+    if worker_may_be_chief and TaskType.CHIEF not in cluster_spec.jobs:
+        return TaskType.WORKER
+    return TaskType.CHIEF
+
+
+def _checked_task(cluster_spec: Any, task: Mapping[str, Any], chief: str) -> tuple[str, int]:
+    """Job and index of this process, which exist in the cluster."""
+    nodes = _count(cluster_spec, {chief})
+    if not nodes:
+        raise ValueError(f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node.')
+    if nodes > 1 and chief != TaskType.WORKER:
+        raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')
+    if not task.get("type"):
+        raise ValueError('If "cluster" is set in TF_CONFIG, task type must be set.')
+    if task.get("index") is None:
+        raise ValueError('If "cluster" is set in TF_CONFIG, task index must be set.')
+    task_type, task_id = task["type"], int(task["index"])
+    if task_id < 0:
+        raise ValueError(f"Task index must be non-negative number. Given: {task_id}")
+    if task_type == TaskType.EVALUATOR:
+        if chief == TaskType.MASTER:
+            raise ValueError(
+                "If `master` node exists in `cluster`, task_type `evaluator` is not supported. "
+                "Rename the job `master` to `chief`."
+            )
+        return task_type, task_id  # Outside of the cluster, so any index will do.
+    where = f"in the cluster_spec {cluster_spec.as_dict()}, which comes from TF_CONFIG."
+    if task_type not in cluster_spec.jobs:
+        raise ValueError(f"{task_type} is not a valid task_type {where}")
+    if task_id >= _count(cluster_spec, {task_type}):
+        raise ValueError(f"{task_id} is not a valid task_id for task_type {task_type} {where}")
+    return task_type, task_id
+
+
+def _session_master(
+    cluster_spec: Any, task_type: str, task_id: int, tf_config: Mapping[str, Any]
+) -> str:
+    if "session_master" in tf_config:
+        return tf_config["session_master"]
+    # The only node of its cluster has nobody to talk to.
+    if _count(cluster_spec, cluster_spec.jobs) == 1:
+        return ""
+    return "grpc://" + cluster_spec.job_tasks(task_type)[task_id]
+
+
+def _count(cluster_spec: Any, jobs: Iterable[str]) -> int:
+    tasks = cluster_spec.as_dict()
+    return sum(len(tasks.get(job, ())) for job in jobs)
+
+
+def _global_id(cluster_spec: Any, task_type: str, task_id: int, chief: str) -> int:
+    def rank(job: str) -> tuple[bool, bool, str]:
+        return job != chief, job == TaskType.PS, job
+
+    before = [job for job in cluster_spec.jobs if rank(job) < rank(task_type)]
+    return _count(cluster_spec, before) + task_id
+
+
+def _device_filters(task_type: str, task_id: int) -> tuple[str, ...] | None:
+    """Devices that a task of a parameter server cluster sees: chief and workers only the ps."""
+    return {
+        TaskType.MASTER: ("/job:ps", "/job:master"),
+        TaskType.CHIEF: ("/job:ps", "/job:chief"),
+        TaskType.WORKER: ("/job:ps", f"/job:worker/task:{task_id}"),
+        TaskType.PS: ("/job:ps", "/job:worker", "/job:chief", "/job:master"),
+    }.get(task_type)
+
+
+def _checkpoint_interval(steps: int | None, secs: int | None) -> tuple[int | None, int | None]:
+    """Steps and seconds between checkpoints; naming one of them switches the other off."""
+    if steps is _USE_DEFAULT and secs is _USE_DEFAULT:
+        return None, _DEFAULT_CHECKPOINT_SECS
+    return None if steps is _USE_DEFAULT else steps, None if secs is _USE_DEFAULT else secs
+
+
+def _strategy(mode: str, strategy: Any, distribute_config: Any) -> Any:
+    """The strategy for 'train' or 'eval', from whichever argument has it."""
+    name = f"{mode}_distribute"
+    experimental = getattr(distribute_config, name, None)
+    if strategy and experimental:
+        raise ValueError(f"Either `{name}` or `experimental_distribute.{name}` can be set.")
+    strategy = strategy or experimental
+    if type(strategy) is tf.distribute.experimental.ParameterServerStrategy:
+        raise ValueError(
+            "Please use `tf.compat.v1.distribute.experimental.ParameterServerStrategy` for "
+            "parameter server strategy with estimator."
+        )
+    return strategy
+
+
+def _resolve_model_dir(tf_config: Mapping[str, Any], model_dir: Any) -> str | None:
+    """The directory from the constructor or from `TF_CONFIG`, which must not disagree."""
+    if isinstance(model_dir, os.PathLike):
+        model_dir = tf.compat.as_str_any(os.fspath(model_dir))
+    from_tf_config = tf_config.get("model_dir")
+    if model_dir == "":
+        raise ValueError("model_dir should be non-empty.")
+    if from_tf_config == "":
+        raise ValueError("model_dir in TF_CONFIG should be non-empty.")
+    if model_dir and from_tf_config and model_dir != from_tf_config:
+        raise ValueError(
+            "`model_dir` provided in RunConfig construct, if set, must have the same value as the "
+            f'model_dir in TF_CONFIG. model_dir: {model_dir}\nTF_CONFIG["model_dir"]: '
+            f"{from_tf_config}."
+        )
+    if from_tf_config:
+        tf.compat.v1.logging.info("Using model_dir in TF_CONFIG: %s", from_tf_config)
+    return model_dir or from_tf_config

@@ -1,0 +1,185 @@
+"""How a TPUEstimator's batches are dealt out to hosts and cores.
+
+`Deployment` holds the decisions of one mode; `TPUContext` is what legacy functions see of them, as
+`params['context']`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.tpu_config import InputPipelineConfig
+
+_BATCH_SIZE_ARGUMENT = {
+    ModeKeys.TRAIN: "train_batch_size",
+    ModeKeys.EVAL: "eval_batch_size",
+    ModeKeys.PREDICT: "predict_batch_size",
+}
+_VERB = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Deployment:
+    """What one mode of a TPUEstimator runs on.
+
+    Attributes:
+        mode: A ModeKeys.
+        batch_size: The global batch size, in examples. None: not given (CPU only).
+        strategy: Over the TPU cores; None: on the host, as with `use_tpu=False`.
+        pipeline: How input_fn is called; see `InputPipelineConfig`.
+        num_hosts: Hosts of the TPU.
+
+    Source: `_InternalTPUContext`, tensorflow_estimator 2.15 tpu_context.py.
+    """
+
+    mode: str
+    batch_size: int | None
+    strategy: tf.distribute.Strategy | None = None
+    pipeline: InputPipelineConfig = InputPipelineConfig.PER_HOST_V1
+    num_hosts: int = 1
+
+    @property
+    def on_host(self) -> bool:
+        return self.strategy is None
+
+    @property
+    def num_replicas(self) -> int:
+        return 1 if self.strategy is None else self.strategy.num_replicas_in_sync
+
+    @property
+    def replicas_per_host(self) -> int:
+        return self.num_replicas // self.num_hosts
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether one call of input_fn serves all hosts."""
+        return self.pipeline in (InputPipelineConfig.BROADCAST, InputPipelineConfig.SLICED)
+
+    @property
+    def input_batch_size(self) -> int | None:
+        """`params['batch_size']` of input_fn, in examples."""
+        if self.on_host or self.broadcasts or self.batch_size is None:
+            return self.batch_size
+        per_core = (InputPipelineConfig.PER_SHARD_V1, InputPipelineConfig.PER_HOST_V2)
+        parts = self.num_replicas if self.pipeline in per_core else self.num_hosts
+        return self.batch_size // parts
+
+    @property
+    def model_batch_size(self) -> int | None:
+        """`params['batch_size']` of model_fn, in examples."""
+        whole = self.on_host or self.pipeline is InputPipelineConfig.BROADCAST
+        if whole or self.batch_size is None:
+            return self.batch_size
+        return self.batch_size // self.num_replicas
+
+    @property
+    def invocations(self) -> int:
+        """How often input_fn is called."""
+        if self.broadcasts:
+            return 1
+        if self.pipeline is InputPipelineConfig.PER_SHARD_V1:
+            return self.num_replicas
+        return self.num_hosts
+
+    def validate(self, num_shards: int | None) -> None:
+        """Checks the configuration against the cores there are, before anything is built.
+
+        Raises:
+            ValueError: `num_shards` or a batch size does not fit the number of cores.
+        """
+        if self.on_host:
+            return
+        if num_shards and num_shards != self.num_replicas:
+            raise ValueError(
+                "TPUConfig.num_shards is not set correctly. According to TPU system metadata, "
+                f"num_replicas should be ({self.num_replicas}), got ({num_shards}). Set it to the "
+                "total number of TPU cores, or leave it as `None`."
+            )
+        if self.batch_size is None:
+            raise ValueError(
+                f"{_BATCH_SIZE_ARGUMENT[self.mode]} in TPUEstimator constructor cannot be `None` "
+                f"if .{_VERB[self.mode]} is running on TPU."
+            )
+        if self.batch_size % self.num_replicas and not self.broadcasts:
+            raise ValueError(
+                f"{_VERB[self.mode]} batch size {self.batch_size} must be divisible by number of "
+                f"replicas {self.num_replicas}"
+            )
+
+
+class TPUContext:
+    """`params['context']` of a TPUEstimator's input_fn and model_fn.
+
+    Source: `tf.compat.v1.estimator.tpu.TPUContext`.
+    """
+
+    def __init__(self, deployment: Deployment, invocation: int | None = None, host: int = 0):
+        self._deployment = deployment
+        self._invocation = invocation
+        self._host = host
+
+    def current_input_fn_deployment(self) -> tuple[str, int, int, int]:
+        """(device of the host, index of this call, number of calls, replicas fed by it).
+
+        Raises:
+            RuntimeError: Called from model_fn.
+        """
+        self._only_from("input_fn")
+        deployment = self._deployment
+        replicas = deployment.num_replicas // deployment.invocations
+        return _host_device(self._host), self._invocation, deployment.invocations, replicas
+
+    @property
+    def num_replicas(self) -> int:
+        return self._deployment.num_replicas
+
+    @property
+    def num_hosts(self) -> int:
+        return self._deployment.num_hosts
+
+    @property
+    def current_host(self) -> int:
+        """Index of the host for which input_fn is called.
+
+        Raises:
+            RuntimeError: Called from model_fn.
+        """
+        self._only_from("input_fn")
+        return self._host
+
+    @property
+    def num_of_replicas_per_host(self) -> int:
+        return self._deployment.replicas_per_host
+
+    @property
+    def device_assignment(self) -> Any:
+        """None: no model parallelism.
+
+        Raises:
+            RuntimeError: Called from input_fn.
+        """
+        self._only_from("model_fn")
+        return None
+
+    def device_for_replica(self, replica_id: int) -> tuple[str, int]:
+        """(device of the replica's host, index of its core there)."""
+        host, core = divmod(replica_id, self._deployment.replicas_per_host)
+        return _host_device(host), core
+
+    @property
+    def tpu_host_placement_function(self):
+        """`function(host_id) -> device string`."""
+        return lambda host_id: _host_device(host_id)
+
+    def _only_from(self, caller: str) -> None:
+        actual = "model_fn" if self._invocation is None else "input_fn"
+        if actual != caller:
+            raise RuntimeError(f"This TPUContext instance must not be called from {actual}.")
+
+
+def _host_device(host: int) -> str:
+    return "/device:CPU:0" if host == 0 else f"/task:{host}/device:CPU:0"

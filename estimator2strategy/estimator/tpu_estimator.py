@@ -1,0 +1,438 @@
+"""`TPUEstimator`: an Estimator that deals each batch out to the cores of a strategy."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.specs import (
+    EstimatorSpec,
+    HostCallHook,
+    TPUEstimatorSpec,
+    call_on_host,
+)
+from estimator2strategy.estimator.tpu_config import (
+    InputPipelineConfig,
+    RunConfig,
+    parse_iterations_per_loop,
+)
+from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
+from estimator2strategy.record import feeding
+from estimator2strategy.record.functions import argument_names, location
+from estimator2strategy.record.inputs import call_input_fn
+from estimator2strategy.record.recording import Recording
+from estimator2strategy.record.replicated import Cores
+from estimator2strategy.runtime import devices
+from estimator2strategy.runtime.hooks import ExamplesPerSecondHook
+
+tf1 = tf.compat.v1
+
+_RESERVED_PARAMS = ("batch_size", "context", "use_tpu")
+
+
+class TPUEstimator(Estimator):
+    """Trains, evaluates and serves a model_fn that was written for one core of a TPU.
+
+    With `use_tpu=True` the program runs on the cores of a strategy: TPUStrategy where there is a
+    TPU, emulated cores after `emulate_tpu`, or `strategy`. With `use_tpu=False` it runs on one
+    device, with the global batch.
+
+    Args:
+        model_fn: `model_fn(features, labels, mode, params, config)` returning a TPUEstimatorSpec
+            or an EstimatorSpec. `params['batch_size']` is the per-core batch size there.
+        model_dir: As for Estimator.
+        config: A TPU RunConfig.
+        params: Hyperparameters; `batch_size`, `context` and `use_tpu` are reserved.
+        use_tpu: Whether to run on TPU cores.
+        train_batch_size: Global batch size, in examples.
+        eval_batch_size: Likewise, for `evaluate`.
+        predict_batch_size: Likewise, for `predict`.
+        batch_axis: For each tensor of (features, labels), the axis along which a per-host batch is
+            split over the cores. Default: the first.
+        eval_on_tpu: False: `evaluate` runs on the host, also with `use_tpu=True`.
+        warm_start_from: As for Estimator.
+        strategy: Any `tf.distribute.Strategy` to run on instead of a TPU's.
+
+    Raises:
+        ValueError: `params` has a reserved key, a batch size is missing or not positive.
+
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`, tensorflow_estimator 2.15.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any] | None = None,
+        model_dir: str | None = None,
+        config: RunConfig | None = None,
+        params: dict[str, Any] | None = None,
+        use_tpu: bool = True,
+        train_batch_size: int | None = None,
+        eval_batch_size: int | None = None,
+        predict_batch_size: int | None = None,
+        batch_axis: Sequence[int] | None = None,
+        eval_on_tpu: bool = True,
+        export_to_tpu: bool = True,
+        export_to_cpu: bool = True,
+        warm_start_from: Any = None,
+        embedding_config_spec: Any = None,
+        export_saved_model_api_version: Any = 1,
+        *,
+        strategy: tf.distribute.Strategy | None = None,
+    ):
+        if not isinstance(config, RunConfig):
+            raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
+        reserved = [key for key in _RESERVED_PARAMS if key in (params or {})]
+        if reserved:
+            raise ValueError(
+                f"{list(_RESERVED_PARAMS)} are reserved keys but existed in params {params}. "
+                f"TPUEstimator sets {reserved} itself; rename yours."
+            )
+        if embedding_config_spec is not None:
+            raise NotImplementedError(
+                "embedding_config_spec is not supported yet. Look the tables up in model_fn with "
+                "tf.nn.embedding_lookup instead."
+            )
+        self._batch_sizes = {
+            ModeKeys.TRAIN: train_batch_size,
+            ModeKeys.EVAL: eval_batch_size,
+            ModeKeys.PREDICT: predict_batch_size,
+        }
+        if use_tpu:
+            _check_batch_sizes(train_batch_size, eval_batch_size, predict_batch_size)
+        self._use_tpu = use_tpu
+        self._eval_on_tpu = eval_on_tpu
+        self._strategy = strategy
+        self._batch_axis = batch_axis
+        self._export_to_tpu = export_to_tpu
+        self._export_to_cpu = export_to_cpu
+        self._export_api_version = export_saved_model_api_version
+        # The hooks that log are made here, so that they count executions and not steps.
+        self._log_every = config.log_step_count_steps
+        super().__init__(
+            model_fn,
+            model_dir=model_dir,
+            config=config.replace(log_step_count_steps=None),
+            params=params or {},
+            warm_start_from=warm_start_from,
+        )
+        self._iterations = parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)
+
+    # Where each mode runs.
+
+    def _deployment(self, mode: str) -> Deployment:
+        tpu_config = self._config.tpu_config
+        pipeline = tpu_config.per_host_input_for_training
+        if mode != ModeKeys.TRAIN:
+            if tpu_config.eval_training_input_configuration is InputPipelineConfig.SLICED:
+                pipeline = InputPipelineConfig.SLICED
+            elif pipeline is InputPipelineConfig.PER_SHARD_V1:
+                pipeline = InputPipelineConfig.PER_HOST_V1
+        deployment = Deployment(mode, self._batch_sizes[mode], self._cores(mode), pipeline)
+        if deployment.on_host and pipeline is InputPipelineConfig.SLICED:
+            raise ValueError(
+                "Invalid TPUConfig `eval_training_input_configuration` value. SLICED mode only "
+                "works on use_tpu = True."
+            )
+        deployment.validate(tpu_config.num_shards)
+        return deployment
+
+    def _cores(self, mode: str) -> tf.distribute.Strategy | None:
+        """The strategy whose replicas are the cores; None: the host."""
+        if mode == ModeKeys.EVAL and not self._eval_on_tpu:
+            return None
+        if self._strategy is not None:
+            return self._strategy
+        if not self._use_tpu:
+            return None
+        if self._config.tpu_config.num_cores_per_replica:
+            raise NotImplementedError(
+                "TPUConfig.num_cores_per_replica (model parallelism) needs a real TPU; leave it "
+                "out to run data-parallel."
+            )
+        self._strategy = devices.tpu_strategy(self._config.cluster, self._config.master)
+        return self._strategy
+
+    # Calling the user's functions.
+
+    def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
+        """Calls input_fn for the host (`use_tpu=False`)."""
+        return self._call_for_invocation(input_fn, self._deployment(mode))
+
+    def _call_for_invocation(
+        self, input_fn: Callable, deployment: Deployment, invocation: int | None = None
+    ) -> Any:
+        if "params" not in argument_names(input_fn):
+            raise ValueError(
+                f"input_fn {location(input_fn)} does not include params argument, required by "
+                'TPUEstimator to pass batch size as params["batch_size"]'
+            )
+        params = self.params
+        if deployment.input_batch_size is not None:
+            params["batch_size"] = deployment.input_batch_size
+        if invocation is not None:
+            params["context"] = TPUContext(deployment, invocation)
+        available = {"mode": deployment.mode, "params": params, "config": self.config}
+        return call_input_fn(input_fn, available)
+
+    def _call_model_fn(self, features, labels, mode: str, config: Any) -> EstimatorSpec:
+        """Calls model_fn for the host."""
+        tf1.logging.info("Running %s on CPU/GPU", mode)
+        deployment = self._deployment(mode)
+        tf1.logging.info("Calling model_fn.")
+        spec = self._spec_of(features, labels, deployment)
+        tf1.logging.info("Done calling model_fn.")
+        if isinstance(spec, TPUEstimatorSpec):
+            spec = spec.as_estimator_spec()
+        if not isinstance(spec, EstimatorSpec):
+            raise ValueError(
+                f"model_fn should return an EstimatorSpec, but {location(self._model_fn)} "
+                f"returned {type(spec).__name__}."
+            )
+        return spec._replace(
+            training_hooks=(*spec.training_hooks, *self._logging_hooks(spec.loss, mode, 1))
+        )
+
+    def _spec_of(self, features, labels, deployment: Deployment) -> Any:
+        names = argument_names(self._model_fn)
+        if labels is not None and "labels" not in names:
+            raise ValueError("model_fn does not take labels, but input_fn returns labels.")
+        if "params" not in names:
+            raise ValueError(
+                f"model_fn {location(self._model_fn)} does not include params argument, required "
+                "by TPUEstimator to pass batch size as params['batch_size']"
+            )
+        params = copy.deepcopy(self._params)
+        params["use_tpu"] = not deployment.on_host
+        if deployment.model_batch_size is not None:
+            params["batch_size"] = deployment.model_batch_size
+        if not deployment.on_host:
+            params["context"] = TPUContext(deployment)
+        available = {
+            "labels": labels,
+            "mode": deployment.mode,
+            "params": params,
+            "config": self.config,
+        }
+        arguments = {name: value for name, value in available.items() if name in names}
+        return self._model_fn(features=features, **arguments)
+
+    # Recording for several cores.
+
+    def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+        deployment = self._deployment(ModeKeys.TRAIN)
+        if deployment.on_host:
+            return super()._record_train(graph, input_fn)
+        cores = self._on_cores(graph, input_fn, deployment)
+        spec = cores.spec
+        _check_training_spec(spec, graph, deployment.num_replicas)
+        train_op = cores.runs(spec.train_op)
+        loss = cores.mean(spec.loss)
+        hooks = [*self._host_call(cores, deployment)]
+        tpu_spec = EstimatorSpec(
+            ModeKeys.TRAIN,
+            loss=loss,
+            train_op=train_op,
+            training_hooks=[
+                *hooks,
+                *self._logging_hooks(loss, ModeKeys.TRAIN, self._iterations.value),
+                *spec.training_hooks,
+            ],
+            scaffold=_scaffold(spec),
+        )
+        return self._recorded(graph, cores, tpu_spec)
+
+    def _record_eval(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+        deployment = self._deployment(ModeKeys.EVAL)
+        if deployment.on_host:
+            return super()._record_eval(graph, input_fn)
+        cores = self._on_cores(graph, input_fn, deployment)
+        spec = _tpu_spec(cores.spec, "evaluation")
+        cores.runs(spec.loss)
+        loss = cores.mean(spec.loss)
+        host_call = self._host_call(cores, deployment)
+        metrics = None
+        if spec.eval_metrics:
+            function, tensors = spec.eval_metrics
+            metrics = call_on_host((function, self._outfed(cores, tensors, deployment)))
+        tpu_spec = EstimatorSpec(
+            ModeKeys.EVAL,
+            loss=loss,
+            eval_metric_ops=metrics,
+            evaluation_hooks=[*host_call, *spec.evaluation_hooks],
+            scaffold=_scaffold(spec),
+        )
+        return self._recorded(graph, cores, tpu_spec)
+
+    def _record_predict(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+        deployment = self._deployment(ModeKeys.PREDICT)
+        if deployment.on_host:
+            return super()._record_predict(graph, input_fn)
+        cores = self._on_cores(graph, input_fn, deployment)
+        spec = _tpu_spec(cores.spec, "prediction")
+        _check_predictions(spec.predictions)
+        predictions = self._outfed(cores, spec.predictions, deployment)
+        host_call = self._host_call(cores, deployment)
+        real = tf.equal(tf.concat(cores.fed.padding, 0), 0)
+        tpu_spec = EstimatorSpec(
+            ModeKeys.PREDICT,
+            predictions={k: tf1.boolean_mask(v, real) for k, v in predictions.items()},
+            prediction_hooks=[*host_call, *spec.prediction_hooks],
+            scaffold=_scaffold(spec),
+        )
+        return self._recorded(graph, cores, tpu_spec)
+
+    def _on_cores(self, graph: tf.Graph, input_fn: Callable, deployment: Deployment) -> Cores:
+        tf1.train.create_global_step(graph)
+        fed = self._feed(input_fn, deployment)
+        _check_static(fed)
+        tf1.logging.info("Calling model_fn.")
+        cores = Cores(
+            fed,
+            deployment.strategy,
+            lambda features, labels: self._spec_of(features, labels, deployment),
+        )
+        tf1.logging.info("Done calling model_fn.")
+        return cores
+
+    def _feed(self, input_fn: Callable, deployment: Deployment) -> feeding.Fed:
+        """The input of all cores, drawn as `TPUConfig.per_host_input_for_training` says."""
+
+        def call(invocation: int) -> Any:
+            return self._call_for_invocation(input_fn, deployment, invocation)
+
+        cores, pipeline = deployment.num_replicas, deployment.pipeline
+        if deployment.mode == ModeKeys.PREDICT:
+            whole = pipeline is not InputPipelineConfig.PER_HOST_V2
+            return feeding.padded(call, cores, deployment.input_batch_size, whole)
+        if pipeline is InputPipelineConfig.PER_SHARD_V1:
+            return feeding.per_core(call, cores)
+        if pipeline is InputPipelineConfig.PER_HOST_V2:
+            return feeding.per_host_v2(call, cores)
+        if pipeline is InputPipelineConfig.BROADCAST:
+            return feeding.broadcast(call, cores)
+        return feeding.per_host(call, cores, self._batch_axis)
+
+    def _outfed(self, cores: Cores, tensors: Any, deployment: Deployment) -> Any:
+        """Host stand-ins for a list or dict of what the cores computed."""
+        same = deployment.pipeline is InputPipelineConfig.BROADCAST
+        return tf.nest.map_structure(cores.first if same else cores.concat, tensors)
+
+    def _host_call(self, cores: Cores, deployment: Deployment) -> list[HostCallHook]:
+        host_call = getattr(cores.spec, "host_call", None)
+        if not host_call or not host_call[1]:
+            return []
+        function, tensors = host_call
+        return [HostCallHook(call_on_host((function, self._outfed(cores, tensors, deployment))))]
+
+    def _recorded(self, graph: tf.Graph, cores: Cores, spec: EstimatorSpec) -> Recording:
+        return Recording(
+            graph,
+            spec,
+            input_hooks=cores.fed.hooks,
+            splices=(cores.splice(),),
+            devices=tuple(cores.strategy.extended.worker_devices),
+            iterations=self._iterations,
+        )
+
+    def _logging_hooks(self, loss: Any, mode: str, iterations: int) -> list[Any]:
+        """`global_step/sec`, `examples/sec` and the loss, every `log_step_count_steps` steps.
+
+        Source: `TPUEstimator.__init__` and `_augment_model_fn`.
+        """
+        if mode != ModeKeys.TRAIN or not self._log_every:
+            return []
+        runs = math.ceil(self._log_every / iterations)
+        tensors = {"loss": loss, "step": tf1.train.get_global_step()}
+        return [
+            tf1.train.LoggingTensorHook(tensors, every_n_iter=runs),
+            ExamplesPerSecondHook(
+                self._batch_sizes[mode],
+                every_n_steps=self._log_every,
+                output_dir=self.model_dir if self._config.save_summary_steps else None,
+            ),
+        ]
+
+
+def _check_batch_sizes(train: int | None, evaluate: int | None, predict: int | None) -> None:
+    if train is None:
+        raise ValueError("`train_batch_size` cannot be `None`")
+    sizes = {"train_batch_size": train, "eval_batch_size": evaluate, "predict_batch_size": predict}
+    for name, size in sizes.items():
+        if size is not None:
+            check_positive_integer(size, name)
+
+
+def check_positive_integer(value: Any, name: str) -> None:
+    """Raises TypeError or ValueError unless `value` is an int above 0."""
+    if not isinstance(value, int):
+        raise TypeError(f"{name} must be int, got {type(value).__name__} ({value!r})")
+    if value <= 0:
+        raise ValueError(f"{name} must be positive, got {value}")
+
+
+def _check_static(fed: feeding.Fed) -> None:
+    for tensor in fed.cores[0]:
+        if not tensor.shape.is_fully_defined():
+            raise ValueError(
+                "The features to the model returned by input_fn must have static shape. Tensor: "
+                f"{tensor}. Use drop_remainder=True where the dataset is batched."
+            )
+
+
+def _check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int) -> None:
+    if isinstance(spec, EstimatorSpec):
+        if spec.training_chief_hooks:
+            raise ValueError(
+                "training_chief_hooks returned by EstimatorSpec is not supported in TPUEstimator. "
+                "If you want to pass training hooks, please pass via training_hooks."
+            )
+    elif not isinstance(spec, TPUEstimatorSpec):
+        raise ValueError(f"model_fn should return a TPUEstimatorSpec, but returned {spec!r}.")
+    if num_replicas > 1 and not _sums_over_cores(graph):
+        raise ValueError(
+            "CrossShardOptimizer must be used for model training on TPUs. Without it the cores "
+            "would drift apart: wrap the optimizer in tf.compat.v1.tpu.CrossShardOptimizer(...)."
+        )
+
+
+def _sums_over_cores(graph: tf.Graph) -> bool:
+    if any(op.type == "CrossReplicaSum" for op in graph.get_operations()):
+        return True
+    functions = graph.as_graph_def().library.function
+    return any(node.op == "CrossReplicaSum" for f in functions for node in f.node_def)
+
+
+def _tpu_spec(spec: Any, what: str) -> TPUEstimatorSpec:
+    if not isinstance(spec, TPUEstimatorSpec):
+        raise RuntimeError(
+            f"estimator_spec used by TPU {what} must have type`TPUEstimatorSpec`. Got {type(spec)}"
+        )
+    return spec
+
+
+def _check_predictions(predictions: Any) -> None:
+    if not isinstance(predictions, dict):
+        raise TypeError("TPUEstimatorSpec.predictions must be dict of Tensors.")
+    for key, tensor in predictions.items():
+        if tf.compat.dimension_value(tensor.shape[0]) is None:
+            raise ValueError(
+                f"The tensor with key ({key}) in TPUEstimatorSpec.predictions has dynamic shape "
+                f"(should be static). Tensor: {tensor}"
+            )
+
+
+def _scaffold(spec: Any) -> tf1.train.Scaffold | None:
+    """Calls scaffold_fn, on the host."""
+    scaffold_fn = getattr(spec, "scaffold_fn", None)
+    if scaffold_fn is None:
+        return None
+    scaffold = scaffold_fn()
+    if scaffold is None:
+        raise ValueError("TPUEstimatorSpec.scaffold_fn returns None, which is not allowed")
+    return scaffold

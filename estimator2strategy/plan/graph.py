@@ -1,0 +1,111 @@
+"""A recorded graph as plain nodes, and the question every replay asks of it: what must run?
+
+Nothing here executes TensorFlow: a `RecordedGraph` is read from the `tf.Graph` that a legacy
+function built, and answers with node names in creation order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import tensorflow as tf
+
+NodeDef = tf.compat.v1.NodeDef
+
+_READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather", "VariableShape"})
+
+
+def input_node(edge: str) -> str:
+    """The node behind an edge as a NodeDef spells it: `x`, `x:1` or `^x`."""
+    return edge.lstrip("^").partition(":")[0]
+
+
+def tensor_name(edge: str) -> str:
+    """The data edge `x` or `x:1` as a tensor name: `x:0`, `x:1`."""
+    return edge if ":" in edge else f"{edge}:0"
+
+
+class RecordedGraph:
+    """The nodes of a recorded `tf.Graph`, in creation order.
+
+    Creation order matters: replayed side effects on one resource happen in the order in which the
+    legacy program wrote them down.
+
+    Keeps the `tf.Graph` alive, because the callbacks of `tf.py_func` live exactly as long.
+    """
+
+    def __init__(self, graph: tf.Graph):
+        self.graph = graph
+        self._version = -1
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reads nodes that were added since the last look (hooks and scaffolds add some)."""
+        if self.graph.version == self._version:
+            return
+        self._version = self.graph.version
+        graph_def = self.graph.as_graph_def()
+        self.versions = graph_def.versions
+        self.library = {f.signature.name: f for f in graph_def.library.function}
+        self.nodes = list(graph_def.node)
+        self.position = {node.name: i for i, node in enumerate(self.nodes)}
+
+    def __getitem__(self, name: str) -> NodeDef:
+        return self.nodes[self.position[name]]
+
+    def creates_resource(self, name: str) -> bool:
+        """Whether a node makes a variable, table, iterator, writer...
+
+        A Session kept such a thing between runs. Here it is made once, and every replay gets it
+        as an argument.
+        """
+        node = self[name]
+        if "shared_name" not in node.attr and node.input:
+            return False
+        outputs = self.graph.get_operation_by_name(name).outputs
+        return bool(outputs) and all(t.dtype == tf.resource for t in outputs)
+
+    def ancestors(
+        self, names: Iterable[str], stop: Callable[[str], bool] = lambda edge: False
+    ) -> list[str]:
+        """The nodes among and behind `names`, in creation order.
+
+        Args:
+            names: Nodes that must run.
+            stop: Told each edge as a NodeDef spells it (`x`, `x:1`, `^x`); true where the walk
+                must not go on, because that value is supplied from elsewhere.
+        """
+        seen: set[str] = set()
+        frontier = list(names)
+        while frontier:
+            name = frontier.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            frontier.extend(input_node(edge) for edge in self[name].input if not stop(edge))
+        return sorted(seen, key=self.position.__getitem__)
+
+    def variables_written(self, names: Iterable[str]) -> list[str]:
+        """The variables that some op among or behind `names` (ops or tensors) may write to."""
+        written = set()
+        for name in self.ancestors(map(input_node, names)):
+            node = self[name]
+            if node.op not in _READERS:
+                written.update(
+                    source
+                    for source in map(input_node, node.input)
+                    if self[source].op == "VarHandleOp"
+                )
+        return sorted(written)
+
+    def functions_behind(self, names: Iterable[str]) -> Iterator[str]:
+        """Names of the library functions that nodes call, directly or through one another."""
+        seen: set[str] = set()
+        frontier = [self[name] for name in names]
+        while frontier:
+            for attr in frontier.pop().attr.values():
+                for called in (attr.func.name, *(f.name for f in attr.list.func)):
+                    if called in self.library and called not in seen:
+                        seen.add(called)
+                        frontier.extend(self.library[called].node_def)
+                        yield called

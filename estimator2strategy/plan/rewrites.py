@@ -1,0 +1,139 @@
+"""Changes to recorded nodes as they are replayed for one of several replicas.
+
+A rewrite reaches into the functions that nodes call (branches of conds, bodies of loops); a
+function that it changes gets a name of its own, since functions are known to a process by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from estimator2strategy.plan.graph import NodeDef
+
+CROSS_REPLICA_SUM = "CrossReplicaSum"
+
+# Far apart, so that `seed2 + replica * _SEED_STRIDE` of one op meets no other op's seed.
+_SEED_STRIDE = 1_000_003
+# Keys of collectives must not meet those of the strategy's own, which count up from 1.
+_GROUP_KEY = 1_000_000
+_FIRST_INSTANCE_KEY = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Rewrite:
+    """A change to nodes.
+
+    Attributes:
+        tag: Suffix for the names of functions that it changes; the same tag, the same change.
+        node: Changes a node in place.
+    """
+
+    tag: str
+    node: Callable[[NodeDef], None]
+
+
+def _single_replica(node: NodeDef) -> None:
+    if node.op == CROSS_REPLICA_SUM:
+        dtype = node.attr["T"].type
+        del node.input[1]
+        node.attr.clear()
+        node.attr["T"].type = dtype
+        node.op = "Identity"
+
+
+# A sum over one replica is its input. (CrossReplicaSum has a kernel on TPUs only.)
+SINGLE_REPLICA = Rewrite("one", _single_replica)
+
+
+def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int]) -> Rewrite:
+    """What tells one replica's copy of the graph from the others'.
+
+    Seeded random ops of each replica draw their own numbers; unseeded ones do so by themselves.
+    Replica 0 draws what one device would.
+
+    Args:
+        collectives: Number of each cross-replica sum that is to become a collective, by its name;
+            see `numbered_sums`. Sums that are not named stay as they are.
+    """
+
+    def rewrite(node: NodeDef) -> None:
+        if replica and "seed2" in node.attr and (node.attr["seed"].i or node.attr["seed2"].i):
+            node.attr["seed2"].i += replica * _SEED_STRIDE
+        if node.op == CROSS_REPLICA_SUM and node.name in collectives:
+            if num_replicas == 1:
+                _single_replica(node)
+            else:
+                _to_collective(node, num_replicas, collectives[node.name])
+
+    return Rewrite(f"{replica}_of_{num_replicas}", rewrite)
+
+
+def numbered_sums(nodes: Iterable[NodeDef]) -> dict[str, int]:
+    """A number for each cross-replica sum, equal on all replicas."""
+    names = [node.name for node in nodes if node.op == CROSS_REPLICA_SUM]
+    return {name: i for i, name in enumerate(names)}
+
+
+def _to_collective(node: NodeDef, num_replicas: int, number: int) -> None:
+    """The V1 op: V2 would be ordered between replicas by automatic control dependencies, and hang.
+
+    Like the sum it replaces it may stand in a branch of a cond, if all replicas take that branch.
+    """
+    dtype = node.attr["T"].type
+    del node.input[1]
+    node.attr.clear()
+    node.op = "CollectiveReduce"
+    node.attr["T"].type = dtype
+    node.attr["group_size"].i = num_replicas
+    node.attr["group_key"].i = _GROUP_KEY + num_replicas
+    node.attr["instance_key"].i = _FIRST_INSTANCE_KEY + number
+    node.attr["merge_op"].s = b"Add"
+    node.attr["final_op"].s = b"Id"
+    node.attr["subdiv_offsets"].list.i.append(0)
+
+
+def functions(library: Mapping[str, Any], names: Iterable[str], rewrite: Rewrite) -> dict[str, Any]:
+    """Rewritten copies of those functions that `rewrite` changes, by their old names.
+
+    Args:
+        library: All functions, by name.
+        names: The functions in question, with all that they call.
+    """
+    names = list(names)
+    changed: dict[str, Any] = {}
+    for name in names:
+        copy = type(library[name])()
+        copy.CopyFrom(library[name])
+        for node in copy.node_def:
+            rewrite.node(node)
+        if copy != library[name]:
+            changed[name] = copy
+    while callers := [n for n in names if n not in changed and _calls(library[n], changed)]:
+        for name in callers:
+            changed[name] = type(library[name])()
+            changed[name].CopyFrom(library[name])
+    for name, function in changed.items():
+        function.signature.name = f"{name}_{rewrite.tag}"
+        for node in function.node_def:
+            rename_calls(node, changed)
+    return changed
+
+
+def _calls(function: Any, names: Mapping[str, Any]) -> bool:
+    return any(called in names for node in function.node_def for called in _called(node))
+
+
+def _called(node: NodeDef) -> Iterable[str]:
+    for attr in node.attr.values():
+        yield attr.func.name
+        yield from (f.name for f in attr.list.func)
+
+
+def rename_calls(node: NodeDef, changed: Mapping[str, Any]) -> None:
+    """Makes `node` call the changed functions in place of those they were made from."""
+    for attr in node.attr.values():
+        for function in (attr.func, *attr.list.func):
+            if function.name in changed:
+                function.name = changed[function.name].signature.name

@@ -1,0 +1,178 @@
+"""Records how batches reach the cores: one function per input pipeline of TPUConfig.
+
+Each returns the (features, labels) of every core, as tensors of the recorded host graph that are
+drawn anew at each step, and the hooks that start the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.errors import RecordingError
+from estimator2strategy.record import inputs as inputs_lib
+
+tf1 = tf.compat.v1
+
+
+class Fed(NamedTuple):
+    """What the cores get.
+
+    Attributes:
+        cores: The flat components of (features, labels), core by core.
+        structure: (features, labels) of core 0, to pack components like.
+        hooks: Start the input.
+        padding: Predict only: per core, a [batch] tensor that is 1 where an example is padding.
+    """
+
+    cores: list[list[tf.Tensor]]
+    structure: Any
+    hooks: tuple[tf1.train.SessionRunHook, ...]
+    padding: list[tf.Tensor] | None = None
+
+
+# `call(invocation)` calls the user's input_fn with `params` and `context` set for it.
+Call = Callable[[int], Any]
+
+
+def per_core(call: Call, num_cores: int) -> Fed:
+    """PER_SHARD_V1: input_fn is called once per core and returns tensors."""
+    parts = []
+    for core in range(num_cores):
+        result = call(core)
+        if isinstance(result, tf.data.Dataset):
+            raise TypeError(
+                "`input_fn` returning `Dataset` is not yet supported in per-Core input pipeline "
+                "deployment yet. Please set TPUConfig.per_host_input_for_training to True or "
+                "return `features` and `labels` from `input_fn`"
+            )
+        parts.append(inputs_lib.features_and_labels(result))
+    return _fed([_pair(part) for part in parts], ())
+
+
+def per_host(call: Call, num_cores: int, batch_axis: Sequence[int] | None = None) -> Fed:
+    """PER_HOST_V1 and SLICED: input_fn's batch is split over the cores."""
+    inputs = inputs_lib.features_and_labels(call(0))
+    flat = tf.nest.flatten(_pair(inputs))
+    axes = list(batch_axis) if batch_axis else [0] * len(flat)
+    if len(axes) != len(flat):
+        raise ValueError(
+            f"batch_axis has {len(axes)} elements, but input_fn returns {len(flat)} tensors."
+        )
+    splits = [_split(t, num_cores, axis) for t, axis in zip(flat, axes, strict=True)]
+    cores = [tf.nest.pack_sequence_as(_pair(inputs), part) for part in zip(*splits, strict=True)]
+    return _fed(cores, inputs.hooks)
+
+
+def per_host_v2(call: Call, num_cores: int) -> Fed:
+    """PER_HOST_V2: input_fn's Dataset has per-core batches; each core draws the next one."""
+    dataset = call(0)
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            "`input_fn` must return a `Dataset` for the PER_HOST_V2 input pipeline configuration."
+        )
+    return _drawn(dataset, num_cores)
+
+
+def broadcast(call: Call, num_cores: int) -> Fed:
+    """BROADCAST: every core gets the whole of input_fn's batch."""
+    inputs = inputs_lib.features_and_labels(call(0))
+    return _fed([_pair(inputs)] * num_cores, inputs.hooks)
+
+
+def padded(call: Call, num_cores: int, batch_size: int, whole: bool) -> Fed:
+    """Predict: the last batch is filled up, and what is padding is marked.
+
+    Args:
+        batch_size: Of the Dataset's batches.
+        whole: The Dataset's batches are for all cores together, and are split.
+    """
+    dataset = call(0)
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            "For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`."
+        )
+    dataset = dataset.map(_features_only).map(lambda x: _pad(x, batch_size))
+    if whole:
+        inputs, hooks = inputs_lib.iterate(dataset)
+        flat = [_split(t, num_cores, 0) for t in tf.nest.flatten(inputs)]
+        parts = [tf.nest.pack_sequence_as(inputs, part) for part in zip(*flat, strict=True)]
+    else:
+        # The cores that find no batch in the last step get one that is padding throughout.
+        empty = tf.nest.map_structure(
+            lambda spec: tf.zeros(spec.shape, spec.dtype), dataset.element_spec
+        )
+        empty["padding"] = tf.ones_like(empty["padding"])
+        filler = tf.data.Dataset.from_tensors(empty).repeat(num_cores - 1)
+        parts, hooks = _draw(dataset.concatenate(filler), num_cores)
+    cores = [(part["features"], None) for part in parts]
+    return _fed(cores, hooks)._replace(padding=[part["padding"] for part in parts])
+
+
+def _features_only(*element: Any) -> dict[str, Any]:
+    """Labels have no meaning in prediction, whichever form the dataset gives them."""
+    first = element[0]
+    if len(element) == 1 and isinstance(first, (tuple, list)):
+        first = first[0]
+    return {"features": first}
+
+
+def _pad(element: dict[str, Any], batch_size: int) -> dict[str, Any]:
+    """Fills the batch up with zeros to a static size; `padding` marks what was added."""
+    tensors = tf.nest.flatten(element["features"])
+    missing = batch_size - tf.shape(tensors[0])[0]
+
+    def fill(tensor: tf.Tensor) -> tf.Tensor:
+        paddings = tf.concat([[[0, missing]], tf.zeros([len(tensor.shape) - 1, 2], tf.int32)], 0)
+        filled = tf.pad(tensor, paddings)
+        filled.set_shape([batch_size, *tensor.shape.as_list()[1:]])
+        return filled
+
+    features = tf.nest.map_structure(fill, element["features"])
+    padding = tf.concat([tf.zeros([batch_size - missing]), tf.ones([missing])], 0)
+    padding.set_shape([batch_size])
+    return {"features": features, "padding": padding}
+
+
+def _drawn(dataset: tf.data.Dataset, num_cores: int) -> Fed:
+    elements, hooks = _draw(dataset, num_cores)
+    return _fed([_pair(inputs_lib.features_and_labels(element)) for element in elements], hooks)
+
+
+def _draw(dataset: tf.data.Dataset, count: int):
+    """`count` successive elements; replay keeps the order of creation."""
+    iterator = tf1.data.make_initializable_iterator(dataset)
+    elements = [iterator.get_next() for _ in range(count)]
+    return elements, (inputs_lib.DatasetInitializerHook(iterator),)
+
+
+def _split(tensor: tf.Tensor, num_cores: int, axis: int) -> list[tf.Tensor]:
+    size = tf.compat.dimension_value(tensor.shape[axis]) if tensor.shape.rank else None
+    if size is None:
+        raise ValueError(
+            f"The features to the model returned by input_fn must have static shape. Tensor: "
+            f"{tensor}. Use drop_remainder=True where the dataset is batched."
+        )
+    if size % num_cores:
+        raise RecordingError(
+            f"input_fn returned a batch of {size} examples, which cannot be split over "
+            f"{num_cores} cores. Batch by params['batch_size']. Tensor: {tensor}"
+        )
+    return tf.split(tensor, num_cores, axis)
+
+
+def _pair(inputs: Any) -> tuple[Any, Any]:
+    return inputs.features, inputs.labels
+
+
+def _fed(cores: list[tuple[Any, Any]], hooks) -> Fed:
+    flat = [[tf.convert_to_tensor(t) for t in tf.nest.flatten(_present(core))] for core in cores]
+    return Fed(flat, _present(cores[0]), hooks)
+
+
+def _present(pair: tuple[Any, Any]) -> tuple[Any, ...]:
+    """(features, labels), or (features,) where there are no labels: None is no leaf to feed."""
+    features, labels = pair
+    return (features,) if labels is None else (features, labels)

@@ -1,0 +1,32 @@
+"""What one call of the legacy functions built."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.replay.splice import Splice
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """The graph of one `train`, `evaluate` or `predict`, and what was declared with it.
+
+    Attributes:
+        graph: The v1 graph; the legacy functions ran in it, nothing of it ran yet.
+        spec: The EstimatorSpec that model_fn returned (or stand-ins for it, see `splices`).
+        input_hooks: Hooks that set the input going, first among the hooks.
+        splices: Where replay goes on in TF2 code, in the order of their dependence.
+        devices: One device per replica.
+        iterations: `TPUConfig.iterations_per_loop`: how many steps hooks see as one. None: they
+            are shown every step that they want to see.
+    """
+
+    graph: tf.Graph
+    spec: Any
+    input_hooks: tuple[tf.compat.v1.train.SessionRunHook, ...] = ()
+    splices: tuple[Splice, ...] = ()
+    devices: tuple[str, ...] = ("",)
+    iterations: Any = None

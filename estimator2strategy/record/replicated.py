@@ -1,0 +1,138 @@
+"""Records a model_fn as one core sees it, and puts stand-ins for all cores in the host graph.
+
+    cores = record_on_cores(fed, strategy, call_model_fn)
+    mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
+    logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
+    step = cores.runs(spec.train_op)            # an op in the host graph
+    recording = Recording(graph, ..., splices=(cores.splice(),))
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.record.feeding import Fed
+from estimator2strategy.replay.replicas import ReplicatedModel
+from estimator2strategy.replay.splice import Splice
+
+tf1 = tf.compat.v1
+Merge = Callable[[Sequence[tf.Tensor]], tf.Tensor]
+
+
+def _mean(values: Sequence[tf.Tensor]) -> tf.Tensor:
+    return tf.add_n(list(values)) / len(values)
+
+
+def _concat(values: Sequence[tf.Tensor]) -> tf.Tensor:
+    return tf.concat(list(values), axis=0)
+
+
+def _first(values: Sequence[tf.Tensor]) -> tf.Tensor:
+    return values[0]
+
+
+class Cores:
+    """A model recorded for the cores of a strategy.
+
+    Attributes:
+        fed: The input of all cores.
+        strategy: Whose replicas they are.
+        spec: What model_fn returned, in terms of one core.
+        op: Stands in the host graph for one step of all cores.
+    """
+
+    def __init__(self, fed: Fed, strategy: tf.distribute.Strategy, call: Callable[..., Any]):
+        """Calls model_fn once, on placeholders for one core's part of the batch.
+
+        Args:
+            fed: The input of all cores.
+            call: `call(features, labels)` calls model_fn.
+        """
+        self.fed = fed
+        self.strategy = strategy
+        self._feeds = [
+            tf1.placeholder(tensor.dtype, tensor.shape, name="infeed") for tensor in fed.cores[0]
+        ]
+        structure = tf.nest.pack_sequence_as(fed.structure, self._feeds)
+        features, labels = (*structure, None)[:2]
+        with _one_shard_of(strategy.num_replicas_in_sync):
+            self.spec = call(features, labels)
+        self.op = tf.no_op(name="cores/step")
+        self._ops: list[tf.Operation] = []
+        self._results: list[tuple[tf.Tensor, tf.Tensor, Merge]] = []
+
+    def runs(self, op: tf.Operation | tf.Tensor) -> tf.Operation:
+        """Makes each core run `op` in each step; returns what stands for all of it."""
+        self._ops.append(op if isinstance(op, tf.Operation) else op.op)
+        return self.op
+
+    def mean(self, tensor: tf.Tensor) -> tf.Tensor:
+        """The mean of a scalar over the cores."""
+        return self._stand_in(tensor, tensor.shape, _mean)
+
+    def concat(self, tensor: tf.Tensor) -> tf.Tensor:
+        """A batch of results, all cores' in order."""
+        tensor = tf.convert_to_tensor(tensor)
+        if tensor.shape.rank == 0:
+            raise RuntimeError(
+                "All tensors outfed from TPU should preserve batch size dimension, but got scalar "
+                f"{tensor}. Reshape it to [1]."
+            )
+        dims = tensor.shape.as_list()
+        dims[0] = dims[0] and dims[0] * self.strategy.num_replicas_in_sync
+        return self._stand_in(tensor, dims, _concat)
+
+    def first(self, tensor: tf.Tensor) -> tf.Tensor:
+        """What the first core has, where all cores have the same."""
+        return self._stand_in(tensor, tensor.shape, _first)
+
+    def _stand_in(self, tensor: tf.Tensor, shape: Any, merge: Merge) -> tf.Tensor:
+        name = f"cores/{tensor.op.name}"
+        stand_in = tf1.placeholder(tensor.dtype, shape, name=name)
+        self._results.append((tensor, stand_in, merge))
+        return stand_in
+
+    def splice(self) -> Splice:
+        """What replay does in place of the stand-ins."""
+        results = list(self._results)
+        model = ReplicatedModel(
+            self.strategy,
+            feeds=tuple(t.name for t in self._feeds),
+            outputs=tuple(tensor.name for tensor, _, _ in results),
+            ops=tuple(op.name for op in self._ops),
+        )
+
+        def trace(session, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+            outputs = model.trace(session, values)
+            return [merge(parts) for parts, (_, _, merge) in zip(outputs, results, strict=True)]
+
+        return Splice(
+            op=self.op.name,
+            inputs=tuple(tensor.name for core in self.fed.cores for tensor in core),
+            outputs=tuple(stand_in.name for _, stand_in, _ in results),
+            trace=trace,
+        )
+
+
+@contextlib.contextmanager
+def _one_shard_of(num_shards: int):
+    """Where TPUEstimator called model_fn: in one of N shards, in an XLA context.
+
+    Summaries made here are left out of the graph's: no core can write one.
+    """
+    summaries = tf1.get_default_graph().get_collection_ref(tf1.GraphKeys.SUMMARIES)
+    before = list(summaries)
+    with _tf_private.tpu_shard_context(num_shards), _tf_private.xla_control_flow_context("cores"):
+        yield
+    if len(summaries) > len(before):
+        tf1.logging.warn(
+            "Summaries that model_fn makes on a TPU are not written (%s). Make them in a "
+            "host_call; see migration_guide/README.md.",
+            summaries[len(before)].op.name,
+        )
+    summaries[:] = before

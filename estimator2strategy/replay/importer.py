@@ -1,0 +1,146 @@
+"""Imports parts of a recorded graph into the TF2 function that is being traced.
+
+    importer = GraphImporter(recorded, handle_of)
+    (loss,) = importer.fetch(["loss:0"])          # imports what loss needs
+    (step,) = importer.fetch(["global_step:0"])   # imports what is still missing
+
+Each recorded node is imported at most once per importer, however many fetches need it: a node that
+draws a batch or a random number must do so once a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.plan import rewrites
+from estimator2strategy.plan.graph import NodeDef, RecordedGraph, input_node, tensor_name
+from estimator2strategy.plan.rewrites import Rewrite
+
+HandleOf = Callable[[str], tf.Tensor]
+
+
+class GraphImporter:
+    """One replay of a recorded graph, in the graph that is current when it is made.
+
+    Args:
+        recorded: The nodes.
+        handle_of: Gives the resource handle that stands for a resource-creating node.
+        feeds: Values that replace tensors of the recorded graph, by tensor name.
+        rewrite: Changes nodes as they are imported; see `plan.rewrites`.
+        making: Resource-creating nodes to import all the same, because this replay makes them.
+    """
+
+    def __init__(
+        self,
+        recorded: RecordedGraph,
+        handle_of: HandleOf,
+        feeds: Mapping[str, tf.Tensor] | None = None,
+        rewrite: Rewrite | None = None,
+        making: Collection[str] = (),
+    ):
+        recorded.refresh()
+        self._recorded = recorded
+        self._handle_of = handle_of
+        self._rewrite = rewrite
+        self._making = making
+        self._graph = tf.compat.v1.get_default_graph()
+        self._prefix = self._graph.unique_name("replay")
+        self._imported: set[str] = set()
+        self._supplied: dict[str, tf.Tensor] = dict(feeds or {})
+        # Ops that need not run because their outputs were supplied. The value is a tensor that is
+        # ready when they have "run", for control edges; None where there is nothing to wait for.
+        self._done: dict[str, tf.Tensor | None] = dict.fromkeys(map(input_node, self._supplied))
+
+    def supply(
+        self, values: Mapping[str, tf.Tensor], ops: Iterable[str], after: Sequence[tf.Tensor]
+    ) -> None:
+        """Replaces tensors by `values` and takes `ops` as having run once `after` is there."""
+        with tf.control_dependencies(after):
+            done = tf.constant(0)
+        self._supplied.update(values)
+        self._done.update(dict.fromkeys([*map(input_node, values), *ops], done))
+
+    def fetch(self, tensors: Sequence[str], ops: Iterable[str] = ()) -> list[tf.Tensor]:
+        """Runs `ops` and returns the values of `tensors`, given by name."""
+        wanted = [input_node(name) for name in tensors if name not in self._supplied]
+        wanted += [name for name in ops if name not in self._done]
+        self._import(self._recorded.ancestors(wanted, self._is_there))
+        return [self._value(name) for name in tensors]
+
+    def _is_there(self, edge: str) -> bool:
+        if input_node(edge) in self._imported:
+            return True
+        return edge[1:] in self._done if edge[0] == "^" else tensor_name(edge) in self._supplied
+
+    def _value(self, name: str) -> tf.Tensor:
+        if name in self._supplied:
+            return _tf_private.capture(self._supplied[name])
+        node = input_node(name)
+        if node in self._imported:
+            return self._graph.get_tensor_by_name(f"{self._prefix}/{name}")
+        return _tf_private.capture(self._handle_of(node))
+
+    def _import(self, names: Sequence[str]) -> None:
+        recorded = self._recorded
+        fresh = [
+            name
+            for name in names
+            if name not in self._imported
+            and (name in self._making or not recorded.creates_resource(name))
+        ]
+        if not fresh:
+            return
+        changed = self._register_functions(fresh)
+        inside = set(fresh)
+        graph_def = tf.compat.v1.GraphDef(versions=recorded.versions)
+        outside: dict[str, tf.Tensor] = {}
+        for name in fresh:
+            node = graph_def.node.add()
+            node.CopyFrom(recorded[name])
+            node.device = ""
+            node.attr.pop("_class", None)  # colocation with nodes that may not be here
+            if self._rewrite:
+                self._rewrite.node(node)
+            if changed:
+                rewrites.rename_calls(node, changed)
+            self._connect(node, inside, outside)
+        tf.graph_util.import_graph_def(graph_def, input_map=outside, name=f"{self._prefix}/")
+        self._imported.update(fresh)
+
+    def _register_functions(self, nodes: Sequence[str]) -> Mapping[str, Any]:
+        """Makes the functions behind `nodes` callable; returns those that are rewritten."""
+        library = self._recorded.library
+        names = list(self._recorded.functions_behind(nodes))
+        changed = rewrites.functions(library, names, self._rewrite) if self._rewrite else {}
+        for name in names:
+            _tf_private.register_function(changed.get(name, library[name]))
+        return changed
+
+    def _connect(self, node: NodeDef, inside: set[str], outside: dict[str, tf.Tensor]) -> None:
+        """Notes in `outside` where the edges come from that start outside this import."""
+        edges = list(node.input)
+        for i in reversed(range(len(edges))):
+            edge, source = edges[i], input_node(edges[i])
+            if edge[0] != "^":
+                name = tensor_name(edge)
+                if name not in outside and (source not in inside or name in self._supplied):
+                    outside[name] = self._value(name)
+            elif source not in inside:
+                ready = self._ready(source)
+                if ready is None:
+                    del node.input[i]
+                else:
+                    outside[edge] = ready
+
+    def _ready(self, node: str) -> tf.Tensor | None:
+        """A tensor that is there once `node`, which is not part of this import, has run."""
+        if node in self._imported:
+            with tf.control_dependencies(
+                [self._graph.get_operation_by_name(f"{self._prefix}/{node}")]
+            ):
+                return tf.constant(0)
+        return self._done.get(node)  # a resource that was made long ago: nothing to wait for

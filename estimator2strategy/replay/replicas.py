@@ -1,0 +1,102 @@
+"""Replays a model on every replica of a `tf.distribute` strategy.
+
+    ┌ replica 0: import level 0 ┐            ┌ import level 1 ┐
+    ├ replica 1: import level 0 ┼ all_reduce ┼ import level 1 ┼ ...
+    └ replica 2: import level 0 ┘            └ import level 1 ┘
+
+Each replica imports the recorded graph on its own variables and its slice of the batch. Where the
+program summed over cores, the replicas meet in `ReplicaContext.all_reduce`; nothing is
+communicated that the program did not ask for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from estimator2strategy.plan import rewrites, segments
+from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.replay.importer import GraphImporter
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplicatedModel:
+    """A recorded model_fn that runs on every replica.
+
+    Attributes:
+        strategy: Over whose replicas it runs.
+        feeds: Names of the placeholders that a replica's part of the batch replaces.
+        outputs: Names of the tensors that each replica returns.
+        ops: Names of the ops that each replica runs.
+    """
+
+    strategy: tf.distribute.Strategy
+    feeds: tuple[str, ...]
+    outputs: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+
+    def trace(self, session, values: Sequence[tf.Tensor]) -> list[tuple[tf.Tensor, ...]]:
+        """Traces one step of all replicas.
+
+        Args:
+            session: The ReplaySession whose graph and variables to use.
+            values: The feeds of replica 0, then those of replica 1, and so on.
+
+        Returns:
+            For each output, its value on every replica.
+        """
+        session.recorded.refresh()
+        roots = [*map(input_node, self.outputs), *self.ops]
+        collectives = _inner_sums(session.recorded, roots)
+        levels = [] if collectives else segments.levels(session.recorded, roots)
+        size = len(self.feeds)
+        num_replicas = self.strategy.num_replicas_in_sync
+
+        def replica_step() -> list[tf.Tensor]:
+            context = tf.distribute.get_replica_context()
+            replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+            batch = values[replica * size : (replica + 1) * size]
+            importer = GraphImporter(
+                session.recorded,
+                lambda node: session.state.handle(node, replica),
+                feeds=dict(zip(self.feeds, batch, strict=True)),
+                rewrite=rewrites.for_replica(replica, num_replicas, collectives),
+            )
+            for sums in levels:
+                self._reduce(session.recorded, importer, sums)
+            return importer.fetch(self.outputs, self.ops)
+
+        per_replica = self.strategy.run(replica_step)
+        return [self.strategy.experimental_local_results(output) for output in per_replica]
+
+    def _reduce(
+        self, recorded: RecordedGraph, importer: GraphImporter, sums: Sequence[str]
+    ) -> None:
+        """Replaces the cross-replica sums of one level by their values."""
+        parts = importer.fetch([_first_input(recorded, name) for name in sums])
+        context = tf.distribute.get_replica_context()
+        totals = context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
+        importer.supply(
+            {f"{name}:0": total for name, total in zip(sums, totals, strict=True)}, [], totals
+        )
+
+
+def _inner_sums(recorded: RecordedGraph, roots: Sequence[str]) -> dict[str, int]:
+    """All sums, numbered, if one stands inside a function (a branch of a cond), else none.
+
+    The cut cannot reach into functions. Collectives can; but they add in an order of their own.
+    """
+    names = recorded.ancestors(roots)
+    inside = [
+        node for f in recorded.functions_behind(names) for node in recorded.library[f].node_def
+    ]
+    if not any(node.op == rewrites.CROSS_REPLICA_SUM for node in inside):
+        return {}
+    return rewrites.numbered_sums([*(recorded[name] for name in names), *inside])
+
+
+def _first_input(recorded: RecordedGraph, name: str) -> str:
+    edge = recorded[name].input[0]
+    return edge if ":" in edge else f"{edge}:0"

@@ -1,0 +1,199 @@
+"""A Session for recorded graphs whose state lives in TF2 variables.
+
+    session = ReplaySession(RecordedGraph(graph))
+    session.run(init_op)
+    session.run([train_op, loss], feed_dict={...})
+
+Hooks, Savers, Scaffolds and whatever else was written against `tf.Session` work on it unchanged:
+each distinct set of fetches becomes a `tf.function` (made once), with the recorded variables as
+inputs. A run that includes the session's `step` op may cover many steps in one call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.rewrites import SINGLE_REPLICA
+from estimator2strategy.record.legacy import modern_world
+from estimator2strategy.replay import splice as splice_lib
+from estimator2strategy.replay.importer import GraphImporter
+from estimator2strategy.replay.splice import Splice
+from estimator2strategy.replay.state import State
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What counts as one step of a session.
+
+    Attributes:
+        op: Name of the op that runs once a step.
+        healthy: Name of a scalar (the loss); a block of steps ends early when it is NaN, so that
+            hooks see the very step that went wrong. None: never.
+    """
+
+    op: str
+    healthy: str | None = None
+
+
+class ReplaySession(_tf_private.SessionInterface):
+    """Runs parts of a recorded graph on variables of the TF2 runtime.
+
+    Attributes:
+        step: What one step is; see `Step`. None: no run covers more than one.
+        steps_ahead: How many steps the next run that includes `step.op` executes.
+        steps_run: How many steps the last such run did execute.
+    """
+
+    def __init__(self, recorded: RecordedGraph, state: State | None = None):
+        self.recorded = recorded
+        self.state = state or State(recorded)
+        self.splices: list[Splice] = []
+        self.step: Step | None = None
+        self.steps_ahead = 1
+        self.steps_run = 0
+        self._functions: dict[tuple, Callable] = {}
+
+    @property
+    def graph(self) -> tf.Graph:
+        return self.recorded.graph
+
+    @property
+    def sess_str(self) -> str:
+        return ""
+
+    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        """Same as `tf.compat.v1.Session.run`; `options` and `run_metadata` have no meaning here."""
+        del options, run_metadata
+        feeds = self._feeds(feed_dict or {})
+        handler = _tf_private.FetchHandler(self.graph, fetches, {t.ref(): v for t, v in feeds})
+        values = self.evaluate(handler.fetches(), handler.targets(), feeds)
+        return handler.build_results(self, [value.numpy() for value in values])
+
+    def evaluate(
+        self,
+        tensors: Sequence[tf.Tensor],
+        ops: Sequence[tf.Operation] = (),
+        feeds: Sequence[tuple[tf.Tensor, object]] = (),
+    ) -> list[tf.Tensor]:
+        """Like `run` for flat fetches, but returns eager tensors (so variants can be fetched)."""
+        self.recorded.refresh()
+        with modern_world():
+            return self._evaluate(tensors, ops, feeds)
+
+    def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
+        tensor_names = tuple(t.name for t in tensors)
+        op_names = tuple(op.name for op in ops)
+        feed_names = tuple(t.name for t, _ in feeds)
+        values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
+        key = (tensor_names, op_names, feed_names)
+        if self.step and self.step.op in op_names:
+            function = self._cached(self._looped, *key)
+            self.steps_run, *results = function(tf.constant(self.steps_ahead), *values)
+            self.steps_run = int(self.steps_run)
+            return results
+        results = self._cached(self._straight, *key)(*values)
+        if self.state.num_replicas > 1:
+            # What the host writes (initial values, a checkpoint, a hook's assignment) all cores get.
+            self.state.broadcast(self.recorded.variables_written(tensor_names + op_names))
+        return results
+
+    def _cached(self, build, tensors, ops, feeds) -> Callable:
+        key = (build.__name__, tensors, ops, feeds)
+        if key not in self._functions:
+            self._functions[key] = build(tensors, ops, feeds)
+        return self._functions[key]
+
+    def _straight(self, tensors, ops, feeds) -> Callable:
+        """A function of the feeds that runs once."""
+
+        @tf.function(autograph=False, input_signature=[self._spec(name) for name in feeds])
+        def straight(*values):
+            return self.trace(tensors, ops, dict(zip(feeds, values, strict=True)))
+
+        return straight.get_concrete_function()
+
+    def _looped(self, tensors, ops, feeds) -> Callable:
+        """A function of a number of steps, and of the feeds, that runs that many steps.
+
+        Returns the number of steps done and the values that the last one gave.
+        """
+        specs = [self._spec(name) for name in tensors]
+        healthy = self.step.healthy if self.step.healthy in tensors else None
+
+        def unfinished(done, steps, *values):
+            more = done < steps
+            if healthy is None:
+                return more
+            loss = values[tensors.index(healthy)]
+            return more & ~tf.reduce_any(tf.math.is_nan(loss))
+
+        count = tf.TensorSpec([], tf.int32)
+
+        @tf.function(
+            autograph=False, input_signature=[count, *(self._spec(name) for name in feeds)]
+        )
+        def looped(steps, *fed):
+            def one_step(done, steps, *_):
+                values = self.trace(tensors, ops, dict(zip(feeds, fed, strict=True)))
+                for value, spec in zip(values, specs, strict=True):
+                    value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
+                return done + 1, steps, *values
+
+            done, _, *values = tf.while_loop(
+                unfinished,
+                one_step,
+                [tf.constant(0), steps, *map(_blank, specs)],
+                shape_invariants=[tf.TensorShape([]), tf.TensorShape([]), *(s.shape for s in specs)],
+            )
+            return done, *values
+
+        return looped.get_concrete_function()
+
+    def trace(self, tensors, ops, feeds) -> list[tf.Tensor]:
+        """Replays `tensors` and `ops` once, in the function that is being traced."""
+        roots = {*map(input_node, tensors), *ops}
+        fed = set(map(input_node, feeds))
+        importer = GraphImporter(self.recorded, self.state.handle, feeds, SINGLE_REPLICA)
+        splices = splice_lib.needed(self.splices, self.recorded, roots, fed)
+        return splice_lib.replay(self, importer, splices, tensors, ops)
+
+    def _spec(self, name: str) -> tf.TensorSpec:
+        tensor = self.graph.get_tensor_by_name(name)
+        return tf.TensorSpec(tf.TensorShape(tensor.shape.as_proto()), tensor.dtype)
+
+    def _feeds(self, feed_dict) -> list[tuple[tf.Tensor, object]]:
+        """Feeds by tensor; a SparseTensor becomes its three parts."""
+        feeds = []
+        for key, value in feed_dict.items():
+            if isinstance(key, tf.SparseTensor):
+                feeds += zip((key.indices, key.values, key.dense_shape), value, strict=True)
+            else:
+                tensor = self.graph.as_graph_element(key, allow_operation=False)
+                feeds.append((tensor, np.asarray(value, tensor.dtype.as_numpy_dtype)))
+        return feeds
+
+    def as_default(self):
+        """A context in which `tensor.eval()` and `op.run()` use this session."""
+        return _tf_private.default_session(self)
+
+    def partial_run_setup(self, fetches, feeds=None):
+        raise NotImplementedError("partial_run is not supported; call run with all fetches.")
+
+    def partial_run(self, handle, fetches, feed_dict=None):
+        raise NotImplementedError("partial_run is not supported; call run with all fetches.")
+
+    def close(self) -> None:
+        self._functions.clear()
+        self.state.close()
+
+
+def _blank(spec: tf.TensorSpec) -> tf.Tensor:
+    """Any value of the given dtype that a loop variable of that shape may start from."""
+    shape = [] if spec.shape.rank is None else [d or 0 for d in spec.shape.as_list()]
+    return tf.constant("", shape=shape) if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)

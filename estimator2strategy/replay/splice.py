@@ -1,0 +1,72 @@
+"""A place in a recorded graph where replay goes on in TF2 code.
+
+The host graph of a recording is ordinary: it draws batches, calls metric_fn, counts steps. Where
+the legacy program handed work to a TPU, or where Keras metrics take over from `tf.metrics`, the
+recording holds only stand-ins (an op to run, placeholders for its results); a `Splice` says how to
+trace what they stand for. So hooks, savers and scaffolds see one graph, as they always did.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.replay.importer import GraphImporter
+
+
+@dataclasses.dataclass(frozen=True)
+class Splice:
+    """What runs in place of `op`.
+
+    Attributes:
+        op: Name of the op in the recorded graph that stands for the whole.
+        inputs: Names of recorded tensors whose values `trace` needs.
+        outputs: Names of the placeholders that stand for what `trace` returns.
+        trace: `trace(session, values)`, called once per traced function, in the function's graph,
+            with a value per input. Returns a tensor per output.
+    """
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    trace: Callable[[Any, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
+
+    @property
+    def nodes(self) -> set[str]:
+        return {self.op, *map(input_node, self.outputs)}
+
+
+def needed(
+    splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str], fed: set[str]
+) -> list[Splice]:
+    """The splices behind the nodes `roots`, in the order in which they must run.
+
+    Args:
+        splices: In an order in which each depends only on earlier ones.
+        fed: Nodes whose values the caller supplies.
+    """
+    chosen = []
+    for splice in reversed(splices):
+        behind = recorded.ancestors(roots, lambda edge: input_node(edge) in fed)
+        if splice.nodes.intersection(behind):
+            chosen.append(splice)
+            roots = roots | set(map(input_node, splice.inputs))
+    return chosen[::-1]
+
+
+def replay(
+    session: Any,
+    importer: GraphImporter,
+    splices: Sequence[Splice],
+    tensors: Sequence[str],
+    ops: Sequence[str],
+) -> list[tf.Tensor]:
+    """Traces `splices`, then the rest of what `tensors` and `ops` need; returns the tensors."""
+    for splice in splices:
+        results = list(splice.trace(session, importer.fetch(splice.inputs)))
+        importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
+    return importer.fetch(tensors, ops)

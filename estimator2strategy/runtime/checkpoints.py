@@ -1,0 +1,84 @@
+"""Legacy name-based checkpoints: restoring them, and saying exactly why one does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+
+
+def restore(saver, session, path: str) -> None:
+    """`saver.restore`, with an error that lists each variable that does not fit.
+
+    Raises:
+        tf.errors.NotFoundError: The checkpoint lacks variables of the model.
+        tf.errors.InvalidArgumentError: Shapes or dtypes differ.
+    """
+    try:
+        saver.restore(session, path)
+    except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
+        differences = compare(expected_variables(saver, session.graph), path)
+        if not differences:
+            raise
+        raise type(error)(
+            error.node_def, error.op, f"{error.message}\n\n{path} does not fit:\n{differences}"
+        ) from error
+
+
+def expected_variables(saver, graph: tf.Graph) -> dict[str, tuple[tf.TensorShape, tf.DType]]:
+    """Checkpoint name -> (shape, dtype) of what `saver` reads, from its restore op."""
+    if not isinstance(saver, tf1.train.Saver):
+        return {}
+    expected = {}
+    prefix = saver.saver_def.restore_op_name.rpartition("/")[0]
+    for op in graph.get_operations():
+        if op.type == "RestoreV2" and op.name.startswith(prefix):
+            names = tf.get_static_value(op.inputs[1])
+            for name, output in zip([] if names is None else names, op.outputs, strict=False):
+                targets = [c.inputs[0] for c in _assignments(output)]
+                shape = _handle_shape(targets[0].op) if targets else tf.TensorShape(None)
+                expected[name.decode()] = (shape, output.dtype)
+    return expected
+
+
+def _assignments(tensor: tf.Tensor) -> list[tf.Operation]:
+    """The AssignVariableOps that store `tensor`, directly or behind identities."""
+    found, frontier = [], list(tensor.consumers())
+    while frontier:
+        op = frontier.pop()
+        if op.type == "AssignVariableOp":
+            found.append(op)
+        elif op.type in ("Identity", "Reshape"):
+            frontier.extend(op.outputs[0].consumers())
+    return found
+
+
+def _handle_shape(op: tf.Operation) -> tf.TensorShape:
+    return tf.TensorShape(op.get_attr("shape")) if op.type == "VarHandleOp" else tf.TensorShape(None)
+
+
+def compare(expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str) -> str:
+    """One line per variable that the model wants and the checkpoint has not, or has otherwise.
+
+    What only the checkpoint has is listed too, since a renamed variable shows as a pair.
+    """
+    if not expected:
+        return ""
+    reader = tf.train.load_checkpoint(path)
+    shapes = reader.get_variable_to_shape_map()
+    dtypes = reader.get_variable_to_dtype_map()
+    lines = []
+    for name, (shape, dtype) in sorted(expected.items()):
+        if name not in shapes:
+            lines.append(f"  missing in the checkpoint: {name} {dtype.name} {shape}")
+        elif not shape.is_compatible_with(shapes[name]) or dtypes[name] != dtype:
+            lines.append(
+                f"  differs: {name} is {dtypes[name].name} {shapes[name]} in the checkpoint, "
+                f"{dtype.name} {shape} in the model"
+            )
+    if lines:
+        extra = sorted(set(shapes) - set(expected))
+        lines += [f"  only in the checkpoint: {name} {shapes[name]}" for name in extra]
+    return "\n".join(lines)

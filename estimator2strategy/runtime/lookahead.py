@@ -1,0 +1,155 @@
+"""How many steps run in one call, before hooks are called again.
+
+On the host the real Estimator called every hook at every step. Here a block of steps is one call,
+so `Lookahead` runs ahead up to the next step that a stock hook logs, saves, summarises or stops
+at. A hook that is not in the table, the user's own for example, is shown every step.
+
+On several cores hooks always saw one call of `iterations_per_loop` steps: `Iterations`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.estimator.specs import HostCallHook
+from estimator2strategy.record.inputs import DatasetInitializerHook
+from estimator2strategy.runtime.hooks import ExamplesPerSecondHook
+
+tf1 = tf.compat.v1
+Hook = tf1.train.SessionRunHook
+
+# A block ends at least this often (seconds), so that timers, Ctrl-C and the console stay alive.
+_LONGEST_BLOCK = 1.0
+
+
+def _until(timer, now: int) -> float:
+    """Steps from `now` to the one at which a step-based timer triggers."""
+    if timer.last_triggered_step() is None:
+        return 0
+    every_steps = timer._every_steps
+    return timer.last_triggered_step() + every_steps - now if every_steps else math.inf
+
+
+def _until_evaluated(hook, batches: int) -> float:
+    """Batches until the hook logs its progress, or stops."""
+    if hook._num_evals is None:
+        return math.inf
+    every = hook._log_frequency if hook._log_progress else hook._num_evals
+    return min(every - batches % every, hook._num_evals - batches)
+
+
+def _never(hook, step: int) -> float:
+    return math.inf
+
+
+# Exact type -> steps until the hook must be called, given the global step (in an evaluation: the
+# number of batches) before the block. Hooks that fetch something at the step they wait for say how
+# long until that step *begins*: it runs on its own. The hooks' own state says when;
+# `tests/test_tf_private.py` guards the names.
+_PATIENCE: dict[type, Callable[[Hook, int], float]] = {
+    tf1.train.CheckpointSaverHook: lambda hook, step: _until(hook._timer, step),
+    tf1.train.StepCounterHook: lambda hook, step: _until(hook._timer, step),
+    tf1.train.SummarySaverHook: lambda hook, step: (
+        0 if hook._next_step is None else _until(hook._timer, hook._next_step)
+    ),
+    tf1.train.LoggingTensorHook: lambda hook, step: _until(hook._timer, hook._iter_count),
+    tf1.train.StopAtStepHook: lambda hook, step: hook._last_step - step,
+    tf1.train.FinalOpsHook: _never,
+    DatasetInitializerHook: _never,
+    ExamplesPerSecondHook: lambda hook, step: _until(hook._timer, step),
+    HostCallHook: _never,  # what it fetches becomes part of every step
+    _tf_private.StopAfterNEvalsHook: _until_evaluated,
+}
+
+
+# Exact type -> the step (in an evaluation: the number of batches) at which the hook stops.
+_STOPS: dict[type, Callable[[Hook], float]] = {
+    tf1.train.StopAtStepHook: lambda hook: hook._last_step,
+    _tf_private.StopAfterNEvalsHook: lambda hook: hook._num_evals or math.inf,
+}
+
+
+class Lookahead:
+    """Chooses the size of each block so that no hook misses a step it waits for.
+
+    Args:
+        hooks: All hooks of the session.
+        watched: Tensors that a block watches by itself at every step (the loss).
+    """
+
+    def __init__(self, hooks: Sequence[Hook], watched: Sequence[tf.Tensor] = ()):
+        self._patience = [(hook, self._patience_of(hook, watched)) for hook in hooks]
+        self._counting = [h for h in hooks if type(h) is tf1.train.LoggingTensorHook]
+        self._seconds_per_step = _LONGEST_BLOCK  # the first block is one step: it also compiles
+        self._started = 0.0
+
+    @staticmethod
+    def _patience_of(hook: Hook, watched: Sequence[tf.Tensor]) -> Callable[[Hook, int], float]:
+        if type(hook) is tf1.train.NanTensorHook and any(hook._loss_tensor is t for t in watched):
+            return _never
+        return _PATIENCE.get(type(hook), lambda hook, step: 1)
+
+    def steps(self, step: int) -> int:
+        """How many steps the next block may run, `step` being the number before it."""
+        until = min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
+        affordable = _LONGEST_BLOCK / self._seconds_per_step
+        self._started = time.perf_counter()
+        return max(1, int(min(until, affordable)))
+
+    def ran(self, steps: int) -> None:
+        """Takes note that the last run was `steps` steps; tells the hooks that count runs."""
+        if steps:
+            self._seconds_per_step = (time.perf_counter() - self._started) / steps
+        for hook in self._counting:
+            hook._iter_count += steps - 1
+
+    def logged(self) -> list[tf.Tensor]:
+        """What the stock hooks log now and then.
+
+        It is fetched in every block, so that the steps they look at are no program of their own,
+        which would have to be compiled.
+        """
+        tensors = [t for hook in self._counting for t in hook._current_tensors.values()]
+        return [t for t in tensors if isinstance(t, tf.Tensor) and t.shape.rank == 0]
+
+
+class Iterations:
+    """Blocks of `iterations_per_loop` steps; the last one ends exactly where training does.
+
+    Args:
+        iterations: A count, or seconds that a block should take.
+        hooks: All hooks of the session; those that stop it say where it ends.
+    """
+
+    def __init__(self, iterations: Any, hooks: Sequence[Hook]):
+        self._iterations = iterations
+        self._stops = [h for h in hooks if type(h) in _STOPS]
+        self._seconds_per_step: float | None = None
+        self._started = 0.0
+
+    def steps(self, step: int) -> int:
+        left = min((_STOPS[type(hook)](hook) - step for hook in self._stops), default=math.inf)
+        self._started = time.perf_counter()
+        return max(1, int(min(left, self._wanted())))
+
+    def _wanted(self) -> float:
+        if self._iterations.unit == "count":
+            return self._iterations.value
+        # The first block compiles: its time says nothing.
+        if self._seconds_per_step is None:
+            return 1
+        return self._iterations.value / self._seconds_per_step
+
+    def ran(self, steps: int) -> None:
+        first = self._seconds_per_step is None
+        elapsed = (time.perf_counter() - self._started) / max(steps, 1)
+        self._seconds_per_step = 1.0 if first else max(elapsed, 1e-9)
+
+    def logged(self) -> list[tf.Tensor]:
+        return []

@@ -1,0 +1,142 @@
+"""Training: the hooks that Estimator added, the session, the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.record.recording import Recording
+from estimator2strategy.replay.session import Step
+from estimator2strategy.runtime.lookahead import Iterations, Lookahead
+from estimator2strategy.runtime.monitored import ReplaySessionCreator
+
+tf1 = tf.compat.v1
+Hook = tf1.train.SessionRunHook
+
+
+def train(
+    recording: Recording,
+    config: Any,
+    hooks: Sequence[Hook],
+    saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
+) -> Any:
+    """Runs the recorded training until a hook stops it or the input ends.
+
+    Must be called with `recording.graph` as the default graph.
+
+    Returns:
+        The loss of the last step (numpy), None when no step ran.
+
+    Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
+    """
+    spec = recording.spec
+    _summarize_loss(spec.loss)
+    add_default_saver(config)
+    every_step = [*recording.input_hooks, *hooks, tf1.train.NanTensorHook(spec.loss)]
+    if config.log_step_count_steps is not None:
+        tensors = {"loss": spec.loss, "step": tf1.train.get_global_step()}
+        every_step.append(
+            tf1.train.LoggingTensorHook(tensors, every_n_iter=config.log_step_count_steps)
+        )
+    every_step += spec.training_hooks
+    chief = _saver_hooks(spec, config, every_step, saving_listeners)
+    all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
+    creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
+    with tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored:
+        if recording.iterations is None:
+            pace = Lookahead(all_hooks, watched=[spec.loss])
+        else:
+            pace = Iterations(recording.iterations, all_hooks)
+        return _loop(monitored, creator.session, _op(spec.train_op), spec.loss, pace)
+
+
+def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> Any:
+    session.step = Step(train_op.name, healthy=loss.name)
+    fetches = [train_op, loss, *pace.logged()]
+    global_step = tf1.train.get_global_step()
+    value, steps = None, 0
+    while not monitored.should_stop():
+        session.steps_ahead = pace.steps(int(session.run(global_step)))
+        value = monitored.run(fetches)[1]
+        pace.ran(session.steps_run)
+        steps += session.steps_run
+    if not steps:
+        tf1.logging.warn(
+            "Training with estimator made no steps. Perhaps input is empty or misspecified."
+        )
+    return value
+
+
+def _op(fetch) -> tf.Operation:
+    return fetch if isinstance(fetch, tf.Operation) else fetch.op
+
+
+def _summarize_loss(loss: tf.Tensor) -> None:
+    """A `loss` curve for TensorBoard, unless model_fn made one of that name."""
+    summaries = tf1.get_collection(tf1.GraphKeys.SUMMARIES)
+    if not any(summary.op.name == "loss" for summary in summaries):
+        tf1.summary.scalar("loss", loss)
+    tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
+
+
+def add_default_saver(config) -> None:
+    """The Saver that checkpoints are written and read with, unless the program made its own."""
+    scaffold_saver = tf1.get_collection(tf1.GraphKeys.SAVERS)
+    if not scaffold_saver:
+        saver = tf1.train.Saver(
+            sharded=True,
+            max_to_keep=config.keep_checkpoint_max,
+            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+            defer_build=True,
+            save_relative_paths=True,
+        )
+        tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
+
+
+def _saver_hooks(spec, config, every_step, saving_listeners) -> list[Hook]:
+    """A CheckpointSaverHook where the config asks for one and the program brought none."""
+    present = [*every_step, *spec.training_chief_hooks]
+    savers = [h for h in present if isinstance(h, tf1.train.CheckpointSaverHook)]
+    added = []
+    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+        added = [
+            tf1.train.CheckpointSaverHook(
+                config.model_dir,
+                save_secs=config.save_checkpoints_secs,
+                save_steps=config.save_checkpoints_steps,
+                scaffold=spec.scaffold,
+            )
+        ]
+        savers = added
+    if saving_listeners and not savers:
+        raise ValueError(
+            "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
+            "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
+        )
+    for listener in saving_listeners:
+        if listener not in savers[0]._listeners:
+            savers[0]._listeners.append(listener)
+    return added
+
+
+def _monitors(spec, config) -> list[Hook]:
+    """What MonitoredTrainingSession adds: `global_step/sec` and the summaries."""
+    hooks: list[Hook] = []
+    if config.log_step_count_steps:
+        hooks.append(
+            tf1.train.StepCounterHook(
+                every_n_steps=config.log_step_count_steps, output_dir=config.model_dir
+            )
+        )
+    if config.save_summary_steps:
+        hooks.append(
+            tf1.train.SummarySaverHook(
+                save_steps=config.save_summary_steps,
+                output_dir=config.model_dir,
+                scaffold=spec.scaffold,
+            )
+        )
+    return hooks
