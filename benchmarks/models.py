@@ -276,7 +276,7 @@ MODELS = {
     model.name: model
     for model in (
         Model("dense", 32, 10_000, 5000, dense_data, dense_logits, sgd_train_op),
-        Model("conv", 32, 100, 500, conv_data, conv_logits, adam_train_op),
-        Model("bert", 16, 100, 250, bert_data, bert_logits, bert_train_op),
+        Model("conv", 32, 50, 250, conv_data, conv_logits, adam_train_op),
+        Model("bert", 16, 50, 100, bert_data, bert_logits, bert_train_op),
     )
 }

@@ -41,7 +41,7 @@ class Worker:
     """A contender's process, asked for one piece of work at a time."""
 
     def __init__(self, python: str, module: str, *args: str) -> None:
-        self._stderr = tempfile.TemporaryFile("w+")
+        self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115: closed by close().
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
         self._process = subprocess.Popen(
             [python, "-m", module, *args],

@@ -339,7 +339,7 @@ def _checked_train_op(train_op: Any, mode: str) -> Any:
         return None
     if not isinstance(train_op, (tf.Operation, tf.Tensor, tf.Variable)):
         raise TypeError(f"train_op must be Operation or Tensor, given: {train_op}")
-    # `assign_add(global_step, 1)` gives such a thing; what is to run is its last assignment.
+    # `assign_add` of a resource variable gives an unread variable, whose op is the assignment.
     if isinstance(train_op, tf.Variable):
         train_op = train_op.op
     _check_graph(train_op, "train_op")

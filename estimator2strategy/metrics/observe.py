@@ -99,22 +99,22 @@ class _Observer:
     def __init__(self, functions: dict[int, tuple[CodeType, str]]):
         self.functions = functions
         self.calls: list[ObservedCall] = []
-        self._open: list[_OpenCall] = []
+        self.open_calls: list[_OpenCall] = []
 
     def start(self, frame: FrameType) -> None:
         # The user's program runs below us: an error here must cost a conversion, not the program.
         with contextlib.suppress(Exception):
             call = _OpenCall(frame, _arguments(frame), _controlled(), len(self.calls))
-            self._open.append(call)
+            self.open_calls.append(call)
 
     def end(self, frame: FrameType, returned: Any) -> None:
         with contextlib.suppress(Exception):
             # What lies above our frame ended with an exception, and so without an end event.
-            while self._open and self._open[-1].frame is not frame:
-                self._open.pop()
-            if not self._open:
+            while self.open_calls and self.open_calls[-1].frame is not frame:
+                self.open_calls.pop()
+            if not self.open_calls:
                 return
-            call = self._open.pop()
+            call = self.open_calls.pop()
             if isinstance(returned, tuple) and len(returned) == 2:
                 self._note(call, *returned)
 
@@ -164,14 +164,16 @@ def _listen_as_profiler(observer: _Observer) -> Iterator[None]:
 def _profile_function(
     observer: _Observer, previous: Callable[..., Any] | None
 ) -> Callable[[FrameType, str, Any], None]:
-    functions = observer.functions
+    functions, open_calls = observer.functions, observer.open_calls
 
+    # Called a million times while a large model is recorded, mostly for calls of C functions:
+    # every branch asks its cheapest and rarest question first.
     def profile(frame: FrameType, event: str, argument: Any) -> None:
-        if id(frame.f_code) in functions:
-            if event == "call":
+        if event == "call":
+            if id(frame.f_code) in functions:
                 observer.start(frame)
-            elif event == "return":  # also after an exception, with None
-                observer.end(frame, argument)
+        elif open_calls and event == "return" and id(frame.f_code) in functions:
+            observer.end(frame, argument)  # None after an exception
         if previous is not None:
             previous(frame, event, argument)
 

@@ -12,6 +12,8 @@ import tensorflow as tf
 
 NodeDef = tf.compat.v1.NodeDef
 
+_DRAWS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
+_WRITERS = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
 _READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather", "VariableShape"})
 
 
@@ -97,6 +99,27 @@ class RecordedGraph:
                     if self[source].op == "VarHandleOp"
                 )
         return sorted(written)
+
+    def writers_without_input(self, names: Iterable[str]) -> tuple[set[str], list[str]]:
+        """(those of `names` that write a variable whatever the batch is, those that draw a batch).
+
+        A step whose input has ended must change nothing, so the former have to wait for the
+        latter. A counter is such a one.
+        """
+        names = list(names)
+        draws = [name for name in names if self[name].op in _DRAWS]
+        if not draws:
+            return set(), []
+        behind = set(self.ancestors(draws))
+        fed: set[str] = set(draws)
+        writers = set()
+        for name in names:  # creation order: inputs first, but for the back edges of v1 loops
+            edges = [input_node(edge) for edge in self[name].input]
+            if fed.intersection(edges):
+                fed.add(name)
+            elif name not in behind and self[name].op in _WRITERS:
+                writers.add(name)
+        return writers, draws
 
     def functions_behind(self, names: Iterable[str]) -> Iterator[str]:
         """Names of the library functions that nodes call, directly or through one another."""

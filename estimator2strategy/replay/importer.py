@@ -96,6 +96,7 @@ class GraphImporter:
             return
         changed = self._register_functions(fresh)
         inside = set(fresh)
+        waiting, draws = recorded.writers_without_input(fresh)
         graph_def = tf.compat.v1.GraphDef(versions=recorded.versions)
         outside: dict[str, tf.Tensor] = {}
         for name in fresh:
@@ -107,6 +108,8 @@ class GraphImporter:
                 self._rewrite.node(node)
             if changed:
                 rewrites.rename_calls(node, changed)
+            if name in waiting:
+                node.input.extend(f"^{draw}" for draw in draws)
             self._connect(node, inside, outside)
         tf.graph_util.import_graph_def(graph_def, input_map=outside, name=f"{self._prefix}/")
         self._imported.update(fresh)

@@ -8,38 +8,61 @@ and the parts of `tf.contrib` that TPU programs use.
 from __future__ import annotations
 
 import importlib
+import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as _tensorflow
 
 _v1 = _tensorflow.compat.v1
+_LEGACY_KERAS = "tf_keras.api._v1.keras.__internal__.legacy"
 
-# Name -> module to import at first use.
-_MODULES = {
-    "contrib": "estimator2strategy.tf1.contrib",
-    "estimator": "estimator2strategy.estimator",
-    "keras": "tf_keras.api._v1.keras",
-    "layers": "tf_keras.api._v1.keras.__internal__.legacy.layers",
+
+def _module(path: str) -> Callable[[], Any]:
+    return lambda: importlib.import_module(path)
+
+
+class _Overlay(types.ModuleType):
+    """A module of TensorFlow with some names replaced, each made at its first use."""
+
+    def __init__(self, base: types.ModuleType, **own: Callable[[], Any]):
+        super().__init__(base.__name__, base.__doc__)
+        self.__dict__["_base"] = base
+        self.__dict__["_own"] = own
+
+    def __getattr__(self, name: str) -> Any:
+        value = self._own[name]() if name in self._own else getattr(self._base, name)
+        setattr(self, name, value)
+        return value
+
+
+def _tpu_cluster_resolver() -> Any:
+    from estimator2strategy.tf1.contrib import TPUClusterResolver
+
+    return TPUClusterResolver
+
+
+def _cluster_resolvers() -> types.ModuleType:
+    return _Overlay(_v1.distribute.cluster_resolver, TPUClusterResolver=_tpu_cluster_resolver)
+
+
+# What this module has of its own; all else is `tf.compat.v1`'s.
+_OWN: dict[str, Callable[[], Any]] = {
+    # Programs say `import tensorflow.compat.v1 as tf` too, and must find the same there.
+    "compat": lambda: _Overlay(
+        _v1.compat, v1=lambda: sys.modules[__name__], v2=lambda: _tensorflow
+    ),
+    "contrib": _module("estimator2strategy.tf1.contrib"),
+    "distribute": lambda: _Overlay(_v1.distribute, cluster_resolver=_cluster_resolvers),
+    "estimator": _module("estimator2strategy.estimator"),
+    "keras": _module("tf_keras.api._v1.keras"),
+    "layers": _module(f"{_LEGACY_KERAS}.layers"),
+    "nn": lambda: _Overlay(_v1.nn, rnn_cell=_module(f"{_LEGACY_KERAS}.rnn_cell")),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value = importlib.import_module(_MODULES[name])
-    elif name == "nn":
-        value = _with_rnn_cells()
-    else:
-        value = getattr(_v1, name)
+    value = _OWN[name]() if name in _OWN else getattr(_v1, name)
     globals()[name] = value
     return value
-
-
-def _with_rnn_cells() -> types.ModuleType:
-    """`tf.nn`, whose `rnn_cell` is a Keras 3 stub in `tf.compat.v1`."""
-    nn = types.ModuleType(f"{__name__}.nn", _v1.nn.__doc__)
-    for name in vars(_v1.nn):
-        if not name.startswith("_") and name != "rnn_cell":
-            setattr(nn, name, getattr(_v1.nn, name))
-    nn.rnn_cell = importlib.import_module("tf_keras.api._v1.keras.__internal__.legacy.rnn_cell")
-    return nn

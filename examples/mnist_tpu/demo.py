@@ -15,12 +15,14 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 GOLDEN_CURVE = Path(__file__).parent / "golden" / "curve" / "case.json"
 WANTED_ACCURACY = 0.97
+ITERATIONS = 5  # training steps per execution; every one of them adds a dot to the picture
 SMOOTHED_STEPS = 50
 
 
@@ -81,6 +83,8 @@ def run_program(args):
 
     e2s.emulate_tpu(num_cores=args.num_cores)  # before TensorFlow starts its devices
 
+    # Warnings of removed names are not news here.
+    warnings.filterwarnings("ignore", message="`tf.layers")
     import make_data
     import mnist_tpu
 
@@ -91,6 +95,7 @@ def run_program(args):
         [
             "mnist_tpu.py",
             "--use_tpu=True",
+            f"--iterations={ITERATIONS}",
             f"--data_dir={data_dir}",
             f"--model_dir={model_dir}",
             f"--train_steps={args.train_steps}",
@@ -104,6 +109,7 @@ def run_program(args):
     metrics = estimator.evaluate(mnist_tpu.eval_input_fn, steps=mnist_tpu.FLAGS.eval_steps)
     predicted = [digit["class"] for digit in estimator.predict(mnist_tpu.predict_input_fn)]
 
+    mnist_tpu.tf.logging.set_verbosity(mnist_tpu.tf.logging.ERROR)
     steps, losses = read_losses(mnist_tpu.tf, model_dir)
     _, (images, labels) = make_data.split_digits()
     return {

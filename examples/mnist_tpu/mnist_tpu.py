@@ -121,7 +121,7 @@ def build_estimator(session_config=None):
   """The TPUEstimator that the flags describe."""
   cluster = None
   if FLAGS.use_tpu:
-    cluster = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=FLAGS.tpu)
+    cluster = tf.contrib.cluster_resolver.TPUClusterResolver(tpu=FLAGS.tpu)
   config = tf.estimator.tpu.RunConfig(
       cluster=cluster,
       model_dir=FLAGS.model_dir,
