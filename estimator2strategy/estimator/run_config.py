@@ -103,14 +103,42 @@ class _ReadOnly(Generic[_T]):
         return self if config is None else getattr(config, self._attribute)
 
     def __set__(self, config: object, value: _T) -> NoReturn:
-        raise AttributeError(f"{self._attribute[1:]} of RunConfig cannot be set. Use RunConfig.replace.")
+        raise AttributeError(f"{self._attribute[1:]} of RunConfig cannot be set; use replace().")
 
 
 class RunConfig:
     """Settings of one Estimator; read-only, `replace` makes a changed copy.
 
+    The place in the cluster comes from the environment's `TF_CONFIG`, when the config is made.
     Attributes that a program adds itself are kept by `replace` and by `copy.deepcopy`. Copies share
     strategies, cluster resolver and device function with the original.
+
+    Args:
+        model_dir: Directory of checkpoints and summaries; None: `TF_CONFIG`'s, or the
+            Estimator's choice.
+        tf_random_seed: Graph-level seed; None draws another one in each run.
+        save_summary_steps: Steps between summaries; None: no summaries.
+        save_checkpoints_steps: Steps between checkpoints, instead of `save_checkpoints_secs`.
+        save_checkpoints_secs: Seconds between checkpoints, 600 if neither is given. Both None:
+            no checkpoints.
+        session_config: A `ConfigProto`.
+        keep_checkpoint_max: Number of newest checkpoints to keep; None or 0: all.
+        keep_checkpoint_every_n_hours: Hours after which one more checkpoint is kept for good.
+        log_step_count_steps: Steps between logs of loss and global steps per second.
+        train_distribute: `tf.distribute.Strategy` for training.
+        device_fn: Takes an op and returns the name of its device.
+        protocol: 'grpc' or 'grpc+verbs', of the servers of a cluster.
+        eval_distribute: `tf.distribute.Strategy` for evaluation.
+        experimental_distribute: `tf.contrib.distribute.DistributeConfig`, another way to give
+            the two strategies.
+        experimental_max_worker_delay_secs: Longest time a worker waits before it starts.
+        session_creation_timeout_secs: Seconds that a worker waits for the chief.
+        checkpoint_save_graph_def: Whether graph.pbtxt and .meta files are written.
+
+    Raises:
+        ValueError: A value out of its range, settings that contradict each other, or a
+            `TF_CONFIG` that makes no sense.
+        TypeError: `TF_CONFIG`'s service is no dict.
 
     Source: `tf.estimator.RunConfig`, tensorflow_estimator 1.15 to 2.15 run_config.py.
     """
@@ -174,35 +202,6 @@ class RunConfig:
         session_creation_timeout_secs: int | None = 7200,
         checkpoint_save_graph_def: bool = True,
     ) -> None:
-        """Takes the settings, and the place in the cluster from the environment's `TF_CONFIG`.
-
-        Args:
-            model_dir: Directory of checkpoints and summaries; None: `TF_CONFIG`'s, or the
-                Estimator's choice.
-            tf_random_seed: Graph-level seed; None draws another one in each run.
-            save_summary_steps: Steps between summaries; None: no summaries.
-            save_checkpoints_steps: Steps between checkpoints, instead of `save_checkpoints_secs`.
-            save_checkpoints_secs: Seconds between checkpoints, 600 if neither is given. Both None:
-                no checkpoints.
-            session_config: A `ConfigProto`.
-            keep_checkpoint_max: Number of newest checkpoints to keep; None or 0: all.
-            keep_checkpoint_every_n_hours: Hours after which one more checkpoint is kept for good.
-            log_step_count_steps: Steps between logs of loss and global steps per second.
-            train_distribute: `tf.distribute.Strategy` for training.
-            device_fn: Takes an op and returns the name of its device.
-            protocol: 'grpc' or 'grpc+verbs', of the servers of a cluster.
-            eval_distribute: `tf.distribute.Strategy` for evaluation.
-            experimental_distribute: `tf.contrib.distribute.DistributeConfig`, another way to give
-                the two strategies.
-            experimental_max_worker_delay_secs: Longest time a worker waits before it starts.
-            session_creation_timeout_secs: Seconds that a worker waits for the chief.
-            checkpoint_save_graph_def: Whether graph.pbtxt and .meta files are written.
-
-        Raises:
-            ValueError: A value out of its range, settings that contradict each other, or a
-                `TF_CONFIG` that makes no sense.
-            TypeError: `TF_CONFIG`'s service is no dict.
-        """
         steps, secs = _checkpoint_interval(save_checkpoints_steps, save_checkpoints_secs)
         tf_config = read_tf_config()
         self._set(

@@ -87,11 +87,32 @@ class _TPUConfigFields(NamedTuple):
 class TPUConfig(_TPUConfigFields):
     """Settings of the TPU system of a TPUEstimator; an immutable named tuple.
 
+    Args:
+        iterations_per_loop: Training steps per execution on the device, or its time: '30s',
+            '5m', '1h'. Hooks and checkpoints see the program only between executions.
+        num_shards: Number of replicas: cores / `num_cores_per_replica`.
+        num_cores_per_replica: Cores over which one model is spread; None: 1.
+        per_host_input_for_training: A value of `InputPipelineConfig`. True is PER_HOST_V1,
+            False is PER_SHARD_V1; the field holds the value.
+        tpu_job_name: Job of the TPU workers; None: that of `TF_CONFIG`, if any.
+        initial_infeed_sleep_secs: Seconds to wait before the first batch is sent.
+        input_partition_dims: For each of features and labels, nested as these are: into how
+            many parts each axis is cut, or None. Needs PER_HOST_V2 and
+            `num_cores_per_replica`.
+        eval_training_input_configuration: PER_HOST_V1 (evaluation does as training does) or
+            SLICED.
+        experimental_host_call_every_n_steps: Training steps per host call.
+        experimental_allow_per_host_v2_parallel_get_next: Whether the order of batches over
+            cores may vary.
+        experimental_feed_hook: Class to use instead of TPUEstimator's infeed hook.
+
+    Raises:
+        ValueError: A value is out of its range, or two settings contradict each other.
+        TypeError: `num_shards` or `initial_infeed_sleep_secs` is no int.
+
     Source: `tf.compat.v1.estimator.tpu.TPUConfig`, tensorflow_estimator 1.15 to 2.15
     tpu_config.py (1.15 lacks the last two fields).
     """
-
-    __slots__ = ()
 
     def __new__(
         cls,
@@ -107,31 +128,6 @@ class TPUConfig(_TPUConfigFields):
         experimental_allow_per_host_v2_parallel_get_next: bool = False,
         experimental_feed_hook: Callable[..., Any] | None = None,
     ) -> TPUConfig:
-        """Checks the settings.
-
-        Args:
-            iterations_per_loop: Training steps per execution on the device, or its time: '30s',
-                '5m', '1h'. Hooks and checkpoints see the program only between executions.
-            num_shards: Number of replicas: cores / `num_cores_per_replica`.
-            num_cores_per_replica: Cores over which one model is spread; None: 1.
-            per_host_input_for_training: A value of `InputPipelineConfig`. True is PER_HOST_V1,
-                False is PER_SHARD_V1, and are kept as such.
-            tpu_job_name: Job of the TPU workers; None: that of `TF_CONFIG`, if any.
-            initial_infeed_sleep_secs: Seconds to wait before the first batch is sent.
-            input_partition_dims: For each of features and labels, nested as these are: into how
-                many parts each axis is cut, or None. Needs PER_HOST_V2 and
-                `num_cores_per_replica`.
-            eval_training_input_configuration: PER_HOST_V1 (evaluation does as training does) or
-                SLICED.
-            experimental_host_call_every_n_steps: Training steps per host call.
-            experimental_allow_per_host_v2_parallel_get_next: Whether the order of batches over
-                cores may vary.
-            experimental_feed_hook: Class to use instead of TPUEstimator's infeed hook.
-
-        Raises:
-            ValueError: A value is out of its range, or two settings contradict each other.
-            TypeError: `num_shards` or `initial_infeed_sleep_secs` is no int.
-        """
         parse_iterations_per_loop(iterations_per_loop)
         if num_shards is not None:
             check_positive_integer(num_shards, "TPUConfig num_shards")

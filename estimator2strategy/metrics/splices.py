@@ -7,85 +7,127 @@ they always got.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from estimator2strategy.metrics.convert import ConvertedMetric, convert
+from estimator2strategy.metrics.convert import convert
+from estimator2strategy.metrics.replayed import replayed_metric
 from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay.splice import Splice
 
 
+class KerasMetric(NamedTuple):
+    """A Keras metric that can stand for a recorded pair.
+
+    Attributes:
+        metric: The object.
+        inputs: Names of the recorded tensors whose values update it.
+        update: `update(values)` adds a batch.
+    """
+
+    metric: keras.metrics.Metric
+    inputs: tuple[str, ...]
+    update: Callable[[Sequence[tf.Tensor]], None]
+
+
 def metric_splices(
     graph: tf.Graph, metrics: Mapping[str, tuple[Any, Any]], calls: Sequence[Any]
 ) -> tuple[Splice, ...]:
-    """A pair of splices for each metric that a Keras metric can stand for, with equal results.
+    """Splices for each metric that a Keras metric can stand for, with equal results.
 
     Args:
         graph: The recorded graph.
         metrics: Name -> (value, update) in the graph.
         calls: The observed `tf.metrics` calls that made them.
     """
-    recorded = RecordedGraph(graph)
-    converted = {
-        name: found
-        for name, (value, update) in metrics.items()
-        if (found := convert(name, value, update, calls))
-    }
     splices: list[Splice] = []
-    for name in _independent(recorded, metrics, converted):
-        with modern_world():
-            metric = converted[name].build()
-        splices += _splices_of(metric, converted[name], *metrics[name])
+    for name, keras_metric in keras_metrics(RecordedGraph(graph), metrics, calls).items():
+        splices += _splices_of(keras_metric, *metrics[name])
     return tuple(splices)
 
 
-def _splices_of(
-    metric: keras.metrics.Metric, converted: ConvertedMetric, value: tf.Tensor, update: tf.Tensor
-) -> tuple[Splice, Splice]:
+def keras_metrics(
+    recorded: RecordedGraph, metrics: Mapping[str, tuple[Any, Any]], calls: Sequence[Any]
+) -> dict[str, KerasMetric]:
+    """Keras metrics for those pairs that have one: a class of Keras's or ours, else a replay."""
+    candidates = {}
+    for name, (value, update) in metrics.items():
+        if isinstance(value, tf.Tensor):
+            with modern_world():
+                candidate = _converted(name, value, update, calls)
+                candidate = candidate or _replayed(name, recorded, value, update)
+            if candidate:
+                candidates[name] = candidate
+    return {name: candidates[name] for name in _independent(recorded, metrics, candidates)}
+
+
+def _converted(name: str, value: Any, update: Any, calls: Sequence[Any]) -> KerasMetric | None:
+    converted = convert(name, value, update, calls)
+    if converted is None:
+        return None
+    metric = converted.build()
+    inputs = tuple(tensor.name for tensor in converted.inputs)
+    return KerasMetric(metric, inputs, lambda values: converted.update(metric, values))
+
+
+def _replayed(
+    name: str, recorded: RecordedGraph, value: tf.Tensor, update: Any
+) -> KerasMetric | None:
+    metric = replayed_metric(name, recorded, value, update)
+    if metric is None:
+        return None
+    return KerasMetric(metric, metric.inputs, lambda values: metric.update_state(*values))
+
+
+def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> list[Splice]:
     def result() -> tf.Tensor:
-        tensor = tf.cast(metric.result(), value.dtype)
+        tensor = tf.cast(keras_metric.metric.result(), value.dtype)
         return tf.reshape(tensor, value.shape) if value.shape.is_fully_defined() else tensor
 
-    def update_then_result(_, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        converted.update(metric, values)
-        return [result()]
+    # Whoever fetches the update's tensor wants the metric so far.
+    outputs = () if isinstance(update, tf.Operation) else (update.name,)
 
-    inputs = tuple(tensor.name for tensor in converted.inputs)
-    return (
-        Splice(update.op.name, inputs, (update.name,), update_then_result),
-        Splice(value.op.name, (), (value.name,), lambda *_: [result()]),
-    )
+    def update_then_result(_, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        keras_metric.update(values)
+        return [result() for _ in outputs]
+
+    return [
+        Splice(_node(update), keras_metric.inputs, outputs, update_then_result),
+        Splice(_node(value), (), (value.name,), lambda *_: [result()]),
+    ]
 
 
 def _independent(
     recorded: RecordedGraph,
     metrics: Mapping[str, tuple[Any, Any]],
-    converted: Mapping[str, ConvertedMetric],
+    candidates: Mapping[str, KerasMetric],
 ) -> list[str]:
-    """Names of the converted metrics whose variables nothing else reads.
+    """Names of the candidates whose recorded variables nothing else reads.
 
-    An F1 made of a precision and a recall, say, needs their recorded variables kept up to date.
+    An F1 made of a precision's and a recall's variables, say, needs them kept up to date.
     """
-    chosen = set(converted)
-    state = {name: _variables(recorded, *map(_node, metrics[name])) for name in converted}
-    state = {
-        name: found - _variables(recorded, *(input_node(t.name) for t in converted[name].inputs))
-        for name, found in state.items()
+    needs = {name: _variables(recorded, *map(_node, metrics[name])) for name in metrics}
+    fed = {
+        name: _variables(recorded, *map(input_node, keras_metric.inputs))
+        for name, keras_metric in candidates.items()
     }
+    chosen = set(candidates)
     while True:
-        used: set[str] = set()
-        for name, pair in metrics.items():
-            if name not in chosen:
-                used |= _variables(recorded, *map(_node, pair))
-        for name in chosen:
-            used |= _variables(recorded, *(input_node(t.name) for t in converted[name].inputs))
-        shared = {name for name in chosen if state[name] & used}
+        used = set().union(
+            *(needs[name] for name in metrics if name not in chosen), *(fed[n] for n in chosen)
+        )
+        own = {name: needs[name] - fed[name] for name in chosen}
+        shared = {
+            name
+            for name in chosen
+            if own[name] & used or any(own[name] & own[o] for o in chosen if o != name)
+        }
         if not shared:
-            return [name for name in converted if name in chosen]
+            return [name for name in candidates if name in chosen]
         chosen -= shared
 
 

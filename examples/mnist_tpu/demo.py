@@ -22,7 +22,8 @@ import numpy as np
 
 GOLDEN_CURVE = Path(__file__).parent / "golden" / "curve" / "case.json"
 WANTED_ACCURACY = 0.97
-ITERATIONS = 5  # training steps per execution; every one of them adds a dot to the picture
+# Training steps per execution. SummarySaverHook writes the loss of every second execution.
+ITERATIONS = 5
 SMOOTHED_STEPS = 50
 
 
@@ -30,7 +31,7 @@ def main():
     args = parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     args.out.mkdir(parents=True, exist_ok=True)
-    print(f"Training {args.train_steps} steps on {args.num_cores} emulated TPU cores ...")
+    print(f"Training {args.train_steps} steps on {args.num_cores} emulated TPU core(s) ...")
     run = run_program(args)
 
     golden = json.loads(GOLDEN_CURVE.read_text())
@@ -113,7 +114,7 @@ def run_program(args):
     steps, losses = read_losses(mnist_tpu.tf, model_dir)
     _, (images, labels) = make_data.split_digits()
     return {
-        "title": f"{args.num_cores} emulated TPU cores, TensorFlow {mnist_tpu.tf.__version__}",
+        "title": f"{args.num_cores} emulated TPU core(s), TensorFlow {mnist_tpu.tf.__version__}",
         "model_dir": model_dir,
         "seconds": seconds,
         "metrics": metrics,
@@ -126,7 +127,7 @@ def run_program(args):
 
 
 def read_losses(tf, model_dir):
-    """Returns steps and losses of the TensorBoard summaries; one per execution on the TPU."""
+    """Returns steps and losses of the TensorBoard summaries: two arrays."""
     by_step = {}
     for path in sorted(Path(model_dir).glob("events.out.tfevents.*")):
         for event in tf.train.summary_iterator(str(path)):
