@@ -124,8 +124,15 @@ def _is_update(update: Any, returned: Any) -> bool:
         return False
     # The update may come as its op, or as a tensor: some functions return the result of an
     # `assign_add`, whose conversion to a tensor is a read that waits for the assignment.
-    is_read = op.type == "ReadVariableOp" and made.type == "AssignAddVariableOp"
-    return op is made or (is_read and made in op.control_inputs)
+    return op is made or _reads_what_assigns(op, made)
+
+
+def _reads_what_assigns(op: tf.Operation, made: tf.Operation) -> bool:
+    return (
+        (op.type, made.type) == ("ReadVariableOp", "AssignAddVariableOp")
+        and op.inputs[0] is made.inputs[0]
+        and made in op.control_inputs
+    )
 
 
 def _require_no_side_effects(call: ObservedCall) -> None:

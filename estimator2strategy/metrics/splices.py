@@ -92,7 +92,9 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
     outputs = () if isinstance(update, tf.Operation) else (update.name,)
 
     def update_then_result(_, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        keras_metric.update(values)
+        # Where the input has ended nothing of the step may happen, counting it included.
+        with tf.control_dependencies(values):
+            keras_metric.update(values)
         return [result() for _ in outputs]
 
     return [

@@ -6,7 +6,7 @@ function built, and answers with node names in creation order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import tensorflow as tf
 
@@ -100,23 +100,28 @@ class RecordedGraph:
                 )
         return sorted(written)
 
-    def writers_without_input(self, names: Iterable[str]) -> tuple[set[str], list[str]]:
-        """(those of `names` that write a variable whatever the batch is, those that draw a batch).
+    def writers_without_input(
+        self, names: Iterable[str], fed: Collection[str]
+    ) -> tuple[set[str], list[str]]:
+        """(those of `names` that write a variable whatever the batch is, those the batch is from).
 
         A step whose input has ended must change nothing, so the former have to wait for the
         latter. A counter is such a one.
+
+        Args:
+            fed: Nodes whose values are supplied, as part of a batch is to a replica.
         """
         names = list(names)
-        draws = [name for name in names if self[name].op in _DRAWS]
+        draws = [name for name in names if self[name].op in _DRAWS] + list(fed)
         if not draws:
             return set(), []
         behind = set(self.ancestors(draws))
-        fed: set[str] = set(draws)
+        following = set(draws)
         writers = set()
         for name in names:  # creation order: inputs first, but for the back edges of v1 loops
             edges = [input_node(edge) for edge in self[name].input]
-            if fed.intersection(edges):
-                fed.add(name)
+            if following.intersection(edges):
+                following.add(name)
             elif name not in behind and self[name].op in _WRITERS:
                 writers.add(name)
         return writers, draws

@@ -51,9 +51,10 @@ class GraphImporter:
         self._prefix = self._graph.unique_name("replay")
         self._imported: set[str] = set()
         self._supplied: dict[str, tf.Tensor] = dict(feeds or {})
-        # Ops that need not run because their outputs were supplied. The value is a tensor that is
-        # ready when they have "run", for control edges; None where there is nothing to wait for.
-        self._done: dict[str, tf.Tensor | None] = dict.fromkeys(map(input_node, self._supplied))
+        # Ops that need not run because their outputs were supplied, each with a tensor that is
+        # ready when they have "run", for control edges.
+        self._done = {input_node(name): value for name, value in self._supplied.items()}
+        self._fed = frozenset(self._done)
 
     def supply(
         self, values: Mapping[str, tf.Tensor], ops: Iterable[str], after: Sequence[tf.Tensor]
@@ -96,7 +97,7 @@ class GraphImporter:
             return
         changed = self._register_functions(fresh)
         inside = set(fresh)
-        waiting, draws = recorded.writers_without_input(fresh)
+        waiting, draws = recorded.writers_without_input(fresh, self._fed)
         graph_def = tf.compat.v1.GraphDef(versions=recorded.versions)
         outside: dict[str, tf.Tensor] = {}
         for name in fresh:
@@ -146,4 +147,6 @@ class GraphImporter:
                 [self._graph.get_operation_by_name(f"{self._prefix}/{node}")]
             ):
                 return tf.constant(0)
-        return self._done.get(node)  # a resource that was made long ago: nothing to wait for
+        if node in self._done:
+            return _tf_private.capture(self._done[node])
+        return None  # a resource, made long ago: nothing to wait for

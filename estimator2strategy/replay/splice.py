@@ -67,9 +67,6 @@ def replay(
 ) -> list[tf.Tensor]:
     """Traces `splices`, then the rest of what `tensors` and `ops` need; returns the tensors."""
     for splice in splices:
-        inputs = importer.fetch(splice.inputs)
-        # Where the input has ended nothing of the step may happen, counting it included.
-        with tf.control_dependencies(inputs):
-            results = list(splice.trace(session, inputs))
+        results = list(splice.trace(session, importer.fetch(splice.inputs)))
         importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
     return importer.fetch(tensors, ops)

@@ -57,7 +57,7 @@ _OWN: dict[str, Callable[[], Any]] = {
     "distribute": lambda: _Overlay(_v1.distribute, cluster_resolver=_cluster_resolvers),
     "estimator": _module("estimator2strategy.estimator"),
     "keras": _module("tf_keras.api._v1.keras"),
-    "layers": _module(f"{_LEGACY_KERAS}.layers"),
+    "layers": _module("estimator2strategy.tf1.layers"),
     "nn": lambda: _Overlay(_v1.nn, rnn_cell=_module(f"{_LEGACY_KERAS}.rnn_cell")),
 }
 

@@ -135,6 +135,16 @@ def test_auc_without_positives_is_one_as_in_v1() -> None:
     assert recorded.new([batch]) == pytest.approx(1.0, abs=1e-6)  # keras.metrics.AUC() says 0.0
 
 
+def test_the_last_threshold_of_specificity_at_sensitivity_lies_below_one() -> None:
+    # No sensitivity is as near to 0 as that of the last threshold. Even there the negative
+    # example of prediction 1.0 counts as positive: specificity 1 / 2.
+    batch = {"labels": np.array([0, 0, 1]), "predictions": np.float32([1.0, 0.2, 0.5])}
+    recorded = record("specificity_at_sensitivity", batch, sensitivity=0.0)
+
+    assert_same(recorded.new([batch]), recorded.legacy([batch]), exact=True)
+    assert recorded.new([batch]) == pytest.approx(0.5, abs=1e-6)
+
+
 def test_a_negative_total_weight_gives_zero() -> None:
     batch = {"values": np.float32([1, 2]), "weights": np.float32([-3, 1])}
     recorded = record("mean", batch)
@@ -211,6 +221,25 @@ def test_every_build_gives_fresh_variables() -> None:
     converted.update(first, [np.float32([1])])
 
     assert (first.result(), second.result()) == (1.0, 0.0)
+
+
+def test_the_users_floatx_does_not_matter() -> None:
+    recorded = record("mean", {"values": np.float32([1])})
+    before = keras.config.floatx()
+    keras.config.set_floatx("float16")
+    try:
+        metric = recorded.converted.build()
+    finally:
+        keras.config.set_floatx(before)
+    recorded.converted.update(metric, [np.float32([1 + 1e-5])])
+
+    assert metric.result().numpy() == np.float32(1 + 1e-5)
+
+
+def test_confusion_matrices_count_in_float64() -> None:
+    (matrix,) = keras_metric_for("mean_iou", num_classes=2).variables
+
+    assert matrix.dtype == "float64"
 
 
 # --- What is left to the generic replay.

@@ -1,0 +1,64 @@
+# Everything is installed into .venv, which is made at first use.
+
+# The newest TensorFlow has wheels for these. `make test PYTHON=/path/to/python` chooses another.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.10 python3; do \
+    $$python -c 'import sys; assert (3, 10) <= sys.version_info[:2] <= (3, 13)' 2>/dev/null \
+    && echo $$python && break; done)
+# TensorFlow keeps each worker at about 1 GB.
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Keras and Matplotlib would put their settings into the home directory.
+export KERAS_HOME ?= $(CURDIR)/$(VENV)/keras
+export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/matplotlib
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format check-types unit bench clean
+.NOTPARALLEL:
+
+help:  ## this list
+	@awk -F ':.*## *' '/^[a-z]+:.*##/ {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo  ## train an unchanged TF 1.x TPUEstimator program, draw a picture
+	@$(BIN)/python examples/mnist_tpu/demo.py --out demo
+
+test: lint unit  ## all checks: style, types, tests
+
+lint: $(VENV)/.dev  ## style and types
+	@echo "ruff check ..." && $(BIN)/ruff check --quiet
+	@echo "ruff format --check ..." && $(BIN)/ruff format --check --quiet
+	@echo "mypy ..." && $(BIN)/mypy
+
+unit: $(VENV)/.dev  ## tests only; PYTEST_ARGS="-k name" chooses some
+	@$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
+
+format: $(VENV)/.dev  ## put the code into shape
+	@$(BIN)/ruff check --quiet --fix && $(BIN)/ruff format
+
+bench: $(VENV)/.benchmark  ## speed, as ratios to Keras fit and to a hand-written loop
+	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+clean:  ## remove all that was made here
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per set of dependencies, so that an installation happens once.
+$(VENV)/.%: pyproject.toml | $(BIN)/pip
+	@echo "Installing TensorFlow and what '$*' needs into $(VENV) (a minute or two) ..."
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$*]'
+	@touch $@
+
+$(BIN)/pip:
+	@test -n "$(PYTHON)" || { \
+	    echo "No Python from 3.10 to 3.13 found, and TensorFlow has no wheels for others."; \
+	    echo "Install one (python3.11, say), or name it: make PYTHON=/path/to/python3.11 ..."; \
+	    exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv $(VENV) || { \
+	    rm -rf $(VENV); \
+	    echo "$(PYTHON) could not make a virtual environment."; \
+	    echo "On Debian and Ubuntu its package is separate: apt install python3-venv"; \
+	    exit 1; }

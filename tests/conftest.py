@@ -1,0 +1,60 @@
+"""What all tests share: a quiet TensorFlow with eight logical CPU devices, and a few fixtures.
+
+TensorFlow's devices are fixed once per process, so each test process starts with as many as the
+largest test needs; a test that wants emulated TPU cores asks for them with `emulated_cores`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+os.environ.pop("E2S_EMULATE_TPU_CORES", None)
+
+import tensorflow as tf
+
+from estimator2strategy.runtime import devices
+
+LOGICAL_CPUS = 8
+
+
+def pytest_configure() -> None:
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    split = [tf.config.LogicalDeviceConfiguration()] * LOGICAL_CPUS
+    tf.config.set_logical_device_configuration(cpu, split)
+    tf.config.list_logical_devices()  # starts them: no test can ask for another number
+    tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.WARN)
+
+
+@pytest.fixture
+def model_dir(tmp_path: Path) -> str:
+    """A folder for checkpoints and events that does not exist yet."""
+    return str(tmp_path / "model")
+
+
+@pytest.fixture
+def emulated_cores(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`emulated_cores(8)` switches emulation on until the test ends; 0 leaves it off."""
+    # Put back at the end of the test, whatever `emulate_tpu` makes of it.
+    monkeypatch.setattr(devices, "_emulated_cores", 0)
+
+    def emulate(num_cores: int) -> None:
+        if num_cores > LOGICAL_CPUS:
+            raise ValueError(f"Test processes have {LOGICAL_CPUS} logical CPUs, not {num_cores}.")
+        if num_cores:
+            devices.emulate_tpu(num_cores)
+
+    return emulate
+
+
+@pytest.fixture(autouse=True)
+def _tensorflow_as_it_was():
+    """Fails a test that leaves TensorFlow in another mode, which would make others fail."""
+    yield
+    assert tf.executing_eagerly(), "The test left a graph as the default one."
+    assert isinstance(tf.TensorShape([1])[0], int), "The test left v1 tensor shapes on."

@@ -1,0 +1,146 @@
+"""The front door: what importing the package does, what it must leave alone, what it offers."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import estimator2strategy
+
+pytestmark = pytest.mark.oldest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def in_fresh_process(program: str, **environment: str) -> str:
+    """What a Python program prints that starts with nothing imported."""
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_import_does_not_import_tensorflow():
+    imported = in_fresh_process("import sys, estimator2strategy; print(sorted(sys.modules))")
+    packages = {name.partition(".")[0] for name in ast.literal_eval(imported)}
+    assert "estimator2strategy" in packages
+    assert packages.isdisjoint({"tensorflow", "keras", "tf_keras", "numpy", "absl"})
+
+
+def test_import_is_quick():
+    seconds = in_fresh_process(
+        "import time; start = time.perf_counter(); import estimator2strategy;"
+        "print(time.perf_counter() - start)"
+    )
+    assert float(seconds) < 0.2  # measured: 0.002; a machine under load may take longer
+
+
+SETTINGS = """
+import builtins, logging, os, signal, sys, warnings
+
+def settings():
+    return {
+        "environment": dict(os.environ),
+        "import": builtins.__import__,
+        "finders": list(sys.meta_path),
+        "path": list(sys.path),
+        "hooks": (sys.excepthook, sys.displayhook, sys.getprofile(), sys.gettrace()),
+        "handlers": (list(logging.getLogger().handlers), logging.getLogger().level),
+        "signals": [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)],
+        "warnings": list(warnings.filters),
+        "directory": os.getcwd(),
+    }
+
+def changed(before):
+    return sorted(name for name, value in settings().items() if value != before[name])
+"""
+
+
+def test_import_leaves_the_interpreter_alone():
+    changed = in_fresh_process(
+        f"{SETTINGS}\nbefore = settings()\nimport estimator2strategy\nprint(changed(before))"
+    )
+    assert changed == "[]"
+
+
+def test_using_it_leaves_the_interpreter_alone_once_tensorflow_is_imported():
+    changed = in_fresh_process(
+        f"{SETTINGS}\n"
+        "import tensorflow, keras, tf_keras\n"
+        "before = settings()\n"
+        "import estimator2strategy\n"
+        "[getattr(estimator2strategy, name) for name in estimator2strategy.__all__]\n"
+        "print(changed(before))"
+    )
+    assert changed == "[]"
+
+
+TENSORFLOW = """
+import tensorflow as tf, tensorflow.compat.v1 as tf1
+
+def state():
+    return {
+        "eager": tf.executing_eagerly(),
+        "v2 shapes": isinstance(tf.TensorShape([1])[0], int),
+        "control flow v2": tf1.control_flow_v2_enabled(),
+        "resource variables": tf1.resource_variables_enabled(),
+        "keras": tf.keras.__version__,
+        "verbosity": tf1.logging.get_verbosity(),
+        "names": {m.__name__: dict(vars(m)) for m in (tf1, tf1.train, tf1.metrics, tf1.tpu)},
+        "devices started": tf.config.list_logical_devices.__module__ and _context_started(),
+    }
+
+def _context_started():
+    from tensorflow.python.eager import context
+    return context.context()._initialized
+"""
+
+
+def test_facade_leaves_tensorflow_alone():
+    changed = in_fresh_process(
+        f"{TENSORFLOW}\n"
+        "state()['names']  # names that TensorFlow loads at first use are loaded now\n"
+        "before = state()\n"
+        "import estimator2strategy.tf1 as facade\n"
+        "facade.layers, facade.nn.rnn_cell, facade.estimator, facade.contrib, facade.keras\n"
+        "print(sorted(name for name, value in state().items() if value != before[name]))"
+    )
+    assert changed == "[]"
+
+
+def test_environment_variable_asks_for_emulated_cores():
+    devices = in_fresh_process(
+        "import estimator2strategy as e2s; e2s.TPUEstimator; import tensorflow as tf;"
+        "print(len(tf.config.list_logical_devices('CPU')))",
+        E2S_EMULATE_TPU_CORES="4",
+    )
+    assert devices == "4"
+
+
+@pytest.mark.parametrize("name", estimator2strategy.__all__)
+def test_public_name_resolves(name):
+    assert getattr(estimator2strategy, name) is not None
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Trainer'"):
+        _ = estimator2strategy.Trainer
+
+
+def test_version_is_that_of_pyproject_and_of_the_changelog():
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    version = estimator2strategy.__version__
+    assert re.search(r'^version = "(.+)"$', pyproject, re.MULTILINE)[1] == version
+    assert re.search(r"^## (\d\S*)", changelog, re.MULTILINE)[1] == version
