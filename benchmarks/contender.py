@@ -60,6 +60,11 @@ class Gate:
             self._channel.wait()
         self._released = time.perf_counter()
 
+    def check(self) -> None:
+        """Raises if training ended before all chunks were reported."""
+        if self._left >= 0:
+            raise RuntimeError(f"Training ended {self._left + 1} chunks early.")
+
 
 class Contender(abc.ABC):
     """One way to train a model; lives in a process of its own."""

@@ -1,8 +1,9 @@
 """The contenders `e2s` and `legacy`: one TPUEstimator program, two implementations of it.
 
 A hook of ours would be a hook that e2s has to serve at every step, so nothing is hooked: both
-implementations log `global_step/sec` every `train_chunk` steps from inside `train()`, and a
-`logging.Handler` on TensorFlow's logger takes the time there and waits for its turn.
+implementations log `global_step/sec` every 50 steps from inside `train()`, and a `logging.Handler`
+on TensorFlow's logger takes the time there and, at the end of a chunk, waits for its turn. That
+logging also ends e2s's executions after 50 steps, which is what the other contenders run at once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NEVER = 10**9
 
 
 class GateAtLogLine(logging.Handler):
-    """Calls the gate whenever the training loop logs its speed.
+    """Calls the gate whenever the training loop has logged its speed often enough for a chunk.
 
     Speed times the time between two lines gives the steps between them: that they are what we
     asked for is thereby checked, not assumed.
@@ -33,17 +34,22 @@ class GateAtLogLine(logging.Handler):
 
     SPEED = re.compile(r"^global_step/sec: (\S+)$")
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, chunk: int) -> None:
         super().__init__()
-        self._gate, self._last = gate, time.perf_counter()
+        self._gate, self._lines = gate, chunk // STEPS_PER_EXECUTION
+        self._seen, self._steps, self._last = 0, 0.0, time.perf_counter()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Looks for the line among all that TensorFlow logs."""
-        if match := self.SPEED.match(record.getMessage()):
-            now = time.perf_counter()
-            steps = round(float(match.group(1)) * (now - self._last))
-            self._last = now
-            self._gate(steps)
+        match = self.SPEED.match(record.getMessage())
+        if not match:
+            return
+        now = time.perf_counter()
+        self._steps += float(match.group(1)) * (now - self._last)
+        self._seen, self._last = self._seen + 1, now
+        if self._seen == self._lines:
+            self._gate(round(self._steps))
+            self._seen, self._steps = 0, 0.0
 
 
 class Estimator(Contender):
@@ -52,13 +58,14 @@ class Estimator(Contender):
     def __init__(self, model: Model, estimator: Any) -> None:
         self.model, self._model_fn_seconds = model, 0.0
         tpu = estimator.tpu
-        # With use_tpu=False TPUEstimator divides log_step_count_steps by iterations_per_loop.
+        # TPUEstimator logs every log_step_count_steps / iterations_per_loop runs of its session;
+        # with use_tpu=False a run is one step. How e2s cuts executions depends on the logging.
         config = tpu.RunConfig(
             model_dir=tempfile.mkdtemp(prefix="e2s_benchmark_"),
-            log_step_count_steps=model.train_chunk * STEPS_PER_EXECUTION,
+            log_step_count_steps=STEPS_PER_EXECUTION,
             save_summary_steps=0,
             save_checkpoints_steps=NEVER,
-            tpu_config=tpu.TPUConfig(iterations_per_loop=STEPS_PER_EXECUTION),
+            tpu_config=tpu.TPUConfig(iterations_per_loop=1),
         )
         self.estimator = tpu.TPUEstimator(
             self._timed(models.make_model_fn(model, estimator)),
@@ -88,7 +95,7 @@ class Estimator(Contender):
         logger = logging.getLogger("tensorflow")
         verbosity = tf.logging.get_verbosity()
         tf.logging.set_verbosity(tf.logging.INFO)
-        handler = GateAtLogLine(gate)
+        handler = GateAtLogLine(gate, self.model.train_chunk)
         logger.addHandler(handler)
         try:
             # The first step starts the first interval.

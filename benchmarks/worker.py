@@ -91,7 +91,9 @@ def work(args: argparse.Namespace, channel: Channel) -> None:
     chunks = {"train_chunk": model.train_chunk, "eval_chunk": model.eval_chunk}
     channel.tell(seconds=seconds, **chunks, **more)
     channel.wait()
-    contender.train(args.chunks, Gate(channel, args.chunks))
+    gate = Gate(channel, args.chunks)
+    contender.train(args.chunks, gate)
+    gate.check()
     trained_rss = peak_rss_mb()
     contender.prepare_evaluation()
     for function in (contender.evaluate, contender.predict):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 from tensorflow.python.client import session as _session
+from tensorflow.python.distribute import one_device_strategy as _one_device_strategy
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import tensor_shape as _tensor_shape
@@ -35,6 +36,9 @@ BaseResourceVariable = _resource_variable_ops.BaseResourceVariable
 # The context that makes `CrossShardOptimizer` believe it is one of N shards. Its public way in,
 # `tf.compat.v1.tpu.replicate`, would build TPU-only nodes around the model.
 tpu_shard_context = _tpu_function.tpu_shard_context
+
+# A strategy of one device, to derive the one from under which model_fn is recorded.
+OneDeviceExtended = _one_device_strategy.OneDeviceExtended
 
 # The counter that `tf.compat.v1.train`'s evaluation loop increments, and the hook that reads it.
 get_or_create_eval_step = _evaluation._get_or_create_eval_step
@@ -109,3 +113,11 @@ def capture(tensor: tf.Tensor) -> tf.Tensor:
 def default_session(session: SessionInterface):
     """A context in which `tensor.eval()` uses `session`; public only as a method of Session."""
     return _ops.default_session(session)
+
+
+def replica_context(strategy) -> contextlib.AbstractContextManager:
+    """Code in the body runs as replica 0 of `strategy`.
+
+    Public only as a call: `strategy.extended.call_for_each_replica(function)`.
+    """
+    return _one_device_strategy._OneDeviceReplicaContext(strategy)

@@ -16,10 +16,13 @@ from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig, TaskType
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.metrics.observe import observe_metric_calls
+from estimator2strategy.record import feeding
 from estimator2strategy.record import inputs as inputs_lib
 from estimator2strategy.record.functions import argument_names, location
 from estimator2strategy.record.legacy import legacy_world, recording
 from estimator2strategy.record.recording import Recording
+from estimator2strategy.record.replicated import Cores
+from estimator2strategy.record.strategy import one_replica_of, reports_mean_loss
 from estimator2strategy.runtime import evaluation, prediction, training
 
 tf1 = tf.compat.v1
@@ -40,6 +43,8 @@ class Estimator:
         config: A RunConfig.
         params: Hyperparameters, handed to model_fn and input_fn (each gets a deep copy).
         warm_start_from: A checkpoint, a folder of checkpoints, a SavedModel, or WarmStartSettings.
+        strategy: Train on the replicas of this `tf.distribute.Strategy`, as with
+            `RunConfig(train_distribute=...)`: each replica takes the next batch of input_fn.
 
     Raises:
         ValueError: model_fn's arguments are not the above; a subclass overrides a method.
@@ -54,6 +59,8 @@ class Estimator:
         config: RunConfig | None = None,
         params: dict[str, Any] | None = None,
         warm_start_from: Any = None,
+        *,
+        strategy: tf.distribute.Strategy | None = None,
     ):
         self._assert_members_are_not_overridden(Estimator)
         self._config = _with_model_dir(config, model_dir)
@@ -62,6 +69,7 @@ class Estimator:
             raise ValueError("model_fn must be provided to Estimator.")
         verify_model_fn_args(model_fn, params)
         self._model_fn = model_fn
+        self._strategy = strategy or self._config.train_distribute
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = _warm_start_settings(warm_start_from)
 
@@ -234,9 +242,37 @@ class Estimator:
     def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
         tf1.train.create_global_step(graph)
         _tf_private.get_or_create_global_step_read(graph)
-        inputs = inputs_lib.features_and_labels(self._call_input_fn(input_fn, ModeKeys.TRAIN))
+        result = self._call_input_fn(input_fn, ModeKeys.TRAIN)
+        if self._strategy and self._strategy.num_replicas_in_sync > 1:
+            return self._record_on_replicas(graph, result)
+        inputs = inputs_lib.features_and_labels(result)
         spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.TRAIN, self.config)
         return Recording(graph, spec, inputs.hooks)
+
+    def _record_on_replicas(self, graph: tf.Graph, result: Any) -> Recording:
+        """Records training on the replicas of a strategy.
+
+        Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.
+        """
+        strategy = self._strategy
+        replicas = Cores(
+            feeding.per_replica(result, strategy.num_replicas_in_sync),
+            strategy,
+            lambda features, labels: self._call_model_fn(
+                features, labels, ModeKeys.TRAIN, self.config
+            ),
+            inside=one_replica_of,
+        )
+        spec = replicas.spec
+        loss = replicas.mean(spec.loss) if reports_mean_loss(graph) else replicas.sum(spec.loss)
+        spec = spec._replace(loss=loss, train_op=replicas.runs(spec.train_op))
+        return Recording(
+            graph,
+            spec,
+            input_hooks=replicas.fed.hooks,
+            splices=(replicas.splice(),),
+            devices=tuple(strategy.extended.worker_devices),
+        )
 
     def _record_eval(self, graph: tf.Graph, input_fn: Callable) -> Recording:
         tf1.train.create_global_step(graph)

@@ -27,7 +27,7 @@ from estimator2strategy.record import feeding
 from estimator2strategy.record.functions import argument_names, location
 from estimator2strategy.record.inputs import call_input_fn
 from estimator2strategy.record.recording import Recording
-from estimator2strategy.record.replicated import Cores
+from estimator2strategy.record.replicated import Cores, one_shard_of
 from estimator2strategy.runtime import devices
 from estimator2strategy.runtime.hooks import ExamplesPerSecondHook
 
@@ -107,7 +107,6 @@ class TPUEstimator(Estimator):
             _check_batch_sizes(train_batch_size, eval_batch_size, predict_batch_size)
         self._use_tpu = use_tpu
         self._eval_on_tpu = eval_on_tpu
-        self._strategy = strategy
         self._batch_axis = batch_axis
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
@@ -120,6 +119,7 @@ class TPUEstimator(Estimator):
             config=config.replace(log_step_count_steps=None),
             params=params or {},
             warm_start_from=warm_start_from,
+            strategy=strategy,
         )
         self._iterations = parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)
 
@@ -296,6 +296,7 @@ class TPUEstimator(Estimator):
             fed,
             deployment.strategy,
             lambda features, labels: self._spec_of(features, labels, deployment),
+            inside=one_shard_of,
         )
         tf1.logging.info("Done calling model_fn.")
         return cores

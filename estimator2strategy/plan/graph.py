@@ -126,6 +126,36 @@ class RecordedGraph:
                 writers.add(name)
         return writers, draws
 
+    def frontier(
+        self,
+        tensors: Iterable[str],
+        ops: Iterable[str],
+        inner: Iterable[str],
+        outputs: Iterable[str],
+    ) -> list[str]:
+        """The tensors that leave the inside of a splice on the way to `tensors` and `ops`.
+
+        Args:
+            inner: Tensors that exist inside only; what depends on them is inside too.
+            outputs: Tensors that the splice returns; what depends on them is outside.
+        """
+        tensors = list(tensors)
+        roots = {*map(input_node, tensors), *ops}
+        stops = {input_node(name) for name in outputs}
+        inside, outside = set(map(input_node, inner)), set(stops)
+        leaving: dict[str, None] = {}
+        for name in self.ancestors(roots, lambda edge: input_node(edge) in stops):
+            sources = [input_node(edge) for edge in self[name].input]
+            if outside.intersection(sources):
+                outside.add(name)
+                for edge in self[name].input:
+                    if input_node(edge) in inside and not edge.startswith("^"):
+                        leaving[tensor_name(edge)] = None
+            elif inside.intersection(sources):
+                inside.add(name)
+        leaving.update((name, None) for name in tensors if input_node(name) in inside)
+        return [name for name in leaving if name not in outputs]
+
     def functions_behind(self, names: Iterable[str]) -> Iterator[str]:
         """Names of the library functions that nodes call, directly or through one another."""
         seen: set[str] = set()

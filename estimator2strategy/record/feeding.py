@@ -76,6 +76,17 @@ def per_host_v2(call: Call, num_cores: int) -> Fed:
     return _drawn(dataset, num_cores)
 
 
+def per_replica(result: Any, num_replicas: int) -> Fed:
+    """`train_distribute`: each replica draws the next batch of input_fn's Dataset.
+
+    What is no Dataset (tensors of an iterator, say) every replica gets alike.
+    """
+    if isinstance(result, tf.data.Dataset):
+        return _drawn(result, num_replicas)
+    inputs = inputs_lib.features_and_labels(result)
+    return _fed([_pair(inputs)] * num_replicas, inputs.hooks)
+
+
 def broadcast(call: Call, num_cores: int) -> Fed:
     """BROADCAST: every core gets the whole of input_fn's batch."""
     inputs = inputs_lib.features_and_labels(call(0))
@@ -168,8 +179,9 @@ def _pair(inputs: Any) -> tuple[Any, Any]:
 
 
 def _fed(cores: list[tuple[Any, Any]], hooks) -> Fed:
-    flat = [[tf.convert_to_tensor(t) for t in tf.nest.flatten(_present(core))] for core in cores]
-    return Fed(flat, _present(cores[0]), hooks)
+    flat = [tf.nest.flatten(_present(core), expand_composites=True) for core in cores]
+    tensors = [[tf.convert_to_tensor(part) for part in core] for core in flat]
+    return Fed(tensors, _present(cores[0]), hooks)
 
 
 def _present(pair: tuple[Any, Any]) -> tuple[Any, ...]:

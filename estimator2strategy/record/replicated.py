@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -46,21 +46,28 @@ class Cores:
         op: Stands in the host graph for one step of all cores.
     """
 
-    def __init__(self, fed: Fed, strategy: tf.distribute.Strategy, call: Callable[..., Any]):
+    def __init__(
+        self,
+        fed: Fed,
+        strategy: tf.distribute.Strategy,
+        call: Callable[..., Any],
+        inside: Callable[[int], contextlib.AbstractContextManager],
+    ):
         """Calls model_fn once, on placeholders for one core's part of the batch.
 
         Args:
             fed: The input of all cores.
             call: `call(features, labels)` calls model_fn.
+            inside: `inside(num_cores)`: the context in which to call it.
         """
         self.fed = fed
         self.strategy = strategy
         self._feeds = [
             tf1.placeholder(tensor.dtype, tensor.shape, name="infeed") for tensor in fed.cores[0]
         ]
-        structure = tf.nest.pack_sequence_as(fed.structure, self._feeds)
+        structure = tf.nest.pack_sequence_as(fed.structure, self._feeds, expand_composites=True)
         features, labels = (*structure, None)[:2]
-        with _one_shard_of(strategy.num_replicas_in_sync):
+        with inside(strategy.num_replicas_in_sync):
             self.spec = call(features, labels)
         self.op = tf.no_op(name="cores/step")
         self._ops: list[tf.Operation] = []
@@ -74,6 +81,10 @@ class Cores:
     def mean(self, tensor: tf.Tensor) -> tf.Tensor:
         """The mean of a scalar over the cores."""
         return self._stand_in(tensor, tensor.shape, _mean)
+
+    def sum(self, tensor: tf.Tensor) -> tf.Tensor:
+        """The sum of a scalar over the cores."""
+        return self._stand_in(tensor, tensor.shape, tf.add_n)
 
     def concat(self, tensor: tf.Tensor) -> tf.Tensor:
         """A batch of results, all cores' in order."""
@@ -99,28 +110,37 @@ class Cores:
 
     def splice(self) -> Splice:
         """What replay does in place of the stand-ins."""
-        results = list(self._results)
+        outputs = [(t.name, stand_in.name, merge) for t, stand_in, merge in self._results]
+        return self._splice(outputs)
+
+    def _splice(self, outputs: list[tuple[str, str, Merge]]) -> Splice:
+        """Args: outputs: (name in a core, name in the host graph, how to merge) of each."""
         model = ReplicatedModel(
             self.strategy,
             feeds=tuple(t.name for t in self._feeds),
-            outputs=tuple(tensor.name for tensor, _, _ in results),
+            outputs=tuple(name for name, _, _ in outputs),
             ops=tuple(op.name for op in self._ops),
         )
 
         def trace(session, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            outputs = model.trace(session, values)
-            return [merge(parts) for parts, (_, _, merge) in zip(outputs, results, strict=True)]
+            results = model.trace(session, values)
+            return [merge(parts) for parts, (_, _, merge) in zip(results, outputs, strict=True)]
+
+        def expose(names: Sequence[str]) -> Splice:
+            return self._splice([*outputs, *((name, name, _first) for name in names)])
 
         return Splice(
             op=self.op.name,
             inputs=tuple(tensor.name for core in self.fed.cores for tensor in core),
-            outputs=tuple(stand_in.name for _, stand_in, _ in results),
+            outputs=tuple(name for _, name, _ in outputs),
             trace=trace,
+            inner=model.feeds,
+            expose=expose,
         )
 
 
 @contextlib.contextmanager
-def _one_shard_of(num_shards: int):
+def one_shard_of(num_shards: int) -> Iterator[None]:
     """Where TPUEstimator called model_fn: in one of N shards, in an XLA context.
 
     Summaries made here are left out of the graph's: no core can write one.

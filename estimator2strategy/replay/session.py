@@ -160,7 +160,8 @@ class ReplaySession(_tf_private.SessionInterface):
         roots = {*map(input_node, tensors), *ops}
         fed = set(map(input_node, feeds))
         importer = GraphImporter(self.recorded, self.state.handle, feeds, SINGLE_REPLICA)
-        splices = splice_lib.needed(self.splices, self.recorded, roots, fed)
+        splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
+        splices = splice_lib.needed(splices, self.recorded, roots, fed)
         return splice_lib.replay(self, importer, splices, tensors, ops)
 
     def _spec(self, name: str) -> tf.TensorSpec:

@@ -28,16 +28,37 @@ class Splice:
         outputs: Names of the placeholders that stand for what `trace` returns.
         trace: `trace(session, values)`, called once per traced function, in the function's graph,
             with a value per input. Returns a tensor per output.
+        inner: Names of placeholders that only have values inside `trace`: what a core is fed.
+        expose: `expose(names)` gives the splice that also returns those tensors of its inside;
+            of several cores, the first's.
     """
 
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     trace: Callable[[Any, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
+    inner: tuple[str, ...] = ()
+    expose: Callable[[Sequence[str]], Splice] | None = None
 
     @property
     def nodes(self) -> set[str]:
         return {self.op, *map(input_node, self.outputs)}
+
+
+def exposing(
+    splices: Sequence[Splice], recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]
+) -> list[Splice]:
+    """`splices`, returning also what `tensors` and `ops` need from inside of them.
+
+    A hook may log a tensor of model_fn, or a summary may hold one, where model_fn runs on cores.
+    """
+    exposed = []
+    for splice in splices:
+        if splice.expose:
+            inside = recorded.frontier(tensors, ops, splice.inner, splice.outputs)
+            splice = splice.expose(inside) if inside else splice
+        exposed.append(splice)
+    return exposed
 
 
 def needed(
