@@ -15,6 +15,7 @@ from estimator2strategy import _tf_private
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig, TaskType
 from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.estimator.warm_start import settings_from
 from estimator2strategy.metrics.observe import observe_metric_calls
 from estimator2strategy.record import feeding
 from estimator2strategy.record import inputs as inputs_lib
@@ -71,7 +72,7 @@ class Estimator:
         self._model_fn = model_fn
         self._strategy = strategy or self._config.train_distribute
         self._params = copy.deepcopy(params or {})
-        self._warm_start_settings = _warm_start_settings(warm_start_from)
+        self._warm_start_settings = settings_from(warm_start_from)
 
     @property
     def model_dir(self) -> str:
@@ -271,7 +272,8 @@ class Estimator:
             spec,
             input_hooks=replicas.fed.hooks,
             splices=(replicas.splice(),),
-            devices=tuple(strategy.extended.worker_devices),
+            strategy=strategy,
+            on_cores=replicas.variables,
         )
 
     def _record_eval(self, graph: tf.Graph, input_fn: Callable) -> Recording:
@@ -448,11 +450,3 @@ def _with_model_dir(config: RunConfig | None, model_dir) -> RunConfig:
         model_dir = tempfile.mkdtemp()
         tf1.logging.warn("Using temporary folder as model directory: %s", model_dir)
     return config.replace(model_dir=model_dir)
-
-
-def _warm_start_settings(warm_start_from: Any) -> Any:
-    if warm_start_from is None:
-        return None
-    from estimator2strategy.estimator.warm_start import settings_from
-
-    return settings_from(warm_start_from)

@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
+from estimator2strategy.runtime.devices import Host, hosts
 
 _BATCH_SIZE_ARGUMENT = {
     ModeKeys.TRAIN: "train_batch_size",
@@ -31,7 +33,6 @@ class Deployment:
         batch_size: The global batch size, in examples. None: not given (CPU only).
         strategy: Over the TPU cores; None: on the host, as with `use_tpu=False`.
         pipeline: How input_fn is called; see `InputPipelineConfig`.
-        num_hosts: Hosts of the TPU.
 
     Source: `_InternalTPUContext`, tensorflow_estimator 2.15 tpu_context.py.
     """
@@ -40,7 +41,6 @@ class Deployment:
     batch_size: int | None
     strategy: tf.distribute.Strategy | None = None
     pipeline: InputPipelineConfig = InputPipelineConfig.PER_HOST_V1
-    num_hosts: int = 1
 
     @property
     def on_host(self) -> bool:
@@ -50,9 +50,24 @@ class Deployment:
     def num_replicas(self) -> int:
         return 1 if self.strategy is None else self.strategy.num_replicas_in_sync
 
+    @functools.cached_property
+    def hosts(self) -> tuple[Host, ...]:
+        return hosts(self.strategy)
+
+    @property
+    def num_hosts(self) -> int:
+        return len(self.hosts)
+
     @property
     def replicas_per_host(self) -> int:
         return self.num_replicas // self.num_hosts
+
+    @property
+    def feeding_hosts(self) -> tuple[Host, ...]:
+        """The hosts that call input_fn, each with the replicas it does so for."""
+        if self.broadcasts:
+            return (Host(self.hosts[0].device, tuple(range(self.num_replicas))),)
+        return self.hosts
 
     @property
     def broadcasts(self) -> bool:
@@ -104,6 +119,17 @@ class Deployment:
                 f"{_BATCH_SIZE_ARGUMENT[self.mode]} in TPUEstimator constructor cannot be `None` "
                 f"if .{_VERB[self.mode]} is running on TPU."
             )
+        several = self.num_hosts > 1 and not self.broadcasts
+        per_host_v2 = self.pipeline is InputPipelineConfig.PER_HOST_V2
+        if several and (
+            self.mode == ModeKeys.PREDICT or (self.mode == ModeKeys.EVAL and not per_host_v2)
+        ):
+            verb = "evaluate" if self.mode == ModeKeys.EVAL else "predict"
+            also = " or PER_HOST_V2" if self.mode == ModeKeys.EVAL else ""
+            raise ValueError(
+                f"TPUEstimator.{verb} on {self.num_hosts} hosts needs the BROADCAST{also} input "
+                f"pipeline. per_host_input_for_training is {self.pipeline}."
+            )
         if self.batch_size % self.num_replicas and not self.broadcasts:
             raise ValueError(
                 f"{_VERB[self.mode]} batch size {self.batch_size} must be divisible by number of "
@@ -131,7 +157,7 @@ class TPUContext:
         self._only_from("input_fn")
         deployment = self._deployment
         replicas = deployment.num_replicas // deployment.invocations
-        return _host_device(self._host), self._invocation, deployment.invocations, replicas
+        return self._host_device(self._host), self._invocation, deployment.invocations, replicas
 
     @property
     def num_replicas(self) -> int:
@@ -167,19 +193,20 @@ class TPUContext:
 
     def device_for_replica(self, replica_id: int) -> tuple[str, int]:
         """(device of the replica's host, index of its core there)."""
-        host, core = divmod(replica_id, self._deployment.replicas_per_host)
-        return _host_device(host), core
+        for number, host in enumerate(self._deployment.hosts):
+            if replica_id in host.replicas:
+                return self._host_device(number), host.replicas.index(replica_id)
+        raise ValueError(f"There are {self.num_replicas} replicas, and no replica {replica_id}.")
 
     @property
     def tpu_host_placement_function(self):
         """`function(host_id) -> device string`."""
-        return lambda host_id: _host_device(host_id)
+        return lambda host_id: self._host_device(host_id)
+
+    def _host_device(self, host: int) -> str:
+        return self._deployment.hosts[host].device or "/device:CPU:0"
 
     def _only_from(self, caller: str) -> None:
         actual = "model_fn" if self._invocation is None else "input_fn"
         if actual != caller:
             raise RuntimeError(f"This TPUContext instance must not be called from {actual}.")
-
-
-def _host_device(host: int) -> str:
-    return "/device:CPU:0" if host == 0 else f"/task:{host}/device:CPU:0"

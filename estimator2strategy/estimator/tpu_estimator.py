@@ -165,7 +165,11 @@ class TPUEstimator(Estimator):
         return self._call_for_invocation(input_fn, self._deployment(mode))
 
     def _call_for_invocation(
-        self, input_fn: Callable, deployment: Deployment, invocation: int | None = None
+        self,
+        input_fn: Callable,
+        deployment: Deployment,
+        invocation: int | None = None,
+        host: int = 0,
     ) -> Any:
         if "params" not in argument_names(input_fn):
             raise ValueError(
@@ -176,7 +180,7 @@ class TPUEstimator(Estimator):
         if deployment.input_batch_size is not None:
             params["batch_size"] = deployment.input_batch_size
         if invocation is not None:
-            params["context"] = TPUContext(deployment, invocation)
+            params["context"] = TPUContext(deployment, invocation, host)
         available = {"mode": deployment.mode, "params": params, "config": self.config}
         return call_input_fn(input_fn, available)
 
@@ -194,9 +198,8 @@ class TPUEstimator(Estimator):
                 f"model_fn should return an EstimatorSpec, but {location(self._model_fn)} "
                 f"returned {type(spec).__name__}."
             )
-        return spec._replace(
-            training_hooks=(*spec.training_hooks, *self._logging_hooks(spec.loss, mode, 1))
-        )
+        hooks = (*spec.training_hooks, *self._logging_hooks(spec.loss, mode, on_host=True))
+        return spec._replace(training_hooks=hooks)
 
     def _spec_of(self, features, labels, deployment: Deployment) -> Any:
         names = argument_names(self._model_fn)
@@ -240,7 +243,7 @@ class TPUEstimator(Estimator):
             train_op=train_op,
             training_hooks=[
                 *hooks,
-                *self._logging_hooks(loss, ModeKeys.TRAIN, self._iterations.value),
+                *self._logging_hooks(loss, ModeKeys.TRAIN, on_host=False),
                 *spec.training_hooks,
             ],
             scaffold=_scaffold(spec),
@@ -302,12 +305,23 @@ class TPUEstimator(Estimator):
         return cores
 
     def _feed(self, input_fn: Callable, deployment: Deployment) -> feeding.Fed:
-        """The input of all cores, drawn as `TPUConfig.per_host_input_for_training` says."""
+        """The input of all cores; each host draws its own cores', on itself."""
+        parts = []
+        for index, host in enumerate(deployment.feeding_hosts):
+            with tf1.device(host.device):
+                parts.append(self._feed_from(index, len(host.replicas), input_fn, deployment))
+        return feeding.together(parts, [host.replicas for host in deployment.feeding_hosts])
 
-        def call(invocation: int) -> Any:
-            return self._call_for_invocation(input_fn, deployment, invocation)
+    def _feed_from(
+        self, host: int, cores: int, input_fn: Callable, deployment: Deployment
+    ) -> feeding.Fed:
+        """The input of a host's cores, as `TPUConfig.per_host_input_for_training` says."""
+        pipeline = deployment.pipeline
+        first = host * cores if pipeline is InputPipelineConfig.PER_SHARD_V1 else host
 
-        cores, pipeline = deployment.num_replicas, deployment.pipeline
+        def call(core: int) -> Any:
+            return self._call_for_invocation(input_fn, deployment, first + core, host)
+
         if deployment.mode == ModeKeys.PREDICT:
             whole = pipeline is not InputPipelineConfig.PER_HOST_V2
             return feeding.padded(call, cores, deployment.input_batch_size, whole)
@@ -337,27 +351,38 @@ class TPUEstimator(Estimator):
             spec,
             input_hooks=cores.fed.hooks,
             splices=(cores.splice(),),
-            devices=tuple(cores.strategy.extended.worker_devices),
+            strategy=cores.strategy,
+            on_cores=cores.variables,
             iterations=self._iterations,
         )
 
-    def _logging_hooks(self, loss: Any, mode: str, iterations: int) -> list[Any]:
-        """`global_step/sec`, `examples/sec` and the loss, every `log_step_count_steps` steps.
+    def _logging_hooks(self, loss: Any, mode: str, *, on_host: bool) -> list[Any]:
+        """Log the loss, `global_step/sec` and `examples/sec`.
 
-        Source: `TPUEstimator.__init__` and `_augment_model_fn`.
+        The rates come every `log_step_count_steps / iterations_per_loop` steps, on the host too:
+        that is how the original reads `log_step_count_steps`. It did not log the loss on the host;
+        we do.
+
+        Source: `TPUEstimator.__init__` and `_augment_model_fn`, tensorflow_estimator 2.15.
         """
         if mode != ModeKeys.TRAIN or not self._log_every:
             return []
-        runs = math.ceil(self._log_every / iterations)
         tensors = {"loss": loss, "step": tf1.train.get_global_step()}
-        return [
-            tf1.train.LoggingTensorHook(tensors, every_n_iter=runs),
-            ExamplesPerSecondHook(
-                self._batch_sizes[mode],
-                every_n_steps=self._log_every,
-                output_dir=self.model_dir if self._config.save_summary_steps else None,
-            ),
-        ]
+        output_dir = self.model_dir if self._config.save_summary_steps else None
+        batch_size = self._batch_sizes[mode]
+        if self._iterations.unit == "seconds":
+            every = {"every_n_secs": self._iterations.value}
+            loss_hook = tf1.train.LoggingTensorHook(tensors, **every)
+            rates = ExamplesPerSecondHook(
+                batch_size, every_n_steps=None, output_dir=output_dir, **every
+            )
+            return [loss_hook, rates]
+        runs = math.ceil(self._log_every / self._iterations.value)
+        rates = ExamplesPerSecondHook(batch_size, every_n_steps=runs, output_dir=output_dir)
+        if not on_host:
+            rates._set_steps_per_run(self._iterations.value)
+        every_n_iter = self._log_every if on_host else runs
+        return [tf1.train.LoggingTensorHook(tensors, every_n_iter=every_n_iter), rates]
 
 
 def _check_batch_sizes(train: int | None, evaluate: int | None, predict: int | None) -> None:

@@ -34,10 +34,16 @@ class RecordedGraph:
     legacy program wrote them down.
 
     Keeps the `tf.Graph` alive, because the callbacks of `tf.py_func` live exactly as long.
+
+    Args:
+        graph: What a legacy function built.
+        hosts: Devices of the hosts that feed the cores, as nodes name them. A node keeps such a
+            device when it is replayed; all other devices that a program names are forgotten.
     """
 
-    def __init__(self, graph: tf.Graph):
+    def __init__(self, graph: tf.Graph, hosts: Collection[str] = ()):
         self.graph = graph
+        self._hosts = frozenset(hosts)
         self._version = -1
         self.refresh()
 
@@ -54,6 +60,15 @@ class RecordedGraph:
 
     def __getitem__(self, name: str) -> NodeDef:
         return self.nodes[self.position[name]]
+
+    def host_of(self, name: str) -> str:
+        """The host's device that a node runs on; "" where it does not matter."""
+        device = self[name].device
+        return device if device in self._hosts else ""
+
+    def touches_variable(self, name: str) -> bool:
+        """Whether a node reads or writes a variable, itself or in a function that it calls."""
+        return any(self[input_node(edge)].op == "VarHandleOp" for edge in self[name].input)
 
     def creates_resource(self, name: str) -> bool:
         """Whether a node makes a variable, table, iterator, writer...

@@ -47,6 +47,14 @@ def _single_replica(node: NodeDef) -> None:
 SINGLE_REPLICA = Rewrite("one", _single_replica)
 
 
+def _unplaced(node: NodeDef) -> None:
+    node.device = ""
+
+
+# A TPU core runs all of its program itself, whatever device the program names inside it.
+ON_TPU = Rewrite("tpu", _unplaced)
+
+
 def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int]) -> Rewrite:
     """What tells one replica's copy of the graph from the others'.
 

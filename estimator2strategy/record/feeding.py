@@ -33,8 +33,30 @@ class Fed(NamedTuple):
     padding: list[tf.Tensor] | None = None
 
 
-# `call(invocation)` calls the user's input_fn with `params` and `context` set for it.
+# `call(k)` calls the user's input_fn for a host's core k (for all of its cores: 0), with `params`
+# and `context` set for it.
 Call = Callable[[int], Any]
+
+
+def together(parts: Sequence[Fed], replicas: Sequence[Sequence[int]]) -> Fed:
+    """The input of several hosts as one.
+
+    Args:
+        parts: Per host, the input of its cores.
+        replicas: Per host, which of all cores these are.
+    """
+    of_core = sorted(
+        (replica, part, i)
+        for part, numbers in enumerate(replicas)
+        for i, replica in enumerate(numbers)
+    )
+    whole = parts[0]._replace(
+        cores=[parts[part].cores[i] for _, part, i in of_core],
+        hooks=tuple(hook for part in parts for hook in part.hooks),
+    )
+    if whole.padding is None:
+        return whole
+    return whole._replace(padding=[parts[part].padding[i] for _, part, i in of_core])
 
 
 def per_core(call: Call, num_cores: int) -> Fed:

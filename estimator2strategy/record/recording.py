@@ -19,7 +19,8 @@ class Recording:
         spec: The EstimatorSpec that model_fn returned (or stand-ins for it, see `splices`).
         input_hooks: Hooks that set the input going, first among the hooks.
         splices: Where replay goes on in TF2 code, in the order of their dependence.
-        devices: One device per replica.
+        strategy: Over whose replicas model_fn runs; None: it runs on the host.
+        on_cores: Names of the variables that each replica has its own copy of.
         iterations: `TPUConfig.iterations_per_loop`: how many steps hooks see as one. None: they
             are shown every step that they want to see.
     """
@@ -28,5 +29,6 @@ class Recording:
     spec: Any
     input_hooks: tuple[tf.compat.v1.train.SessionRunHook, ...] = ()
     splices: tuple[Splice, ...] = ()
-    devices: tuple[str, ...] = ("",)
+    strategy: tf.distribute.Strategy | None = None
+    on_cores: tuple[str, ...] = ()
     iterations: Any = None

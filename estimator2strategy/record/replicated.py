@@ -43,6 +43,8 @@ class Cores:
         fed: The input of all cores.
         strategy: Whose replicas they are.
         spec: What model_fn returned, in terms of one core.
+        variables: Names of the variables that each core has its own copy of: those that there were
+            when model_fn had returned. What is made later (for a host_call, say) is the host's.
         op: Stands in the host graph for one step of all cores.
     """
 
@@ -69,6 +71,8 @@ class Cores:
         features, labels = (*structure, None)[:2]
         with inside(strategy.num_replicas_in_sync):
             self.spec = call(features, labels)
+        operations = tf1.get_default_graph().get_operations()
+        self.variables = tuple(op.name for op in operations if op.type == "VarHandleOp")
         self.op = tf.no_op(name="cores/step")
         self._ops: list[tf.Operation] = []
         self._results: list[tuple[tf.Tensor, tf.Tensor, Merge]] = []

@@ -55,6 +55,7 @@ class GraphImporter:
         # ready when they have "run", for control edges.
         self._done = {input_node(name): value for name, value in self._supplied.items()}
         self._fed = frozenset(self._done)
+        self._writers: list[str] = []
 
     def supply(
         self, values: Mapping[str, tf.Tensor], ops: Iterable[str], after: Sequence[tf.Tensor]
@@ -64,6 +65,14 @@ class GraphImporter:
             done = tf.constant(0)
         self._supplied.update(values)
         self._done.update(dict.fromkeys([*map(input_node, values), *ops], done))
+
+    def wait_with_variables(self, op: str) -> None:
+        """Makes whatever touches a variable from now on wait until the supplied `op` has run.
+
+        Otherwise one handle orders what happens to a variable. But a TPU program is given a handle
+        for the copies of all cores, and the host that of the first copy.
+        """
+        self._writers.append(f"^{op}")
 
     def fetch(self, tensors: Sequence[str], ops: Iterable[str] = ()) -> list[tf.Tensor]:
         """Runs `ops` and returns the values of `tensors`, given by name."""
@@ -103,7 +112,7 @@ class GraphImporter:
         for name in fresh:
             node = graph_def.node.add()
             node.CopyFrom(recorded[name])
-            node.device = ""
+            node.device = recorded.host_of(name)
             node.attr.pop("_class", None)  # colocation with nodes that may not be here
             if self._rewrite:
                 self._rewrite.node(node)
@@ -111,6 +120,8 @@ class GraphImporter:
                 rewrites.rename_calls(node, changed)
             if name in waiting:
                 node.input.extend(f"^{draw}" for draw in draws)
+            if self._writers and recorded.touches_variable(name):
+                node.input.extend(w for w in self._writers if w not in node.input)
             self._connect(node, inside, outside)
         tf.graph_util.import_graph_def(graph_def, input_map=outside, name=f"{self._prefix}/")
         self._imported.update(fresh)

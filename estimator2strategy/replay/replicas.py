@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.plan import rewrites, segments
 from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.replay import tpu
 from estimator2strategy.replay.importer import GraphImporter
 
 
@@ -37,7 +39,12 @@ class ReplicatedModel:
     outputs: tuple[str, ...]
     ops: tuple[str, ...] = ()
 
-    def trace(self, session, values: Sequence[tf.Tensor]) -> list[tuple[tf.Tensor, ...]]:
+    @property
+    def roots(self) -> list[str]:
+        """Names of the nodes that must run."""
+        return [*map(input_node, self.outputs), *self.ops]
+
+    def trace(self, session: Any, values: Sequence[tf.Tensor]) -> list[tuple[tf.Tensor, ...]]:
         """Traces one step of all replicas.
 
         Args:
@@ -46,41 +53,58 @@ class ReplicatedModel:
 
         Returns:
             For each output, its value on every replica.
+
+        Raises:
+            UnsupportedError: model_fn uses what replicas of this strategy cannot have.
         """
         session.recorded.refresh()
-        roots = [*map(input_node, self.outputs), *self.ops]
-        collectives = _inner_sums(session.recorded, roots)
-        levels = [] if collectives else segments.levels(session.recorded, roots)
         size = len(self.feeds)
-        num_replicas = self.strategy.num_replicas_in_sync
-
-        def replica_step() -> list[tf.Tensor]:
-            context = tf.distribute.get_replica_context()
-            replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-            batch = values[replica * size : (replica + 1) * size]
-            importer = GraphImporter(
-                session.recorded,
-                lambda node: session.state.handle(node, replica),
-                feeds=dict(zip(self.feeds, batch, strict=True)),
-                rewrite=rewrites.for_replica(replica, num_replicas, collectives),
-            )
-            for sums in levels:
-                self._reduce(session.recorded, importer, sums)
-            return importer.fetch(self.outputs, self.ops)
-
-        per_replica = self.strategy.run(replica_step)
+        replicas = range(self.strategy.num_replicas_in_sync)
+        batches = [values[replica * size : (replica + 1) * size] for replica in replicas]
+        trace = tpu.trace if tpu.is_tpu(self.strategy) else _trace
+        per_replica = trace(self, session, batches)
         return [self.strategy.experimental_local_results(output) for output in per_replica]
 
-    def _reduce(
-        self, recorded: RecordedGraph, importer: GraphImporter, sums: Sequence[str]
-    ) -> None:
-        """Replaces the cross-replica sums of one level by their values."""
-        parts = importer.fetch([_first_input(recorded, name) for name in sums])
+
+def _trace(model: ReplicatedModel, session: Any, batches: Sequence[Sequence[tf.Tensor]]):
+    """Traces one step of all replicas, each by itself up to where they meet.
+
+    Args:
+        model: What to run.
+        session: The ReplaySession whose graph and variables to use.
+        batches: Per replica, a tensor for each of `model.feeds`.
+
+    Returns:
+        For each output, its value on every replica.
+    """
+    recorded = session.recorded
+    collectives = _inner_sums(recorded, model.roots)
+    levels = [] if collectives else segments.levels(recorded, model.roots)
+
+    def replica_step() -> list[tf.Tensor]:
         context = tf.distribute.get_replica_context()
-        totals = context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
-        importer.supply(
-            {f"{name}:0": total for name, total in zip(sums, totals, strict=True)}, [], totals
+        replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+        importer = GraphImporter(
+            recorded,
+            lambda node: session.state.handle(node, replica),
+            feeds=dict(zip(model.feeds, batches[replica], strict=True)),
+            rewrite=rewrites.for_replica(replica, len(batches), collectives),
         )
+        for sums in levels:
+            _reduce(recorded, importer, sums)
+        return importer.fetch(model.outputs, model.ops)
+
+    return model.strategy.run(replica_step)
+
+
+def _reduce(recorded: RecordedGraph, importer: GraphImporter, sums: Sequence[str]) -> None:
+    """Replaces the cross-replica sums of one level by their values."""
+    parts = importer.fetch([_first_input(recorded, name) for name in sums])
+    context = tf.distribute.get_replica_context()
+    totals = context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
+    importer.supply(
+        {f"{name}:0": total for name, total in zip(sums, totals, strict=True)}, [], totals
+    )
 
 
 def _inner_sums(recorded: RecordedGraph, roots: Sequence[str]) -> dict[str, int]:

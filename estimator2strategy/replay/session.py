@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -91,23 +92,41 @@ class ReplaySession(_tf_private.SessionInterface):
         op_names = tuple(op.name for op in ops)
         feed_names = tuple(t.name for t, _ in feeds)
         values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
-        key = (tensor_names, op_names, feed_names)
-        if self.step and self.step.op in op_names:
-            function = self._cached(self._looped, *key)
+        function = self.traced(tensor_names, op_names, feed_names)
+        if self._steps(op_names):
             self.steps_run, *results = function(tf.constant(self.steps_ahead), *values)
             self.steps_run = int(self.steps_run)
             return results
-        results = self._cached(self._straight, *key)(*values)
+        results = function(*values)
         if self.state.num_replicas > 1:
-            # What the host writes (initial values, a checkpoint, a hook's assignment) all cores get.
+            # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
             self.state.broadcast(self.recorded.variables_written(tensor_names + op_names))
         return results
 
-    def _cached(self, build, tensors, ops, feeds) -> Callable:
+    def traced(
+        self, tensors: tuple[str, ...], ops: tuple[str, ...] = (), feeds: tuple[str, ...] = ()
+    ) -> Any:
+        """The function that such a run calls, traced at the first call.
+
+        Must be called in the `modern_world`.
+
+        Args:
+            tensors: Names of the tensors that it returns.
+            ops: Names of the ops that it runs.
+            feeds: Names of the tensors that it is given.
+
+        Returns:
+            A ConcreteFunction of the feeds. With `step.op` among `ops` its first argument is the
+            number of steps, and its first result how many of them it did.
+        """
+        build = self._looped if self._steps(ops) else self._straight
         key = (build.__name__, tensors, ops, feeds)
         if key not in self._functions:
             self._functions[key] = build(tensors, ops, feeds)
         return self._functions[key]
+
+    def _steps(self, ops: tuple[str, ...]) -> bool:
+        return self.step is not None and self.step.op in ops
 
     def _straight(self, tensors, ops, feeds) -> Callable:
         """A function of the feeds that runs once."""

@@ -90,4 +90,5 @@ def replay(
     for splice in splices:
         results = list(splice.trace(session, importer.fetch(splice.inputs)))
         importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
+        importer.wait_with_variables(splice.op)
     return importer.fetch(tensors, ops)

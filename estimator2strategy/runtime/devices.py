@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from estimator2strategy.errors import DeviceError
+from estimator2strategy.replay.tpu import is_tpu
 
 EMULATE_VARIABLE = "E2S_EMULATE_TPU_CORES"
 
@@ -100,6 +101,32 @@ def tpu_strategy(cluster: Any = None, master: str | None = None) -> tf.distribut
         f"num_cores=8) before TensorFlow starts, or set {EMULATE_VARIABLE}=8.\n"
         "  To train on CPU or GPU, pass use_tpu=False."
     )
+
+
+class Host(NamedTuple):
+    """A machine with cores.
+
+    Attributes:
+        device: Its CPU, as `/job:worker/task:1/device:CPU:0`; "" for this very process.
+        replicas: Which of the strategy's replicas run on its cores.
+    """
+
+    device: str
+    replicas: tuple[int, ...]
+
+
+def hosts(strategy: tf.distribute.Strategy | None) -> tuple[Host, ...]:
+    """The hosts of a TPUStrategy's cores; of any other strategy this process is the only one."""
+    if strategy is None:
+        return (Host("", (0,)),)
+    if not is_tpu(strategy):
+        return (Host("", tuple(range(strategy.num_replicas_in_sync))),)
+    replicas: dict[str, list[int]] = {}
+    for replica, core in enumerate(strategy.extended.worker_devices):
+        spec = tf.DeviceSpec.from_string(core)
+        cpu = tf.DeviceSpec(job=spec.job, task=spec.task, device_type="CPU", device_index=0)
+        replicas.setdefault(cpu.to_string(), []).append(replica)
+    return tuple(Host(device, tuple(numbers)) for device, numbers in replicas.items())
 
 
 def _connected(resolver: Any) -> tf.distribute.Strategy:

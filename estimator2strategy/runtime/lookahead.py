@@ -62,7 +62,8 @@ _PATIENCE: dict[type, Callable[[Hook, int], float]] = {
     tf1.train.StopAtStepHook: lambda hook, step: hook._last_step - step,
     tf1.train.FinalOpsHook: _never,
     DatasetInitializerHook: _never,
-    ExamplesPerSecondHook: lambda hook, step: _until(hook._timer, step),
+    # Reports a rate over the steps since the last time: no step is worth ending a block for.
+    ExamplesPerSecondHook: _never,
     HostCallHook: _never,  # what it fetches becomes part of every step
     _tf_private.StopAfterNEvalsHook: _until_evaluated,
 }

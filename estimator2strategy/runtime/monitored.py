@@ -11,7 +11,7 @@ from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
-from estimator2strategy.runtime import checkpoints
+from estimator2strategy.runtime import checkpoints, devices
 
 tf1 = tf.compat.v1
 
@@ -40,8 +40,10 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
     def create_session(self) -> ReplaySession:
         scaffold = self._scaffold
         scaffold.finalize()
-        recorded = RecordedGraph(self._recording.graph)
-        session = ReplaySession(recorded, State(recorded, self._recording.devices))
+        strategy, on_cores = self._recording.strategy, self._recording.on_cores
+        hosts = {host.device for host in devices.hosts(strategy)} - {""}
+        recorded = RecordedGraph(self._recording.graph, hosts)
+        session = ReplaySession(recorded, State(recorded, strategy, on_cores))
         session.splices.extend(self._recording.splices)
         manager = _SessionManager(
             session,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import types
+import warnings
 from typing import Any
 
 import tensorflow as tf
@@ -31,7 +31,10 @@ def _function(function: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         bound = inspect.signature(function).bind(*args, **kwargs)
-        return function(**_named(function, dict(bound.arguments)))
+        with warnings.catch_warnings():
+            # Told to use tf.keras.layers, at every call: that is for the migration guide to say.
+            warnings.filterwarnings("ignore", "`tf.layers.", UserWarning)
+            return function(**_named(function, dict(bound.arguments)))
 
     return call
 
@@ -48,12 +51,10 @@ def _layer(cls: type) -> type:
 
 
 def _public(value: Any) -> Any:
-    signature_holder = value.__init__ if inspect.isclass(value) else value
-    if isinstance(value, types.ModuleType) or not callable(value):
-        return value
-    if not set(_WEIGHTS) & set(inspect.signature(signature_holder).parameters):
-        return value
-    return _layer(value) if inspect.isclass(value) else _function(value)
+    if inspect.isclass(value):
+        takes_weights = set(_WEIGHTS) & set(inspect.signature(value.__init__).parameters)
+        return _layer(value) if takes_weights else value
+    return _function(value) if inspect.isfunction(value) else value
 
 
 __all__ = [name for name in dir(_layers) if not name.startswith("_")]

@@ -1,0 +1,138 @@
+"""`bert-tensorflow` from the registry, its code untouched, gives BERT's recorded numbers.
+
+The golden is google-research/bert's run_classifier.py on the real TPUEstimator of TF 1.15 (see
+`case.json`): from the same checkpoint, without dropout, in the order of the files.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator2strategy.tf1
+from estimator2strategy import legacy
+from estimator2strategy.estimator import tpu
+
+CASE = Path(__file__).parents[1] / "goldens" / "bert_classifier"
+DATA = CASE / "data"
+TRAIN, EVALUATE, PREDICT = json.loads((CASE / "case.json").read_text())["golden"]["calls"]
+STEPS, BATCH, LENGTH = 20, 8, 32
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture(scope="module")
+def bert(imported):
+    return imported(lambda: legacy.import_module("bert.run_classifier"))
+
+
+@pytest.fixture(scope="module")
+def records(bert, tmp_path_factory):
+    """`records("train")`: the TFRecord file that run_classifier makes of a split."""
+    folder = tmp_path_factory.mktemp("bert")
+    tokenizer = bert.tokenization.FullTokenizer(str(DATA / "vocab.txt"), do_lower_case=True)
+    processor = bert.MrpcProcessor()
+
+    def write(split: str) -> str:
+        path = str(folder / f"{split}.tf_record")
+        examples = getattr(processor, f"get_{split}_examples")(str(DATA))
+        bert.file_based_convert_examples_to_features(
+            examples, processor.get_labels(), LENGTH, tokenizer, path
+        )
+        return path
+
+    return write
+
+
+def estimator(bert, model_dir: str, use_tpu: bool = False, iterations: int = 1):
+    model_fn = bert.model_fn_builder(
+        bert_config=bert.modeling.BertConfig.from_json_file(str(DATA / "bert_config.json")),
+        num_labels=2,
+        init_checkpoint=str(DATA / "pretrained" / "model.ckpt-20"),
+        learning_rate=0.001,
+        num_train_steps=STEPS,
+        num_warmup_steps=2,
+        use_tpu=use_tpu,
+        use_one_hot_embeddings=use_tpu,
+    )
+    pipeline = tpu.InputPipelineConfig.PER_HOST_V2
+    config = tpu.RunConfig(
+        model_dir=model_dir,
+        tpu_config=tpu.TPUConfig(iterations, per_host_input_for_training=pipeline),
+    )
+    return tpu.TPUEstimator(
+        model_fn,
+        config=config,
+        use_tpu=use_tpu,
+        train_batch_size=BATCH,
+        eval_batch_size=BATCH,
+        predict_batch_size=BATCH,
+    )
+
+
+def in_order(bert, path: str):
+    """run_classifier's training input without its shuffle."""
+    once = bert.file_based_input_fn_builder(path, LENGTH, is_training=False, drop_remainder=True)
+    return lambda params: once(params).repeat()
+
+
+@pytest.fixture
+def no_dropout():
+    """run_classifier hard-codes one dropout; the golden was recorded without it."""
+    nn = estimator2strategy.tf1.nn
+    with mock.patch.object(nn, "dropout", lambda x, **_: tf.identity(x)):
+        yield
+
+
+class LossRecorder(tf1.train.SessionRunHook):
+    def begin(self):
+        self.losses = []
+        self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[-1]
+
+    def before_run(self, run_context):
+        return tf1.train.SessionRunArgs(self._loss)
+
+    def after_run(self, run_context, run_values):
+        self.losses.append(run_values.results)
+
+
+@pytest.mark.slow
+def test_bert_trains_evaluates_and_predicts_as_recorded(bert, records, no_dropout, model_dir):
+    shutil.copytree(CASE / "init", model_dir)
+    classifier = estimator(bert, model_dir)
+
+    recorder = LossRecorder()
+    classifier.train(in_order(bert, records("train")), max_steps=STEPS, hooks=[recorder])
+    np.testing.assert_allclose(recorder.losses, TRAIN["losses"], rtol=1e-5)
+
+    # 27 examples in batches of 8: the last one is partial.
+    once = bert.file_based_input_fn_builder(records("dev"), LENGTH, False, drop_remainder=False)
+    metrics = classifier.evaluate(once)
+    for name, value in EVALUATE["metrics"].items():
+        assert metrics[name] == pytest.approx(value, rel=1e-6), name
+
+    once = bert.file_based_input_fn_builder(records("test"), LENGTH, False, drop_remainder=False)
+    predictions = list(classifier.predict(once))
+    assert len(predictions) == PREDICT["count"]
+    for prediction, recorded in zip(predictions, PREDICT["first"], strict=False):
+        np.testing.assert_allclose(
+            prediction["probabilities"], recorded["probabilities"], rtol=1e-6
+        )
+
+
+@pytest.mark.slow
+def test_bert_trains_on_emulated_cores(bert, records, model_dir, emulated_cores):
+    emulated_cores(4)
+    shutil.copytree(CASE / "init", model_dir)
+    classifier = estimator(bert, model_dir, use_tpu=True, iterations=5)
+    classifier.train(in_order(bert, records("train")), max_steps=10)
+    once = bert.file_based_input_fn_builder(records("dev"), LENGTH, False, drop_remainder=True)
+    metrics = classifier.evaluate(once, steps=3)
+    assert metrics["global_step"] == 10
+    assert 0 < metrics["eval_loss"] < 1

@@ -1,0 +1,183 @@
+"""The example program does here, step by step, what it did on the real TPUEstimator of TF 1.15.
+
+The golden was recorded by `examples/mnist_tpu/record_golden.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy.replay.replicas import ReplicatedModel
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
+PARITY = EXAMPLE / "golden" / "parity"
+GOLDEN = json.loads((PARITY / "case.json").read_text())
+# float32 over 20 steps; repeats of the original on one CPU are bit-equal, on two they move by 4e-6.
+LOSS = {"rtol": 1e-5, "atol": 0}
+
+tf1 = tf.compat.v1
+
+
+class LossRecorder(tf1.train.SessionRunHook):
+    """Keeps the loss of every run."""
+
+    def begin(self):
+        self.losses = []
+        self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[-1]
+
+    def before_run(self, run_context):
+        return tf1.train.SessionRunArgs(self._loss)
+
+    def after_run(self, run_context, run_values):
+        self.losses.append(run_values.results)
+
+
+@pytest.fixture(scope="module")
+def program(imported):
+    with mock.patch.object(sys, "path", [str(EXAMPLE), *sys.path]):
+        return imported(lambda: importlib.import_module("mnist_tpu"))
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("digits")
+    with mock.patch.object(sys, "path", [str(EXAMPLE), *sys.path]):
+        importlib.import_module("make_data").write_digits(str(folder))
+    return str(folder)
+
+
+@pytest.fixture
+def estimator_of(program, data_dir):
+    """`estimator_of(model_dir, *flags)`: the program's estimator, with the golden's flags."""
+
+    def build(model_dir: str, *flags: str, start: str = "init"):
+        if not Path(model_dir).exists():
+            shutil.copytree(PARITY / start, model_dir)
+        program.FLAGS.unparse_flags()
+        given = [*GOLDEN["argv"], f"--data_dir={data_dir}", f"--model_dir={model_dir}", *flags]
+        program.FLAGS(["mnist_tpu.py", *given])
+        return program.build_estimator()
+
+    return build
+
+
+def trained_losses(program, estimator, max_steps: int) -> list[float]:
+    recorder = LossRecorder()
+    estimator.train(program.train_input_fn, max_steps=max_steps, hooks=[recorder])
+    return recorder.losses
+
+
+def checkpoint(folder: str, step: int) -> dict[str, np.ndarray]:
+    reader = tf.train.load_checkpoint(f"{folder}/model.ckpt-{step}")
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def test_every_step_has_the_recorded_loss(program, estimator_of, model_dir):
+    losses = trained_losses(program, estimator_of(model_dir), 20)
+    np.testing.assert_allclose(losses, GOLDEN["losses"], **LOSS)
+
+
+def test_running_ahead_in_blocks_gives_the_same_variables(program, estimator_of, model_dir):
+    estimator_of(model_dir).train(program.train_input_fn, max_steps=20)
+    recorded = checkpoint(str(PARITY / "final"), 20)
+    trained = checkpoint(model_dir, 20)
+    assert trained.keys() == recorded.keys()
+    for name, value in recorded.items():
+        assert trained[name].dtype == value.dtype
+        np.testing.assert_allclose(trained[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_training_leaves_the_recorded_files_and_summaries(program, estimator_of, model_dir):
+    estimator = estimator_of(model_dir)
+    estimator.train(program.train_input_fn, max_steps=20)
+    estimator.evaluate(program.eval_input_fn, steps=3)
+    kinds = {
+        path.relative_to(model_dir).as_posix().partition("tfevents")[0] + "tfevents.*"
+        if "tfevents" in path.name
+        else path.relative_to(model_dir).as_posix()
+        for path in Path(model_dir).rglob("*")
+        if path.is_file()
+    }
+    assert kinds == set(GOLDEN["model_dir_files"])
+    for folder, tags in GOLDEN["summaries"].items():
+        assert tags_in(Path(model_dir) / folder) == set(tags), folder
+
+
+def tags_in(folder: Path) -> set[str]:
+    tf1.summary.FileWriterCache.get(str(folder)).flush()
+    return {
+        value.tag
+        for path in folder.glob("events*")
+        for event in tf1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    }
+
+
+def test_evaluation_gives_the_recorded_metrics(program, estimator_of, model_dir):
+    estimator = estimator_of(model_dir, start="final")
+    metrics = estimator.evaluate(program.eval_input_fn, steps=3)
+    assert metrics.keys() == GOLDEN["evaluate"].keys()
+    for name, value in GOLDEN["evaluate"].items():
+        assert metrics[name] == pytest.approx(value, rel=1e-6), name
+
+
+def test_prediction_gives_the_recorded_digits(program, estimator_of, model_dir):
+    estimator = estimator_of(model_dir, start="final")
+    digits = list(estimator.predict(program.predict_input_fn))
+    assert len(digits) == 360
+    for digit, recorded in zip(digits, GOLDEN["predict"], strict=False):
+        assert digit["class"] == recorded["class"]
+        np.testing.assert_allclose(
+            digit["probabilities"], recorded["probabilities"], rtol=1e-5, atol=1e-7
+        )
+
+
+@pytest.mark.oldest
+def test_a_checkpoint_of_tf_1_15_is_continued(program, estimator_of, model_dir):
+    estimator = estimator_of(model_dir, start="final")
+    losses = trained_losses(program, estimator, 40)
+    np.testing.assert_allclose(losses, GOLDEN["continued_losses"], **LOSS)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 8])
+def test_emulated_cores_train_like_one_device(
+    program, estimator_of, model_dir, emulated_cores, cores
+):
+    emulated_cores(cores)
+    estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1")
+    losses = trained_losses(program, estimator, 20)
+    np.testing.assert_allclose(losses, GOLDEN["losses"], **LOSS)
+    metrics = estimator.evaluate(program.eval_input_fn, steps=3)
+    assert metrics["accuracy"] == pytest.approx(GOLDEN["evaluate"]["accuracy"], rel=1e-6)
+    assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
+
+
+def _scaled_sums(factor: float):
+    reduce = ReplicatedModel._reduce
+
+    def scaled(self, recorded, importer, sums):
+        reduce(self, recorded, importer, sums)
+        values = {f"{name}:0": importer.fetch([f"{name}:0"])[0] * factor for name in sums}
+        importer.supply(values, [], list(values.values()))
+
+    return scaled
+
+
+def test_a_factor_of_the_number_of_cores_in_the_gradients_does_not_go_unseen(
+    program, estimator_of, model_dir, emulated_cores, monkeypatch
+):
+    emulated_cores(8)
+    monkeypatch.setattr(ReplicatedModel, "_reduce", _scaled_sums(8.0))
+    estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1")
+    losses = trained_losses(program, estimator, 20)
+    assert losses[0] == pytest.approx(GOLDEN["losses"][0], rel=1e-5)
+    assert np.abs(np.array(losses[1:]) / GOLDEN["losses"][1:] - 1).max() > 1e-3
