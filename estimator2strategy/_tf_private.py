@@ -14,6 +14,7 @@ from tensorflow.python.client import session as _session
 from tensorflow.python.distribute import one_device_strategy as _one_device_strategy
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import ops as _ops
+from tensorflow.python.framework import stack as _stack
 from tensorflow.python.framework import tensor_shape as _tensor_shape
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
 from tensorflow.python.ops import control_flow_util as _control_flow_util
@@ -112,7 +113,7 @@ def capture(tensor: tf.Tensor) -> tf.Tensor:
 
 def default_session(session: SessionInterface):
     """A context in which `tensor.eval()` uses `session`; public only as a method of Session."""
-    return _ops.default_session(session)
+    return _stack.default_session(session)
 
 
 def replica_context(strategy) -> contextlib.AbstractContextManager:

@@ -119,22 +119,31 @@ class Deployment:
                 f"{_BATCH_SIZE_ARGUMENT[self.mode]} in TPUEstimator constructor cannot be `None` "
                 f"if .{_VERB[self.mode]} is running on TPU."
             )
-        several = self.num_hosts > 1 and not self.broadcasts
-        per_host_v2 = self.pipeline is InputPipelineConfig.PER_HOST_V2
-        if several and (
-            self.mode == ModeKeys.PREDICT or (self.mode == ModeKeys.EVAL and not per_host_v2)
-        ):
-            verb = "evaluate" if self.mode == ModeKeys.EVAL else "predict"
-            also = " or PER_HOST_V2" if self.mode == ModeKeys.EVAL else ""
-            raise ValueError(
-                f"TPUEstimator.{verb} on {self.num_hosts} hosts needs the BROADCAST{also} input "
-                f"pipeline. per_host_input_for_training is {self.pipeline}."
-            )
+        self._check_hosts()
         if self.batch_size % self.num_replicas and not self.broadcasts:
             raise ValueError(
                 f"{_VERB[self.mode]} batch size {self.batch_size} must be divisible by number of "
                 f"replicas {self.num_replicas}"
             )
+
+    def _check_hosts(self) -> None:
+        """Each of several hosts would evaluate, or predict, the whole of input_fn's data.
+
+        Source: `_InternalTPUContext._validate_tpu_configuration`.
+        """
+        allowed = {
+            ModeKeys.EVAL: ("evaluate", "BROADCAST or PER_HOST_V2"),
+            ModeKeys.PREDICT: ("predict", "BROADCAST"),
+        }
+        if self.num_hosts == 1 or self.broadcasts or self.mode not in allowed:
+            return
+        method, pipelines = allowed[self.mode]
+        if self.mode == ModeKeys.EVAL and self.pipeline is InputPipelineConfig.PER_HOST_V2:
+            return
+        raise ValueError(
+            f"TPUEstimator.{method} on {self.num_hosts} hosts needs the {pipelines} input "
+            f"pipeline; TPUConfig.per_host_input_for_training is {self.pipeline}."
+        )
 
 
 class TPUContext:
@@ -204,7 +213,7 @@ class TPUContext:
         return lambda host_id: self._host_device(host_id)
 
     def _host_device(self, host: int) -> str:
-        return self._deployment.hosts[host].device or "/device:CPU:0"
+        return self._deployment.hosts[host].device or "/replica:0/task:0/device:CPU:0"
 
     def _only_from(self, caller: str) -> None:
         actual = "model_fn" if self._invocation is None else "input_fn"

@@ -24,7 +24,7 @@ from estimator2strategy.estimator.tpu_config import (
 )
 from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
 from estimator2strategy.record import feeding
-from estimator2strategy.record.functions import argument_names, location
+from estimator2strategy.record.functions import argument_names, location, user_line
 from estimator2strategy.record.inputs import call_input_fn
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.record.replicated import Cores, one_shard_of
@@ -117,7 +117,7 @@ class TPUEstimator(Estimator):
             model_fn,
             model_dir=model_dir,
             config=config.replace(log_step_count_steps=None),
-            params=params or {},
+            params=params,
             warm_start_from=warm_start_from,
             strategy=strategy,
         )
@@ -157,6 +157,17 @@ class TPUEstimator(Estimator):
             )
         self._strategy = devices.tpu_strategy(self._config.cluster, self._config.master)
         return self._strategy
+
+    def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Any]:
+        if self._use_tpu:
+            _check_given_steps(steps, "Train steps")
+            _check_given_steps(max_steps, "Train max_steps")
+        return super()._train_stops(steps, max_steps)
+
+    def _eval_stops(self, steps: int | None) -> list[Any]:
+        if self._use_tpu and self._eval_on_tpu:
+            _check_given_steps(steps, "Eval steps")
+        return super()._eval_stops(steps)
 
     # Calling the user's functions.
 
@@ -246,7 +257,7 @@ class TPUEstimator(Estimator):
                 *self._logging_hooks(loss, ModeKeys.TRAIN, on_host=False),
                 *spec.training_hooks,
             ],
-            scaffold=_scaffold(spec),
+            scaffold=_scaffold(spec, cores),
         )
         return self._recorded(graph, cores, tpu_spec)
 
@@ -268,7 +279,7 @@ class TPUEstimator(Estimator):
             loss=loss,
             eval_metric_ops=metrics,
             evaluation_hooks=[*host_call, *spec.evaluation_hooks],
-            scaffold=_scaffold(spec),
+            scaffold=_scaffold(spec, cores),
         )
         return self._recorded(graph, cores, tpu_spec)
 
@@ -281,12 +292,15 @@ class TPUEstimator(Estimator):
         _check_predictions(spec.predictions)
         predictions = self._outfed(cores, spec.predictions, deployment)
         host_call = self._host_call(cores, deployment)
-        real = tf.equal(tf.concat(cores.fed.padding, 0), 0)
+        padding = cores.fed.padding
+        if deployment.pipeline is InputPipelineConfig.BROADCAST:
+            padding = padding[:1]
+        real = tf.equal(tf.concat(padding, 0), 0)
         tpu_spec = EstimatorSpec(
             ModeKeys.PREDICT,
             predictions={k: tf1.boolean_mask(v, real) for k, v in predictions.items()},
             prediction_hooks=[*host_call, *spec.prediction_hooks],
-            scaffold=_scaffold(spec),
+            scaffold=_scaffold(spec, cores),
         )
         return self._recorded(graph, cores, tpu_spec)
 
@@ -323,8 +337,11 @@ class TPUEstimator(Estimator):
             return self._call_for_invocation(input_fn, deployment, first + core, host)
 
         if deployment.mode == ModeKeys.PREDICT:
+            batch_size = deployment.input_batch_size
+            if pipeline is InputPipelineConfig.BROADCAST:
+                return feeding.padded_broadcast(call, cores, batch_size)
             whole = pipeline is not InputPipelineConfig.PER_HOST_V2
-            return feeding.padded(call, cores, deployment.input_batch_size, whole)
+            return feeding.padded(call, cores, batch_size, whole)
         if pipeline is InputPipelineConfig.PER_SHARD_V1:
             return feeding.per_core(call, cores)
         if pipeline is InputPipelineConfig.PER_HOST_V2:
@@ -402,6 +419,11 @@ def check_positive_integer(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be positive, got {value}")
 
 
+def _check_given_steps(steps: Any, name: str) -> None:
+    if steps is not None:
+        check_positive_integer(steps, name)
+
+
 def _check_static(fed: feeding.Fed) -> None:
     for tensor in fed.cores[0]:
         if not tensor.shape.is_fully_defined():
@@ -453,12 +475,29 @@ def _check_predictions(predictions: Any) -> None:
             )
 
 
-def _scaffold(spec: Any) -> tf1.train.Scaffold | None:
-    """Calls scaffold_fn, on the host."""
+def _scaffold(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
+    """Calls scaffold_fn, on the host.
+
+    Raises:
+        ValueError: It returns no Scaffold, or uses what the cores compute from a batch.
+    """
     scaffold_fn = getattr(spec, "scaffold_fn", None)
     if scaffold_fn is None:
         return None
+    graph = tf1.get_default_graph()
+    before = len(graph.get_operations())
     scaffold = scaffold_fn()
     if scaffold is None:
         raise ValueError("TPUEstimatorSpec.scaffold_fn returns None, which is not allowed")
+    of_batch = set(cores.splice().inner)
+    for number, op in enumerate(graph.get_operations()):
+        if not any(tensor.name in of_batch for tensor in op.inputs):
+            continue
+        of_batch.update(tensor.name for tensor in op.outputs)
+        if number >= before:
+            raise ValueError(
+                f"scaffold_fn {location(scaffold_fn)}: op {op.name} depends on a TPU computation, "
+                f"which is not allowed. It was made at {user_line(op.traceback)}. What the cores "
+                "compute reaches the host through a host_call."
+            )
     return scaffold

@@ -56,13 +56,23 @@ def keras_metrics(
     """Keras metrics for those pairs that have one: a class of Keras's or ours, else a replay."""
     candidates = {}
     for name, (value, update) in metrics.items():
-        if isinstance(value, tf.Tensor):
+        if isinstance(value, tf.Tensor) and _updates_to(value, update):
             with modern_world():
                 candidate = _converted(name, value, update, calls)
                 candidate = candidate or _replayed(name, recorded, value, update)
             if candidate:
                 candidates[name] = candidate
     return {name: candidates[name] for name in _independent(recorded, metrics, candidates)}
+
+
+def _updates_to(value: tf.Tensor, update: Any) -> bool:
+    """Whether an update returns the metric so far, as nearly all do: then so can its stand-in.
+
+    (That of `tf.metrics.mean_iou`, for one, returns a confusion matrix.)
+    """
+    if isinstance(update, tf.Operation):
+        return True
+    return update.dtype == value.dtype and update.shape.is_compatible_with(value.shape)
 
 
 def _converted(name: str, value: Any, update: Any, calls: Sequence[Any]) -> KerasMetric | None:

@@ -14,6 +14,9 @@ from estimator2strategy.plan.graph import NodeDef
 
 CROSS_REPLICA_SUM = "CrossReplicaSum"
 
+# What the only output of an op is called, where a rewrite puts one op in the place of another.
+_OUTPUT = {CROSS_REPLICA_SUM: "output", "Identity": "output", "CollectiveReduce": "data"}
+
 # Far apart, so that `seed2 + replica * _SEED_STRIDE` of one op meets no other op's seed.
 _SEED_STRIDE = 1_000_003
 # Keys of collectives must not meet those of the strategy's own, which count up from 1.
@@ -112,10 +115,7 @@ def functions(library: Mapping[str, Any], names: Iterable[str], rewrite: Rewrite
     names = list(names)
     changed: dict[str, Any] = {}
     for name in names:
-        copy = type(library[name])()
-        copy.CopyFrom(library[name])
-        for node in copy.node_def:
-            rewrite.node(node)
+        copy = _rewritten(library[name], rewrite)
         if copy != library[name]:
             changed[name] = copy
     while callers := [n for n in names if n not in changed and _calls(library[n], changed)]:
@@ -127,6 +127,43 @@ def functions(library: Mapping[str, Any], names: Iterable[str], rewrite: Rewrite
         for node in function.node_def:
             rename_calls(node, changed)
     return changed
+
+
+def _rewritten(function: Any, rewrite: Rewrite) -> Any:
+    """A copy of `function` with its nodes rewritten, each under its full name (see `inner_nodes`).
+
+    Inside a function an edge names the output of its node: `sum:output:0`. A node that becomes
+    another op may call it otherwise.
+    """
+    copy = type(function)()
+    copy.CopyFrom(function)
+    renamed = {}
+    for node in copy.node_def:
+        name, op = node.name, node.op
+        node.name = f"{function.signature.name}/{name}"
+        rewrite.node(node)
+        node.name = name
+        if node.op != op:
+            renamed[f"{name}:{_OUTPUT[op]}:"] = f"{name}:{_OUTPUT[node.op]}:"
+    for old, new in renamed.items():
+        for node in copy.node_def:
+            node.input[:] = [e.replace(old, new, 1) if e.startswith(old) else e for e in node.input]
+        for result, edge in copy.ret.items():
+            if edge.startswith(old):
+                copy.ret[result] = edge.replace(old, new, 1)
+    return copy
+
+
+def inner_nodes(library: Mapping[str, Any], names: Iterable[str]) -> list[NodeDef]:
+    """Copies of the nodes in the functions `names`, named `function/node`."""
+    nodes = []
+    for name in names:
+        for node in library[name].node_def:
+            copy = type(node)()
+            copy.CopyFrom(node)
+            copy.name = f"{name}/{node.name}"
+            nodes.append(copy)
+    return nodes
 
 
 def _calls(function: Any, names: Mapping[str, Any]) -> bool:

@@ -50,13 +50,12 @@ def together(parts: Sequence[Fed], replicas: Sequence[Sequence[int]]) -> Fed:
         for part, numbers in enumerate(replicas)
         for i, replica in enumerate(numbers)
     )
-    whole = parts[0]._replace(
+    padding = [part.padding for part in parts if part.padding is not None]
+    return parts[0]._replace(
         cores=[parts[part].cores[i] for _, part, i in of_core],
         hooks=tuple(hook for part in parts for hook in part.hooks),
+        padding=[padding[part][i] for _, part, i in of_core] if padding else None,
     )
-    if whole.padding is None:
-        return whole
-    return whole._replace(padding=[parts[part].padding[i] for _, part, i in of_core])
 
 
 def per_core(call: Call, num_cores: int) -> Fed:
@@ -77,15 +76,16 @@ def per_core(call: Call, num_cores: int) -> Fed:
 def per_host(call: Call, num_cores: int, batch_axis: Sequence[int] | None = None) -> Fed:
     """PER_HOST_V1 and SLICED: input_fn's batch is split over the cores."""
     inputs = inputs_lib.features_and_labels(call(0))
-    flat = tf.nest.flatten(_pair(inputs))
+    structure = _present(_pair(inputs))
+    flat = tf.nest.flatten(structure)
     axes = list(batch_axis) if batch_axis else [0] * len(flat)
     if len(axes) != len(flat):
         raise ValueError(
             f"batch_axis has {len(axes)} elements, but input_fn returns {len(flat)} tensors."
         )
     splits = [_split(t, num_cores, axis) for t, axis in zip(flat, axes, strict=True)]
-    cores = [tf.nest.pack_sequence_as(_pair(inputs), part) for part in zip(*splits, strict=True)]
-    return _fed(cores, inputs.hooks)
+    cores = [tf.nest.pack_sequence_as(structure, part) for part in zip(*splits, strict=True)]
+    return _fed([(*core, None)[:2] for core in cores], inputs.hooks)
 
 
 def per_host_v2(call: Call, num_cores: int) -> Fed:
@@ -142,6 +142,12 @@ def padded(call: Call, num_cores: int, batch_size: int, whole: bool) -> Fed:
         parts, hooks = _draw(dataset.concatenate(filler), num_cores)
     cores = [(part["features"], None) for part in parts]
     return _fed(cores, hooks)._replace(padding=[part["padding"] for part in parts])
+
+
+def padded_broadcast(call: Call, num_cores: int, batch_size: int) -> Fed:
+    """Predict, BROADCAST: as `padded`, and every core gets the whole of the batch."""
+    fed = padded(call, 1, batch_size, whole=True)
+    return fed._replace(cores=fed.cores * num_cores, padding=fed.padding * num_cores)
 
 
 def _features_only(*element: Any) -> dict[str, Any]:

@@ -113,9 +113,7 @@ def _inner_sums(recorded: RecordedGraph, roots: Sequence[str]) -> dict[str, int]
     The cut cannot reach into functions. Collectives can; but they add in an order of their own.
     """
     names = recorded.ancestors(roots)
-    inside = [
-        node for f in recorded.functions_behind(names) for node in recorded.library[f].node_def
-    ]
+    inside = rewrites.inner_nodes(recorded.library, recorded.functions_behind(names))
     if not any(node.op == rewrites.CROSS_REPLICA_SUM for node in inside):
         return {}
     return rewrites.numbered_sums([*(recorded[name] for name in names), *inside])

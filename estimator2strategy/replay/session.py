@@ -49,6 +49,7 @@ class ReplaySession(_tf_private.SessionInterface):
         step: What one step is; see `Step`. None: no run covers more than one.
         steps_ahead: How many steps the next run that includes `step.op` executes.
         steps_run: How many steps the last such run did execute.
+        on_build: Called before a new program is built, which can take a while.
     """
 
     def __init__(self, recorded: RecordedGraph, state: State | None = None):
@@ -58,7 +59,9 @@ class ReplaySession(_tf_private.SessionInterface):
         self.step: Step | None = None
         self.steps_ahead = 1
         self.steps_run = 0
+        self.on_build: Callable[[], None] = lambda: None
         self._functions: dict[tuple, Callable] = {}
+        self._watched: tf.Variable | None = None
 
     @property
     def graph(self) -> tf.Graph:
@@ -103,6 +106,17 @@ class ReplaySession(_tf_private.SessionInterface):
             self.state.broadcast(self.recorded.variables_written(tensor_names + op_names))
         return results
 
+    def watched(self) -> Any:
+        """Value (numpy) of `step.healthy` at the last step that ran; None if none did.
+
+        Right also where the input ended in the middle of a block, whose results are then lost.
+        """
+        with modern_world():
+            variable = self._watched
+            if variable is None or not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
+                return None
+            return variable.numpy()
+
     def traced(
         self, tensors: tuple[str, ...], ops: tuple[str, ...] = (), feeds: tuple[str, ...] = ()
     ) -> Any:
@@ -122,6 +136,7 @@ class ReplaySession(_tf_private.SessionInterface):
         build = self._looped if self._steps(ops) else self._straight
         key = (build.__name__, tensors, ops, feeds)
         if key not in self._functions:
+            self.on_build()
             self._functions[key] = build(tensors, ops, feeds)
         return self._functions[key]
 
@@ -144,6 +159,9 @@ class ReplaySession(_tf_private.SessionInterface):
         """
         specs = [self._spec(name) for name in tensors]
         healthy = self.step.healthy if self.step.healthy in tensors else None
+        if healthy is not None and self._watched is None:
+            spec = self._spec(healthy)
+            self._watched = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
 
         def unfinished(done, steps, *values):
             more = done < steps
@@ -162,6 +180,8 @@ class ReplaySession(_tf_private.SessionInterface):
                 values = self.trace(tensors, ops, dict(zip(feeds, fed, strict=True)))
                 for value, spec in zip(values, specs, strict=True):
                     value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
+                if healthy is not None:
+                    self._watched.assign(values[tensors.index(healthy)], read_value=False)
                 return done + 1, steps, *values
 
             done, _, *values = tf.while_loop(

@@ -89,14 +89,17 @@ class State:
     def _make_copies(self, node: str) -> Sequence[tf.Variable]:
         attr = self._recorded[node].attr
         shape, dtype = tf.TensorShape(attr["shape"].shape), tf.as_dtype(attr["dtype"].type)
-        if node not in self._on_cores:
-            devices = ["/CPU:0" if self._strategy else None]
+        devices: Sequence[str | None]
+        if self._strategy is None:
+            devices = [None]
+        elif node not in self._on_cores:
+            devices = ["/CPU:0"]
         elif tpu.is_tpu(self._strategy):
             variable = tpu.uninitialized_variable(self._strategy, node, shape, dtype)
             self._tpu_variables[node] = variable
             return self._strategy.experimental_local_results(variable)
         else:
-            devices = list(self._strategy.extended.worker_devices)
+            devices = self._strategy.extended.worker_devices
         copies = []
         for device in devices:
             with tf.device(device):

@@ -94,9 +94,7 @@ def trace(model: Any, session: Any, batches: Sequence[Sequence[tf.Tensor]]) -> l
         )
         return importer.fetch(model.outputs, model.ops)
 
-    # Control inputs from outside would enter the program as data of every core.
-    with tf.control_dependencies(None):
-        return strategy.run(step, args=tuple(map(per_replica, range(len(model.feeds)))))
+    return strategy.run(step, args=tuple(map(per_replica, range(len(model.feeds)))))
 
 
 def _variable(session: Any, node: str) -> tf.Variable:

@@ -16,15 +16,37 @@ def restore(saver, session, path: str) -> None:
         tf.errors.NotFoundError: The checkpoint lacks variables of the model.
         tf.errors.InvalidArgumentError: Shapes or dtypes differ.
     """
+    expected = expected_variables(saver, session.graph)
     try:
+        _refuse_other_shapes(expected, path)
         saver.restore(session, path)
     except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
-        differences = compare(expected_variables(saver, session.graph), path)
+        differences = compare(expected, path)
         if not differences:
             raise
         raise type(error)(
             error.node_def, error.op, f"{error.message}\n\n{path} does not fit:\n{differences}"
         ) from error
+
+
+def _refuse_other_shapes(
+    expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str
+) -> None:
+    """A variable of the runtime takes the shape of what is assigned to it, so nobody else would.
+
+    Source: the message of `tf.compat.v1.train.Saver.restore`, which programs match.
+    """
+    if not expected or not tf1.train.checkpoint_exists(path):
+        return
+    found = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    for name, (shape, _) in expected.items():
+        if name in found and not shape.is_compatible_with(found[name]):
+            raise tf.errors.InvalidArgumentError(
+                None,
+                None,
+                "Restoring from checkpoint failed. This is most likely due to a mismatch between "
+                "the current graph and the graph from the checkpoint.",
+            )
 
 
 def expected_variables(saver, graph: tf.Graph) -> dict[str, tuple[tf.TensorShape, tf.DType]]:
@@ -34,13 +56,23 @@ def expected_variables(saver, graph: tf.Graph) -> dict[str, tuple[tf.TensorShape
     expected = {}
     prefix = saver.saver_def.restore_op_name.rpartition("/")[0]
     for op in graph.get_operations():
-        if op.type == "RestoreV2" and op.name.startswith(prefix):
-            names = tf.get_static_value(op.inputs[1])
-            for name, output in zip([] if names is None else names, op.outputs, strict=False):
+        if op.type == "RestoreV2" and op.name.startswith(f"{prefix}/"):
+            names, slices = (tf.get_static_value(tensor) for tensor in op.inputs[1:])
+            if names is None or slices is None:
+                continue
+            for name, part, output in zip(names, slices, op.outputs, strict=True):
                 targets = [c.inputs[0] for c in _assignments(output)]
                 shape = _handle_shape(targets[0].op) if targets else tf.TensorShape(None)
-                expected[name.decode()] = (shape, output.dtype)
+                expected[name.decode()] = (_whole_shape(part.decode()) or shape, output.dtype)
     return expected
+
+
+def _whole_shape(part: str) -> tf.TensorShape | None:
+    """The shape of the variable of which one `part` is read, as RestoreV2 spells it: `8 4 0,4:-`.
+
+    None where the whole is read.
+    """
+    return tf.TensorShape([int(size) for size in part.split()[:-1]]) if part else None
 
 
 def _assignments(tensor: tf.Tensor) -> list[tf.Operation]:

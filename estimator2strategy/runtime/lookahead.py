@@ -76,6 +76,11 @@ _STOPS: dict[type, Callable[[Hook], float]] = {
 }
 
 
+def _last_step(hooks: Sequence[Hook]) -> float:
+    stops = (_STOPS[type(hook)](hook) for hook in hooks if type(hook) in _STOPS)
+    return min(stops, default=math.inf)
+
+
 class Lookahead:
     """Chooses the size of each block so that no hook misses a step it waits for.
 
@@ -85,6 +90,7 @@ class Lookahead:
     """
 
     def __init__(self, hooks: Sequence[Hook], watched: Sequence[tf.Tensor] = ()):
+        self._hooks = hooks
         self._patience = [(hook, self._patience_of(hook, watched)) for hook in hooks]
         self._counting = [h for h in hooks if type(h) is tf1.train.LoggingTensorHook]
         self._seconds_per_step = _LONGEST_BLOCK  # the first block is one step: it also compiles
@@ -110,6 +116,10 @@ class Lookahead:
         for hook in self._counting:
             hook._iter_count += steps - 1
 
+    def last_step(self) -> float:
+        """The step at which a hook will stop the session; infinite if none says so."""
+        return _last_step(self._hooks)
+
     def logged(self) -> list[tf.Tensor]:
         """What the stock hooks log now and then.
 
@@ -130,14 +140,17 @@ class Iterations:
 
     def __init__(self, iterations: Any, hooks: Sequence[Hook]):
         self._iterations = iterations
-        self._stops = [h for h in hooks if type(h) in _STOPS]
+        self._hooks = hooks
         self._seconds_per_step: float | None = None
         self._started = 0.0
 
     def steps(self, step: int) -> int:
-        left = min((_STOPS[type(hook)](hook) - step for hook in self._stops), default=math.inf)
         self._started = time.perf_counter()
-        return max(1, int(min(left, self._wanted())))
+        return max(1, int(min(self.last_step() - step, self._wanted())))
+
+    def last_step(self) -> float:
+        """As of Lookahead."""
+        return _last_step(self._hooks)
 
     def _wanted(self) -> float:
         if self._iterations.unit == "count":

@@ -10,6 +10,7 @@ import tensorflow as tf
 from estimator2strategy import _tf_private
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
+from estimator2strategy.runtime.console import live_line
 from estimator2strategy.runtime.lookahead import Iterations, Lookahead
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 
@@ -43,31 +44,38 @@ def train(
         )
     every_step += spec.training_hooks
     chief = _saver_hooks(spec, config, every_step, saving_listeners)
-    all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
+    all_hooks = every_step
+    if config.is_chief:
+        all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
     creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
     with tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored:
         if recording.iterations is None:
             pace = Lookahead(all_hooks, watched=[spec.loss])
         else:
             pace = Iterations(recording.iterations, all_hooks)
-        return _loop(monitored, creator.session, _op(spec.train_op), spec.loss, pace)
-
-
-def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> Any:
-    session.step = Step(train_op.name, healthy=loss.name)
-    fetches = [train_op, loss, *pace.logged()]
-    global_step = tf1.train.get_global_step()
-    value, steps = None, 0
-    while not monitored.should_stop():
-        session.steps_ahead = pace.steps(int(session.run(global_step)))
-        value = monitored.run(fetches)[1]
-        pace.ran(session.steps_run)
-        steps += session.steps_run
-    if not steps:
+        _loop(monitored, creator.session, _op(spec.train_op), spec.loss, pace)
+    # Not in the `with`: it swallows the error with which an input ends.
+    loss = None if creator.session is None else creator.session.watched()
+    if loss is None:
         tf1.logging.warn(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
-    return value
+    return loss
+
+
+def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> None:
+    session.step = Step(train_op.name, healthy=loss.name)
+    fetches = [train_op, loss, *pace.logged()]
+    global_step = tf1.train.get_global_step()
+    step = first_step = int(session.run(global_step))
+    with live_line(first_step, pace.last_step()) as line:
+        session.on_build = line.compiling
+        while not monitored.should_stop():
+            session.steps_ahead = pace.steps(step)
+            value = monitored.run(fetches)[1]
+            pace.ran(session.steps_run)
+            step = int(session.run(global_step))
+            line.show(step, value)
 
 
 def _op(fetch) -> tf.Operation:

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.replay.replicas import ReplicatedModel
+from estimator2strategy.record import replicated
+from estimator2strategy.replay import replicas
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
 PARITY = EXAMPLE / "golden" / "parity"
@@ -161,23 +162,36 @@ def test_emulated_cores_train_like_one_device(
     assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
 
 
-def _scaled_sums(factor: float):
-    reduce = ReplicatedModel._reduce
+def _eightfold_gradients(monkeypatch) -> None:
+    reduce = replicas._reduce
 
-    def scaled(self, recorded, importer, sums):
-        reduce(self, recorded, importer, sums)
-        values = {f"{name}:0": importer.fetch([f"{name}:0"])[0] * factor for name in sums}
+    def scaled(recorded, importer, sums):
+        reduce(recorded, importer, sums)
+        values = {f"{name}:0": importer.fetch([f"{name}:0"])[0] * 8.0 for name in sums}
         importer.supply(values, [], list(values.values()))
 
-    return scaled
+    monkeypatch.setattr(replicas, "_reduce", scaled)
 
 
-def test_a_factor_of_the_number_of_cores_in_the_gradients_does_not_go_unseen(
-    program, estimator_of, model_dir, emulated_cores, monkeypatch
+def _summed_loss(monkeypatch) -> None:
+    monkeypatch.setattr(replicated, "_mean", tf.add_n)
+
+
+FACTORS_OF_EIGHT = {
+    "gradients": (_eightfold_gradients, ()),
+    "loss": (_summed_loss, ()),
+    "learning rate": (lambda monkeypatch: None, ("--learning_rate=0.4",)),
+}
+
+
+@pytest.mark.parametrize("what", FACTORS_OF_EIGHT)
+def test_a_factor_of_the_number_of_cores_does_not_go_unseen(
+    program, estimator_of, model_dir, emulated_cores, monkeypatch, what
 ):
     emulated_cores(8)
-    monkeypatch.setattr(ReplicatedModel, "_reduce", _scaled_sums(8.0))
-    estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1")
-    losses = trained_losses(program, estimator, 20)
-    assert losses[0] == pytest.approx(GOLDEN["losses"][0], rel=1e-5)
-    assert np.abs(np.array(losses[1:]) / GOLDEN["losses"][1:] - 1).max() > 1e-3
+    sabotage, flags = FACTORS_OF_EIGHT[what]
+    sabotage(monkeypatch)
+    estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1", *flags)
+    losses = trained_losses(program, estimator, 6)
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(losses, GOLDEN["losses"][:6], **LOSS)
