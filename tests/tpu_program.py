@@ -1,6 +1,6 @@
-"""Reads from a traced function what it would send to a TPU.
+"""Traces what a TPUEstimator would run on a TPUStrategy, and reads what it would send to a TPU.
 
-    program = TpuProgram(concrete_function)
+    program, session = traced_training(tpu_estimator, input_fn)
     program.replicas, program.variables, program.nodes
 
 A program is what `strategy.run` marks in a graph, with the functions that it calls.
@@ -8,14 +8,56 @@ A program is what `strategy.run` marks in a graph, with the functions that it ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from estimator2strategy.plan.graph import RecordedGraph
+from estimator2strategy.record.legacy import modern_world
+from estimator2strategy.record.recording import Recording
+from estimator2strategy.replay.session import ReplaySession, Step
+from estimator2strategy.replay.state import State
+from estimator2strategy.runtime import devices
+from estimator2strategy.runtime.monitored import ReplaySessionCreator
+
 NodeDef = tf.compat.v1.NodeDef
 _IN_PROGRAM = "_tpu_replicate"
+
+
+def traced_training(estimator: Any, input_fn: Callable) -> tuple[TpuProgram, ReplaySession]:
+    """The program of the looped train function, with all that the host_call fetches."""
+    with estimator._recording() as graph:
+        recording = estimator._record_train(graph, input_fn)
+        session = make_session(recording)
+        spec = recording.spec
+        session.step = Step(spec.train_op.name, spec.loss.name)
+        fetches = [getattr(hook, "fetches", []) for hook in spec.training_hooks]
+        function = traced(session, [spec.loss, *tf.nest.flatten(fetches)], [spec.train_op])
+    return TpuProgram(function), session
+
+
+def make_session(recording: Recording) -> ReplaySession:
+    """A session, initialised if variables on the strategy's hosts can be made in this process."""
+    hosts = devices.hosts(recording.strategy)
+    if len(hosts) == 1:
+        return ReplaySessionCreator(recording).create_session()
+    recorded = RecordedGraph(recording.graph, {host.device for host in hosts})
+    session = ReplaySession(recorded, State(recorded, recording.strategy, recording.on_cores))
+    session.splices.extend(recording.splices)
+    return session
+
+
+def traced(session: ReplaySession, tensors: Sequence, ops: Sequence = ()) -> Any:
+    """The function that such a run calls; of hosts that are not there, inside a tf.Graph."""
+    names = tuple(t.name for t in tensors), tuple(op.name for op in ops)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(modern_world())
+        if len(session.recorded.hosts) > 1:
+            stack.enter_context(tf.Graph().as_default())
+        return session.traced(*names)
 
 
 class TpuProgram:

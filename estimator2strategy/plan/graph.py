@@ -43,7 +43,7 @@ class RecordedGraph:
 
     def __init__(self, graph: tf.Graph, hosts: Collection[str] = ()):
         self.graph = graph
-        self._hosts = frozenset(hosts)
+        self.hosts = frozenset(hosts)
         self._version = -1
         self.refresh()
 
@@ -64,7 +64,7 @@ class RecordedGraph:
     def host_of(self, name: str) -> str:
         """The host's device that a node runs on; "" where it does not matter."""
         device = self[name].device
-        return device if device in self._hosts else ""
+        return device if device in self.hosts else ""
 
     def touches_variable(self, name: str) -> bool:
         """Whether a node reads or writes a variable, itself or in a function that it calls."""

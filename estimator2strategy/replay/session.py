@@ -61,6 +61,7 @@ class ReplaySession(_tf_private.SessionInterface):
         self.steps_run = 0
         self.on_build: Callable[[], None] = lambda: None
         self._functions: dict[tuple, Callable] = {}
+        self._writes: dict[tuple[str, ...], list[str]] = {}
         self._watched: tf.Variable | None = None
 
     @property
@@ -103,8 +104,13 @@ class ReplaySession(_tf_private.SessionInterface):
         results = function(*values)
         if self.state.num_replicas > 1:
             # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
-            self.state.broadcast(self.recorded.variables_written(tensor_names + op_names))
+            self.state.broadcast(self._written(tensor_names + op_names))
         return results
+
+    def _written(self, names: tuple[str, ...]) -> list[str]:
+        if names not in self._writes:
+            self._writes[names] = self.recorded.variables_written(names)
+        return self._writes[names]
 
     def watched(self) -> Any:
         """Value (numpy) of `step.healthy` at the last step that ran; None if none did.

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tpu_metadata import tpu_strategy
-from tpu_program import TpuProgram
+from tpu_program import TpuProgram, make_session, traced, traced_training
 
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.plan.graph import RecordedGraph, input_node
-from estimator2strategy.record.legacy import modern_world
-from estimator2strategy.record.recording import Recording
-from estimator2strategy.replay.session import ReplaySession, Step
+from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
 from estimator2strategy.runtime import devices
-from estimator2strategy.runtime.monitored import ReplaySessionCreator
 
 pytestmark = pytest.mark.oldest
 
@@ -67,7 +63,7 @@ class Program:
         weights = tf1.get_variable("weights", [FEATURES, CLASSES])
         average = tf1.get_variable("average", [FEATURES], trainable=False)
         moved = tf1.assign_sub(average, 0.1 * (average - tf.reduce_mean(features, 0)))
-        with tf1.device("/gpu:0"):
+        with tf1.device(params["context"].tpu_host_placement_function(0)):
             logits = tf.matmul(tf1.nn.dropout(features, rate=0.1, seed=1), weights)
         if mode == ModeKeys.PREDICT:
             return tpu.TPUEstimatorSpec(mode, predictions={"logits": logits})
@@ -118,43 +114,10 @@ def make_estimator(
     )
 
 
-# From a recording to what a worker would be sent.
-
-
-def make_session(recording: Recording, num_hosts: int) -> ReplaySession:
-    """A session, initialised if the variables can be made in this process."""
-    if num_hosts == 1:
-        return ReplaySessionCreator(recording).create_session()
-    hosts = {host.device for host in devices.hosts(recording.strategy)}
-    recorded = RecordedGraph(recording.graph, hosts)
-    session = ReplaySession(recorded, State(recorded, recording.strategy, recording.on_cores))
-    session.splices.extend(recording.splices)
-    return session
-
-
-def traced(session: ReplaySession, num_hosts: int, tensors: list, ops: list) -> Any:
-    """The function that a run calls; on several hosts, which are not there, inside a tf.Graph."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(modern_world())
-        if num_hosts > 1:
-            stack.enter_context(tf.Graph().as_default())
-        return session.traced(tuple(t.name for t in tensors), tuple(op.name for op in ops))
-
-
 def train_program(
     program: Any, num_hosts: int = 1, pipeline: Any = Pipeline.PER_HOST_V2
 ) -> tuple[TpuProgram, ReplaySession]:
-    """The looped train function, with all that the program's host_calls fetch."""
-    estimator_ = make_estimator(program, num_hosts, pipeline)
-    with estimator_._recording() as graph:
-        recording = estimator_._record_train(graph, program.input_fn)
-        session = make_session(recording, num_hosts)
-        spec = recording.spec
-        session.step = Step(spec.train_op.name, spec.loss.name)
-        fetches = [getattr(hook, "fetches", []) for hook in spec.training_hooks]
-        tensors = [spec.loss, *tf.nest.flatten(fetches)]
-        function = traced(session, num_hosts, tensors, [spec.train_op])
-    return TpuProgram(function), session
+    return traced_training(make_estimator(program, num_hosts, pipeline), program.input_fn)
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["1 host", "2 hosts"])
@@ -385,10 +348,10 @@ def test_evaluation_hands_the_global_batch_to_the_host(num_hosts):
     estimator_ = make_estimator(legacy, num_hosts)
     with estimator_._recording() as graph:
         recording = estimator_._record_eval(graph, legacy.input_fn)
-        session = make_session(recording, num_hosts)
+        session = make_session(recording)
         spec = recording.spec
         _, update = spec.eval_metric_ops["accuracy"]
-        function = traced(session, num_hosts, [spec.loss], [update.op])
+        function = traced(session, [spec.loss], [update.op])
     program = TpuProgram(function)
     assert program.replicas == num_hosts * CORES_PER_HOST
     assert not program.ops("CrossReplicaSum")
@@ -406,8 +369,8 @@ def test_prediction_pads_and_joins_outside_the_program():
     estimator_ = make_estimator(legacy)
     with estimator_._recording() as graph:
         recording = estimator_._record_predict(graph, legacy.input_fn)
-        session = make_session(recording, 1)
-        function = traced(session, 1, [recording.spec.predictions["logits"]], [])
+        session = make_session(recording)
+        function = traced(session, [recording.spec.predictions["logits"]])
     program = TpuProgram(function)
     assert program.replicas == CORES_PER_HOST
     assert len(program.batch) == 1  # features; the labels are gone, the padding stays on the host
