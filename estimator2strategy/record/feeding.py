@@ -209,7 +209,22 @@ def _pair(inputs: Any) -> tuple[Any, Any]:
 def _fed(cores: list[tuple[Any, Any]], hooks) -> Fed:
     flat = [tf.nest.flatten(_present(core), expand_composites=True) for core in cores]
     tensors = [[tf.convert_to_tensor(part) for part in core] for core in flat]
+    for core in range(1, len(tensors)):
+        _check_alike(tensors[0], tensors[core], core)
     return Fed(tensors, _present(cores[0]), hooks)
+
+
+def _check_alike(first: list[tf.Tensor], other: list[tf.Tensor], core: int) -> None:
+    """One program runs on all cores, so all are fed tensors of the same dtypes and shapes."""
+
+    def described(tensors: list[tf.Tensor]) -> list[str]:
+        return [f"{t.dtype.name} {t.shape}" for t in tensors]
+
+    if described(first) != described(other):
+        raise RecordingError(
+            f"input_fn must return the same shapes and dtypes for every core. For core {core} it "
+            f"returned {described(other)}, for core 0 {described(first)}."
+        )
 
 
 def _present(pair: tuple[Any, Any]) -> tuple[Any, ...]:

@@ -32,6 +32,7 @@ class GraphImporter:
         feeds: Values that replace tensors of the recorded graph, by tensor name.
         rewrite: Changes nodes as they are imported; see `plan.rewrites`.
         making: Resource-creating nodes to import all the same, because this replay makes them.
+        name: Scope of the imported nodes.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class GraphImporter:
         feeds: Mapping[str, tf.Tensor] | None = None,
         rewrite: Rewrite | None = None,
         making: Collection[str] = (),
+        name: str = "replay",
     ):
         recorded.refresh()
         self._recorded = recorded
@@ -48,7 +50,7 @@ class GraphImporter:
         self._rewrite = rewrite
         self._making = making
         self._graph = tf.compat.v1.get_default_graph()
-        self._prefix = self._graph.unique_name("replay")
+        self._prefix = self._graph.unique_name(name)
         self._imported: set[str] = set()
         self._supplied: dict[str, tf.Tensor] = dict(feeds or {})
         # Ops that need not run because their outputs were supplied, each with a tensor that is

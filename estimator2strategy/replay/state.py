@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.plan.graph import RecordedGraph
+from estimator2strategy.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.plan.rewrites import Rewrite
 from estimator2strategy.replay import tpu
 from estimator2strategy.replay.importer import GraphImporter
@@ -44,6 +45,8 @@ class State:
         self._copies: dict[str, Sequence[tf.Variable]] = {}
         self._tpu_variables: dict[str, tf.Variable] = {}
         self._resources: dict[str, tf.Tensor] = {}
+        # A one-shot iterator goes when the function does that made it.
+        self._makers: list[Any] = []
         self._unique = uuid.uuid4().hex
 
     @property
@@ -117,15 +120,21 @@ class State:
                 self.handle,
                 rewrite=Rewrite("", self._rename),
                 making=(node,),
+                name=f"replay_{self._unique}",
             )
-            return importer.fetch([f"{node}:0"])[0]
+            return importer.fetch([f"{node}:0"])
 
         device = self._recorded.host_of(node) or "/CPU:0"
         with tf.init_scope(), tf.device(device):
-            return tf.function(make, autograph=False)()
+            maker = tf.function(make, autograph=False).get_concrete_function()
+            self._makers.append(maker)
+            (handle,) = maker()
+            return handle
 
-    def _rename(self, node) -> None:
-        if "shared_name" in node.attr:
+    def _rename(self, node: NodeDef) -> None:
+        if node.op == "OneShotIterator":
+            node.attr["shared_name"].s = b""  # it takes none: it goes by its node's name
+        elif "shared_name" in node.attr:
             name = node.attr["shared_name"].s.decode() or node.name
             node.attr["shared_name"].s = f"{name}_{self._unique}".encode()
 
@@ -134,5 +143,6 @@ class State:
         for handle in self._resources.values():
             tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
         self._resources.clear()
+        self._makers.clear()
         self._copies.clear()
         self._tpu_variables.clear()

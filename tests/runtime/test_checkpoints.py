@@ -1,0 +1,54 @@
+"""Checkpoints that do not fit, and what is said about them."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from estimator2strategy.runtime import checkpoints
+from tests.runtime.programs import falling, host_estimator, numbers
+
+tf1 = tf.compat.v1
+
+
+def with_extra(shape):
+    def model_fn(features, labels, mode, params):
+        tf1.get_variable("extra", shape, initializer=tf1.zeros_initializer())
+        return falling(features, labels, mode, params)
+
+    return model_fn
+
+
+def test_other_shape_in_the_checkpoint_is_an_error_that_names_the_variable(model_dir):
+    host_estimator(model_dir, with_extra([2, 3])).train(numbers(1))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="Restoring from checkpoint failed.*a mismatch between"
+    ) as raised:
+        host_estimator(model_dir, with_extra([3, 2])).train(numbers(1), steps=1)
+    assert "differs: extra is float32 [2, 3] in the checkpoint, float32 (3, 2) in the model" in str(
+        raised.value
+    )
+
+
+def test_variable_that_the_checkpoint_lacks_is_named(model_dir):
+    host_estimator(model_dir).train(numbers(1))
+    with pytest.raises(tf.errors.NotFoundError, match="missing in the checkpoint: extra float32"):
+        host_estimator(model_dir, with_extra([3])).train(numbers(1), steps=1)
+
+
+def test_parts_of_a_partitioned_variable_are_compared_as_a_whole(tmp_path):
+    path = str(tmp_path / "ckpt")
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
+        tf1.get_variable(
+            "table",
+            [4, 2],
+            initializer=tf1.zeros_initializer(),
+            partitioner=tf1.fixed_size_partitioner(2),
+            use_resource=True,
+        )
+        saver = tf1.train.Saver()
+        session.run(tf1.global_variables_initializer())
+        saver.save(session, path)
+        expected = checkpoints.expected_variables(saver, graph)
+    assert expected == {"table": (tf.TensorShape([4, 2]), tf.float32)}
+    assert checkpoints.compare(expected, path) == ""

@@ -1,0 +1,119 @@
+"""Prediction: a lazy generator of examples or batches, without padding."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from tests.runtime.programs import cores_estimator, host_estimator, numbers, ones
+
+tf1 = tf.compat.v1
+pipelines = estimator.tpu.InputPipelineConfig
+
+
+def predicting(**predictions):
+    """model_fn whose predictions are functions of the features."""
+
+    def model_fn(features, mode):
+        made = {name: function(features) for name, function in predictions.items()}
+        return estimator.EstimatorSpec(mode, predictions=made)
+
+    return model_fn
+
+
+def up_to(count):
+    """input_fn of TPUEstimator: 1.0, 2.0, ... `count`, in batches as it is told."""
+    return lambda params: numbers(count, params["batch_size"])()
+
+
+class Runs(tf1.train.SessionRunHook):
+    def __init__(self):
+        self.count = 0
+
+    def after_run(self, run_context, run_values):
+        self.count += 1
+
+
+def test_nothing_is_called_before_the_first_example_is_asked_for(model_dir):
+    called = []
+    predictions = host_estimator(model_dir).predict(lambda: called.append(1) or numbers(2)())
+    assert not called
+    assert next(predictions)["sum"] == 1.0
+    assert called == [1]
+
+
+def test_batches_are_computed_as_they_are_consumed(model_dir):
+    hook = Runs()
+    predictions = host_estimator(model_dir).predict(numbers(6, batch_size=2), hooks=[hook])
+    next(predictions)
+    next(predictions)
+    assert hook.count == 1
+    next(predictions)
+    assert hook.count == 2
+    predictions.close()
+
+
+def test_consumer_does_not_run_in_the_graph(model_dir):
+    for _ in host_estimator(model_dir).predict(numbers(2)):
+        assert tf.executing_eagerly()
+        assert isinstance(tf.TensorShape([1])[0], int)
+
+
+def test_whole_batches_on_request(model_dir):
+    model = host_estimator(model_dir)
+    batches = model.predict(numbers(3, batch_size=2), yield_single_examples=False)
+    assert [batch["sum"].tolist() for batch in batches] == [[1.0, 2.0], [3.0]]
+
+
+def test_keys_choose_among_the_predictions(model_dir):
+    model = estimator.Estimator(predicting(a=tf.identity, b=tf.negative), model_dir)
+    assert list(model.predict(numbers(1), predict_keys=["b"])) == [{"b": -1.0}]
+
+
+def test_keys_that_match_nothing_are_an_error(model_dir):
+    model = estimator.Estimator(predicting(a=tf.identity), model_dir)
+    with pytest.raises(ValueError, match="Expected to run at least one output from"):
+        next(model.predict(numbers(1), predict_keys=["z"]))
+
+
+def test_different_lengths_are_an_error_only_for_single_examples(model_dir):
+    model = estimator.Estimator(predicting(a=tf.identity, b=lambda x: x[:1]), model_dir)
+    with pytest.raises(ValueError, match="Batch length of predictions should be same"):
+        next(model.predict(numbers(2, batch_size=2)))
+    batch = next(model.predict(numbers(2, batch_size=2), yield_single_examples=False))
+    assert len(batch["a"]) == 2
+    assert len(batch["b"]) == 1
+
+
+def test_tensors_without_end_are_predicted_over_and_over_with_a_warning(model_dir, caplog):
+    logger = logging.getLogger("tensorflow")
+    before, logger.propagate = logger.propagate, True
+    predictions = host_estimator(model_dir).predict(lambda: tf.constant([1.0, 2.0]))
+    values = [float(next(predictions)["sum"]) for _ in range(5)]
+    predictions.close()
+    logger.propagate = before
+    assert values == [1.0, 2.0, 1.0, 2.0, 1.0]
+    assert "predict yields forever" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "examples"),
+    [
+        (pipelines.PER_HOST_V1, 9),
+        (pipelines.PER_HOST_V2, 9),
+        (pipelines.PER_HOST_V2, 6),  # no multiple of the global batch, but of a core's
+        (pipelines.BROADCAST, 9),
+    ],
+)
+def test_each_example_is_predicted_once_and_no_padding(
+    emulated_cores, model_dir, pipeline, examples
+):
+    emulated_cores(2)
+    model = cores_estimator(model_dir, pipeline=pipeline)
+    model.train(ones, steps=1)
+    sums = [float(p["sum"]) for p in model.predict(up_to(examples))]
+    assert sums == (np.arange(1, examples + 1) - 1.0).tolist()
