@@ -1,1 +1,1 @@
-"""Benchmarks: the same models trained by e2s, a hand-written loop, Keras fit and the real TPUEstimator."""
+"""The same models trained by e2s, a hand-written loop, Keras fit and the real TPUEstimator."""

@@ -46,19 +46,23 @@ class Gate:
 
     def __init__(self, channel: Channel, chunks: int) -> None:
         self._channel, self._left = channel, chunks
-        self._released: float | None = None
+        self._released: tuple[float, float] | None = None
 
     def __call__(self, steps: int | None = None) -> None:
         """Reports the time since the release; `steps` is what the loop says it ran."""
-        now = time.perf_counter()
+        seconds, cpu = time.perf_counter(), time.process_time()
         if self._left < 0:
             return
-        seconds = None if self._released is None else now - self._released
-        self._channel.tell(seconds=seconds, steps=steps)
+        if self._released is None:
+            self._channel.tell()
+        else:
+            started, cpu_started = self._released
+            cpu -= cpu_started
+            self._channel.tell(seconds=seconds - started, cpu_seconds=cpu, steps=steps)
         self._left -= 1
         if self._left >= 0:
             self._channel.wait()
-        self._released = time.perf_counter()
+        self._released = time.perf_counter(), time.process_time()
 
     def check(self) -> None:
         """Raises if training ended before all chunks were reported."""

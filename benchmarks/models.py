@@ -4,8 +4,10 @@ The same file runs with the real TPUEstimator (TF 2.15) and with estimator2strat
 
     model = models.MODELS["dense"]
     tpu = estimator.tpu
-    tpu.TPUEstimator(models.make_model_fn(model, estimator), config=tpu.RunConfig(...),
-                     use_tpu=False, train_batch_size=model.batch_size).train(model.input_fn, steps=50)
+    model_fn = models.make_model_fn(model, estimator)
+    program = tpu.TPUEstimator(model_fn, config=tpu.RunConfig(...), use_tpu=False,
+                               train_batch_size=model.batch_size)
+    program.train(model.input_fn, steps=50)
 """
 
 from __future__ import annotations
@@ -277,6 +279,6 @@ MODELS = {
     for model in (
         Model("dense", 32, 10_000, 5000, dense_data, dense_logits, sgd_train_op),
         Model("conv", 32, 50, 250, conv_data, conv_logits, adam_train_op),
-        Model("bert", 16, 50, 100, bert_data, bert_logits, bert_train_op),
+        Model("bert", 8, 50, 100, bert_data, bert_logits, bert_train_op),
     )
 }

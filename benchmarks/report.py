@@ -28,7 +28,7 @@ OURS = "e2s"
 
 @dataclasses.dataclass
 class Result:
-    """What one contender did on one model; `*_rates` are steps per second."""
+    """What one contender did on one model; rates are steps per second."""
 
     model: str
     contender: str
@@ -37,8 +37,9 @@ class Result:
     first_s: float = 0.0  # Building everything and the first 50 steps.
     record_s: float | None = None  # Of those, inside model_fn.
     train_rates: list[float] = dataclasses.field(default_factory=list)
-    eval_rates: list[float] = dataclasses.field(default_factory=list)
-    predict_rates: list[float] = dataclasses.field(default_factory=list)
+    cpu_ms: list[float] = dataclasses.field(default_factory=list)  # All threads, per train step.
+    eval_rate: float = 0.0
+    predict_rate: float = 0.0
     train_rss_mb: float = 0.0
     rss_mb: float = 0.0
 
@@ -53,18 +54,23 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(ours, theirs))
 
 
-def ratios(results: Sequence[Result], phase: str = "train") -> dict[str, dict[str, float]]:
-    """Returns {model: {contender: e2s / contender}} of the rates of `phase`."""
-    rates = {(r.model, r.contender): getattr(r, f"{phase}_rates") for r in results}
+def ratios(results: Sequence[Result]) -> dict[str, dict[str, float]]:
+    """Returns {model: {contender: train steps/s of e2s / of the contender}}."""
+    ours = {r.model: r for r in results if r.contender == OURS}
     return {
         model: {
-            contender: paired_ratio(rates[model, OURS], theirs)
-            for (other, contender), theirs in rates.items()
-            if other == model and contender != OURS
+            r.contender: paired_ratio(mine.train_rates, r.train_rates)
+            for r in results
+            if r.model == model and r is not mine
         }
-        for model, ours in rates
-        if ours == OURS
+        for model, mine in ours.items()
     }
+
+
+def slope_rate(steps: int, answers: Sequence[dict[str, float]]) -> float:
+    """Steps per second, from calls of two lengths that differ by `steps` steps."""
+    short, long = (statistics.median(a[name] for a in answers) for name in ("short_s", "long_s"))
+    return steps / (long - short) if long > short else float("nan")
 
 
 def target_of(contender: str, model: str) -> float | None:
@@ -85,10 +91,9 @@ HEADER = (
     "TF",
     "train/s",
     "e2s is x times (target)",
+    "CPU ms/step",
     "eval/s",
-    "e2s x",
     "predict/s",
-    "e2s x",
     "import s",
     "first 50 s",
     "record s",
@@ -97,24 +102,18 @@ HEADER = (
 )
 
 
-def row(result: Result, by_phase: dict[str, Any], steps_per_execution: int) -> list[str]:
-    """One line of the table."""
-
-    def ratio(phase: str) -> float | None:
-        return by_phase[phase].get(result.model, {}).get(result.contender)
-
-    train, evaluate, predict = (ratio(phase) for phase in ("train", "eval", "predict"))
+def row(result: Result, ratio: float | None, steps_per_execution: int) -> list[str]:
+    """One line of the table; `ratio` is e2s's train steps/s over this contender's."""
     wanted = target_of(result.contender, result.model)
     return [
         result.model,
         result.contender,
         result.tensorflow,
         f"{statistics.median(result.train_rates):,.0f}",
-        "" if train is None else verdict(train, wanted),
-        f"{statistics.median(result.eval_rates):,.0f}",
-        "" if evaluate is None else f"{evaluate:.2f}",
-        f"{statistics.median(result.predict_rates):,.0f}",
-        "" if predict is None else f"{predict:.2f}",
+        "" if ratio is None else verdict(ratio, wanted),
+        f"{statistics.median(result.cpu_ms):.3g}",
+        f"{result.eval_rate:,.0f}",
+        f"{result.predict_rate:,.0f}",
         f"{result.import_s:.1f}",
         f"{result.first_s:.2f}",
         "" if result.record_s is None else f"{result.record_s:.2f}",
@@ -125,8 +124,9 @@ def row(result: Result, by_phase: dict[str, Any], steps_per_execution: int) -> l
 
 def table(results: Sequence[Result], steps_per_execution: int) -> str:
     """The one table, in Markdown, which also reads well on a terminal."""
-    by_phase = {phase: ratios(results, phase) for phase in ("train", "eval", "predict")}
-    rows = [list(HEADER), *(row(r, by_phase, steps_per_execution) for r in results)]
+    of_e2s = ratios(results)
+    rows = [row(r, of_e2s.get(r.model, {}).get(r.contender), steps_per_execution) for r in results]
+    rows.insert(0, list(HEADER))
     widths = [max(len(line[column]) for line in rows) for column in range(len(HEADER))]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths)) + " |" for r in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")

@@ -41,7 +41,7 @@ class Worker:
     """A contender's process, asked for one piece of work at a time."""
 
     def __init__(self, python: str, module: str, *args: str) -> None:
-        self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115: closed by close().
+        self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
         self._process = subprocess.Popen(
             [python, "-m", module, *args],
@@ -55,7 +55,8 @@ class Worker:
 
     def ask(self) -> dict[str, Any]:
         """Lets the process do its next piece of work, and waits for the answer."""
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         try:
             self._process.stdin.write("go\n")
             self._process.stdin.flush()
@@ -114,10 +115,12 @@ class Turns:
         for _ in range(self._repeats):
             for result, answer in self.round():
                 result.train_rates.append(rate(answer, train_chunk))
-        for phase in ("eval_rates", "predict_rates"):
-            for _ in range(self._evaluations):
-                for result, answer in self.round():
-                    getattr(result, phase).append(rate(answer, eval_chunk))
+                result.cpu_ms.append(1e3 * answer["cpu_seconds"] / train_chunk)
+        for phase in ("eval_rate", "predict_rate"):
+            rounds = [self.round() for _ in range(self._evaluations)]
+            for result, *answers in zip(self.results, *rounds, strict=True):
+                times = [answer for _, answer in answers]
+                setattr(result, phase, report.slope_rate(eval_chunk, times))
         for result, answer in self.round():
             result.train_rss_mb, result.rss_mb = answer["train_rss_mb"], answer["rss_mb"]
         return self.results
@@ -130,7 +133,7 @@ class Turns:
 
 def measure(args: argparse.Namespace, model: str) -> list[Result]:
     """Runs all contenders on one model."""
-    pythons = {name: sys.executable for name in args.contenders.split(",")}
+    pythons = dict.fromkeys(args.contenders.split(","), sys.executable)
     if args.legacy_python:
         pythons["legacy"] = args.legacy_python
     turns = Turns(model, pythons, args.repeats, args.evaluations)
@@ -144,6 +147,7 @@ def measure_recording(repeats: int) -> dict[str, Any]:
     """Runs `benchmarks.recording` in a process of its own."""
     worker = Worker(sys.executable, "benchmarks.recording")
     try:
+        worker.ask()  # TensorFlow's own first times.
         answers = [worker.ask() for _ in range(repeats)]
     finally:
         worker.close()
@@ -168,7 +172,9 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--models", default=",".join(MODELS), help="default: %(default)s")
     parser.add_argument("--repeats", type=int, default=5, help="timed train chunks of each")
-    parser.add_argument("--evaluations", type=int, default=3, help="timed evaluate and predict")
+    parser.add_argument(
+        "--evaluations", type=int, default=3, help="timed evaluate, predict and recording"
+    )
     parser.add_argument("--legacy-python", help="a Python with TF 2.15, for the real TPUEstimator")
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="default: %(default)s")
     parser.add_argument(
@@ -188,7 +194,7 @@ def main(argv: list[str] | None = None) -> None:
         results += measure(args, model)
     if results:
         print(report.table(results, STEPS_PER_EXECUTION))
-    recording = measure_recording(args.repeats) if args.record_bert12 else None
+    recording = measure_recording(args.evaluations) if args.record_bert12 else None
     if recording:
         print(report.recording_line(recording))
     if args.json:

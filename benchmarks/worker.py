@@ -62,11 +62,11 @@ def timed(function: Callable[..., Any], *args: Any) -> tuple[float, Any]:
     return time.perf_counter() - started, result
 
 
-def slope(function: Callable[[int], None], steps: int) -> float:
-    """Seconds of `steps` steps: the difference between a longer and a shorter call."""
+def two_lengths(function: Callable[[int], None], steps: int) -> dict[str, float]:
+    """Seconds of a short call, and of one that is `steps` steps longer."""
     short, _ = timed(function, STEPS_PER_EXECUTION)
     long, _ = timed(function, STEPS_PER_EXECUTION + steps)
-    return long - short
+    return {"short_s": short, "long_s": long}
 
 
 def peak_rss_mb() -> float:
@@ -99,7 +99,7 @@ def work(args: argparse.Namespace, channel: Channel) -> None:
     for function in (contender.evaluate, contender.predict):
         for _ in range(args.evaluations):
             channel.wait()
-            channel.tell(seconds=slope(function, model.eval_chunk))
+            channel.tell(**two_lengths(function, model.eval_chunk))
     channel.wait()
     channel.tell(train_rss_mb=trained_rss, rss_mb=peak_rss_mb())
 

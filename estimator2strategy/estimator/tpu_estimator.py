@@ -292,7 +292,7 @@ class TPUEstimator(Estimator):
         _check_predictions(spec.predictions)
         predictions = self._outfed(cores, spec.predictions, deployment)
         host_call = self._host_call(cores, deployment)
-        padding = cores.fed.padding
+        padding = cores.fed.padding or []
         if deployment.pipeline is InputPipelineConfig.BROADCAST:
             padding = padding[:1]
         real = tf.equal(tf.concat(padding, 0), 0)
@@ -337,7 +337,7 @@ class TPUEstimator(Estimator):
             return self._call_for_invocation(input_fn, deployment, first + core, host)
 
         if deployment.mode == ModeKeys.PREDICT:
-            batch_size = deployment.input_batch_size
+            batch_size = deployment.input_batch_size or 0  # validate() saw that it is given
             if pipeline is InputPipelineConfig.BROADCAST:
                 return feeding.padded_broadcast(call, cores, batch_size)
             whole = pipeline is not InputPipelineConfig.PER_HOST_V2

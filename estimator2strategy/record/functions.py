@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import linecache
 import os
 import sysconfig
 from collections.abc import Callable, Iterable
@@ -48,4 +49,7 @@ def user_line(traceback: Iterable) -> str:
     frames = [f for f in traceback if not f.filename.startswith(_library_folders())]
     if not frames:
         return "unknown line"
-    return f"{frames[-1].filename}:{frames[-1].lineno}: {frames[-1].line}"
+    innermost = frames[-1]
+    # TensorFlow's frames come without their source line.
+    line = linecache.getline(innermost.filename, innermost.lineno).strip()
+    return f"{innermost.filename}:{innermost.lineno}: {line}"

@@ -112,6 +112,11 @@ class ReplaySession(_tf_private.SessionInterface):
             self._writes[names] = self.recorded.variables_written(names)
         return self._writes[names]
 
+    def value(self, variable: tf.Variable) -> np.ndarray:
+        """Value of a recorded variable; quicker than `run`, for once per block."""
+        with modern_world():
+            return self.state.variable(variable.handle.op.name).numpy()
+
     def watched(self) -> Any:
         """Value (numpy) of `step.healthy` at the last step that ran; None if none did.
 
@@ -194,7 +199,7 @@ class ReplaySession(_tf_private.SessionInterface):
                 unfinished,
                 one_step,
                 [tf.constant(0), steps, *map(_blank, specs)],
-                shape_invariants=[tf.TensorShape([]), tf.TensorShape([]), *(s.shape for s in specs)],
+                shape_invariants=[count.shape, count.shape, *(s.shape for s in specs)],
             )
             return done, *values
 

@@ -88,7 +88,7 @@ def _assignments(tensor: tf.Tensor) -> list[tf.Operation]:
 
 
 def _handle_shape(op: tf.Operation) -> tf.TensorShape:
-    return tf.TensorShape(op.get_attr("shape")) if op.type == "VarHandleOp" else tf.TensorShape(None)
+    return tf.TensorShape(op.get_attr("shape") if op.type == "VarHandleOp" else None)
 
 
 def compare(expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str) -> str:

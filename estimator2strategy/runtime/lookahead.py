@@ -44,13 +44,24 @@ def _until_evaluated(hook, batches: int) -> float:
     return min(every - batches % every, hook._num_evals - batches)
 
 
+def _until_logged(hook, step: int) -> float:
+    """Steps until the hook, which counts runs, has logged."""
+    until = _until(hook._timer, hook._iter_count)
+    return until + 1 if all(map(_is_light, hook._current_tensors.values())) else until
+
+
+def _is_light(tensor: Any) -> bool:
+    """Whether a tensor may be fetched at every step, though it is looked at now and then."""
+    return isinstance(tensor, tf.Tensor) and tensor.shape.rank == 0
+
+
 def _never(hook, step: int) -> float:
     return math.inf
 
 
 # Exact type -> steps until the hook must be called, given the global step (in an evaluation: the
-# number of batches) before the block. Hooks that fetch something at the step they wait for say how
-# long until that step *begins*: it runs on its own. The hooks' own state says when;
+# number of batches) before the block. Hooks that fetch much at the step they wait for say how long
+# until that step *begins*: it runs on its own. The hooks' own state says when;
 # `tests/test_tf_private.py` guards the names.
 _PATIENCE: dict[type, Callable[[Hook, int], float]] = {
     tf1.train.CheckpointSaverHook: lambda hook, step: _until(hook._timer, step),
@@ -58,7 +69,7 @@ _PATIENCE: dict[type, Callable[[Hook, int], float]] = {
     tf1.train.SummarySaverHook: lambda hook, step: (
         0 if hook._next_step is None else _until(hook._timer, hook._next_step)
     ),
-    tf1.train.LoggingTensorHook: lambda hook, step: _until(hook._timer, hook._iter_count),
+    tf1.train.LoggingTensorHook: _until_logged,
     tf1.train.StopAtStepHook: lambda hook, step: hook._last_step - step,
     tf1.train.FinalOpsHook: _never,
     DatasetInitializerHook: _never,
@@ -95,6 +106,7 @@ class Lookahead:
         self._counting = [h for h in hooks if type(h) is tf1.train.LoggingTensorHook]
         self._seconds_per_step = _LONGEST_BLOCK  # the first block is one step: it also compiles
         self._started = 0.0
+        self._planned = 1
 
     @staticmethod
     def _patience_of(hook: Hook, watched: Sequence[tf.Tensor]) -> Callable[[Hook, int], float]:
@@ -106,15 +118,18 @@ class Lookahead:
         """How many steps the next block may run, `step` being the number before it."""
         until = min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
+        self._planned = max(1, int(min(until, affordable)))
+        for hook in self._counting:
+            hook._iter_count += self._planned - 1  # so that it finds its run to be the last step's
         self._started = time.perf_counter()
-        return max(1, int(min(until, affordable)))
+        return self._planned
 
     def ran(self, steps: int) -> None:
-        """Takes note that the last run was `steps` steps; tells the hooks that count runs."""
+        """Takes note that the last run was `steps` steps."""
         if steps:
             self._seconds_per_step = (time.perf_counter() - self._started) / steps
         for hook in self._counting:
-            hook._iter_count += steps - 1
+            hook._iter_count += steps - self._planned
 
     def last_step(self) -> float:
         """The step at which a hook will stop the session; infinite if none says so."""
@@ -127,7 +142,7 @@ class Lookahead:
         which would have to be compiled.
         """
         tensors = [t for hook in self._counting for t in hook._current_tensors.values()]
-        return [t for t in tensors if isinstance(t, tf.Tensor) and t.shape.rank == 0]
+        return [tensor for tensor in tensors if _is_light(tensor)]
 
 
 class Iterations:

@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
 from estimator2strategy.runtime.console import live_line
@@ -67,14 +66,14 @@ def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> N
     session.step = Step(train_op.name, healthy=loss.name)
     fetches = [train_op, loss, *pace.logged()]
     global_step = tf1.train.get_global_step()
-    step = first_step = int(session.run(global_step))
+    step = first_step = int(session.value(global_step))
     with live_line(first_step, pace.last_step()) as line:
         session.on_build = line.compiling
         while not monitored.should_stop():
             session.steps_ahead = pace.steps(step)
             value = monitored.run(fetches)[1]
             pace.ran(session.steps_run)
-            step = int(session.run(global_step))
+            step = int(session.value(global_step))
             line.show(step, value)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
+from estimator2strategy import estimator
 from estimator2strategy.estimator.warm_start import WarmStartSettings, settings_from
 from tests.runtime.programs import falling, host_estimator, numbers
 
@@ -18,10 +20,8 @@ def trained(tmp_path):
     return folder
 
 
-def warm(model_dir, warm_start_from):
-    model = host_estimator(model_dir)
-    model._warm_start_settings = settings_from(warm_start_from)
-    return model
+def warm(model_dir, warm_start_from, model_fn=falling):
+    return estimator.Estimator(model_fn, model_dir, params={}, warm_start_from=warm_start_from)
 
 
 def test_training_starts_from_the_values_but_at_step_0(model_dir, trained):
@@ -44,16 +44,11 @@ def test_own_checkpoint_comes_first(model_dir, trained):
 
 def test_variable_has_another_name_in_the_checkpoint(model_dir, trained):
     def model_fn(features, labels, mode, params):
-        import tensorflow as tf
-
         with tf.compat.v1.variable_scope("scope"):
             return falling(features, labels, mode, params)
 
-    settings = WarmStartSettings(
-        trained, var_name_to_prev_var_name={"scope/weight": "weight"}
-    )
-    model = host_estimator(model_dir, model_fn)
-    model._warm_start_settings = settings
+    settings = WarmStartSettings(trained, var_name_to_prev_var_name={"scope/weight": "weight"})
+    model = warm(model_dir, settings, model_fn)
     model.train(numbers(1))
     assert model.get_variable_value("scope/weight") == -7.0
 

@@ -31,7 +31,7 @@ def input_fn(params):
     return dataset.batch(params["batch_size"], drop_remainder=True)
 
 
-@pytest.mark.parametrize("num_hosts", [1, 2])
+@pytest.mark.parametrize("num_hosts", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_bert_is_one_program_with_a_sum_per_gradient(bert, num_hosts):
     specs = []
     build = bert.model_fn_builder(

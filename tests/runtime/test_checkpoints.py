@@ -22,7 +22,8 @@ def with_extra(shape):
 def test_other_shape_in_the_checkpoint_is_an_error_that_names_the_variable(model_dir):
     host_estimator(model_dir, with_extra([2, 3])).train(numbers(1))
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match="Restoring from checkpoint failed.*a mismatch between"
+        tf.errors.InvalidArgumentError,
+        match=r"Restoring from checkpoint failed.*a mismatch between",
     ) as raised:
         host_estimator(model_dir, with_extra([3, 2])).train(numbers(1), steps=1)
     assert "differs: extra is float32 [2, 3] in the checkpoint, float32 (3, 2) in the model" in str(

@@ -52,7 +52,7 @@ def test_without_checkpoint_the_initial_values_are_evaluated(model_dir):
         weight = tf1.global_variables("weight")[0]
         return spec._replace(loss=weight + 3.0)
 
-    result = host_estimator(model_dir, model_fn).evaluate(numbers(2))
+    result = host_estimator(model_dir, model_fn).evaluate(numbers(2), steps=1)
     assert result == {"loss": 3.0, "global_step": 0}
 
 
@@ -97,7 +97,7 @@ def test_scaffold_saver_restores_for_evaluation(model_dir):
             mode, loss=tf.identity(weight), scaffold=tf1.train.Scaffold(saver=saver)
         )
 
-    assert host_estimator(model_dir, model_fn).evaluate(numbers(1))["loss"] == -6.0
+    assert host_estimator(model_dir, model_fn).evaluate(numbers(1), steps=1)["loss"] == -6.0
 
 
 def test_metric_called_global_step_is_refused(model_dir):

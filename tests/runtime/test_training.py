@@ -48,7 +48,7 @@ class TestCalls:
             calls.append("model")
             return falling(features, labels, mode, params)
 
-        model = host_estimator(model_dir, model_fn, log_step_count_steps=5, save_checkpoints_steps=7)
+        model = host_estimator(model_dir, model_fn, save_checkpoints_steps=7)
         model.train(input_fn, hooks=[Steps()])
         assert calls == ["input", "model"]
 

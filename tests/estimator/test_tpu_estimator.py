@@ -1,0 +1,151 @@
+"""TPUEstimator's contract: batch sizes, contexts, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from tests.runtime.programs import cores_estimator, falling_on_cores, ones
+
+tf1 = tf.compat.v1
+tpu = estimator.tpu
+pipelines = tpu.InputPipelineConfig
+
+
+@pytest.fixture(autouse=True)
+def _two_cores(emulated_cores):
+    emulated_cores(2)
+
+
+def undivided(params):
+    """input_fn that returns tensors, as PER_SHARD_V1 wants them."""
+    return tf.ones([params["batch_size"]])
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "of_input_fn", "of_model_fn"),
+    [
+        (pipelines.PER_SHARD_V1, [2, 2], 2),
+        (pipelines.PER_HOST_V1, [4], 2),
+        (pipelines.PER_HOST_V2, [2], 2),
+        (pipelines.BROADCAST, [4], 4),
+    ],
+)
+def test_batch_sizes_by_input_pipeline(model_dir, pipeline, of_input_fn, of_model_fn):
+    seen = {"input": [], "model": []}
+
+    def input_fn(params):
+        seen["input"].append(params["batch_size"])
+        return undivided(params) if pipeline is pipelines.PER_SHARD_V1 else ones(params)
+
+    def model_fn(features, labels, mode, params):
+        seen["model"].append((params["batch_size"], features.shape[0].value))
+        return falling_on_cores(features, labels, mode, params)
+
+    cores_estimator(model_dir, model_fn, pipeline=pipeline).train(input_fn, steps=1)
+    assert seen == {"input": of_input_fn, "model": [(of_model_fn, of_model_fn)]}
+
+
+def test_batch_sizes_on_the_host_are_global(model_dir):
+    seen = []
+
+    def model_fn(features, labels, mode, params):
+        seen.append((params["batch_size"], "context" in params))
+        return falling_on_cores(features, labels, mode, params)
+
+    cores_estimator(model_dir, model_fn, use_tpu=False).train(ones, steps=1)
+    assert seen == [(4, False)]
+
+
+def test_input_fn_is_told_its_place(model_dir):
+    seen = []
+
+    def input_fn(params):
+        context = params["context"]
+        seen.append((context.current_input_fn_deployment(), context.current_host))
+        with pytest.raises(RuntimeError, match="must not be called from input_fn"):
+            context.device_assignment  # noqa: B018
+        return undivided(params)
+
+    model = cores_estimator(model_dir, pipeline=pipelines.PER_SHARD_V1)
+    model.train(input_fn, steps=1)
+    device = "/replica:0/task:0/device:CPU:0"
+    assert seen == [((device, 0, 2, 1), 0), ((device, 1, 2, 1), 0)]
+
+
+def test_model_fn_cannot_ask_for_the_place_of_an_input_fn(model_dir):
+    def model_fn(features, labels, mode, params):
+        params["context"].current_input_fn_deployment()
+
+    with pytest.raises(RuntimeError, match="must not be called from model_fn"):
+        cores_estimator(model_dir, model_fn).train(ones, steps=1)
+
+
+def test_input_without_labels_is_split_over_the_cores(model_dir):
+    def features_only(params):
+        return {"x": tf.ones([params["batch_size"]])}
+
+    def model_fn(features, mode, params):
+        return falling_on_cores(features["x"], None, mode, params)
+
+    model = cores_estimator(model_dir, model_fn)
+    model.train(features_only, steps=2)
+    assert model.get_variable_value("weight") == -2.0
+
+
+def test_model_fn_without_params_is_refused_when_it_is_called(model_dir):
+    model = cores_estimator(model_dir, lambda features, labels, mode: None)
+    with pytest.raises(ValueError, match=r"model_fn .* does not include params argument, required"):
+        model.train(ones, steps=1)
+
+
+@pytest.mark.parametrize("limit", ["steps", "max_steps"])
+def test_number_of_training_steps_must_be_whole(model_dir, limit):
+    with pytest.raises(TypeError, match="must be int"):
+        cores_estimator(model_dir).train(ones, **{limit: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("steps", "error", "words"), [(3.0, TypeError, "must be int"), (-3, ValueError, "be positive")]
+)
+def test_number_of_evaluation_steps_must_be_whole_and_positive(model_dir, steps, error, words):
+    with pytest.raises(error, match=words):
+        cores_estimator(model_dir).evaluate(ones, steps=steps)
+
+
+def test_scaffold_fn_must_not_use_what_the_cores_compute(model_dir):
+    def model_fn(features, labels, mode, params):
+        spec = falling_on_cores(features, labels, mode, params)
+
+        def scaffold_fn():
+            tf1.summary.scalar("loss_of_a_core", spec.loss)
+            return tf1.train.Scaffold()
+
+        return spec._replace(scaffold_fn=scaffold_fn)
+
+    with pytest.raises(ValueError, match="depends on a TPU computation") as raised:
+        cores_estimator(model_dir, model_fn).train(ones, steps=1)
+    assert 'tf1.summary.scalar("loss_of_a_core", spec.loss)' in str(raised.value)
+
+
+def test_scaffold_fn_may_use_variables(model_dir):
+    def model_fn(features, labels, mode, params):
+        spec = falling_on_cores(features, labels, mode, params)
+
+        def scaffold_fn():
+            return tf1.train.Scaffold(saver=tf1.train.Saver(tf1.global_variables()))
+
+        return spec._replace(scaffold_fn=scaffold_fn)
+
+    model = cores_estimator(model_dir, model_fn)
+    model.train(ones, steps=1)
+    assert model.get_variable_names() == ["global_step", "weight"]
+
+
+def test_optimizer_that_does_not_sum_over_cores_is_refused(model_dir):
+    def model_fn(features, labels, mode, params):
+        return falling_on_cores(features, labels, mode, {**params, "use_tpu": False})
+
+    with pytest.raises(ValueError, match="must be used for model training on TPUs"):
+        cores_estimator(model_dir, model_fn).train(ones, steps=1)
