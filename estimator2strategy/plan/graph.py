@@ -102,6 +102,15 @@ class RecordedGraph:
             frontier.extend(input_node(edge) for edge in self[name].input if not stop(edge))
         return sorted(seen, key=self.position.__getitem__)
 
+    def reads_at_once(self, name: str) -> bool:
+        """Whether a node reads a variable without waiting for anything.
+
+        A Session ran such a read as a step began, before the writes, wherever the program had
+        written it down: `tf.identity(global_step)` made after `minimize` is the step before it.
+        """
+        node = self[name]
+        return node.op == "ReadVariableOp" and len(node.input) == 1
+
     def variables_written(self, names: Iterable[str]) -> list[str]:
         """The variables that some op among or behind `names` (ops or tensors) may write to."""
         written = set()

@@ -106,6 +106,8 @@ class GraphImporter:
         ]
         if not fresh:
             return
+        # Stable, so all else stays in program order.
+        fresh.sort(key=lambda name: not recorded.reads_at_once(name))
         changed = self._register_functions(fresh)
         inside = set(fresh)
         waiting, draws = recorded.writers_without_input(fresh, self._fed)

@@ -270,3 +270,18 @@ def test_fetches_and_feeds_take_every_form_a_session_takes():
 
 def test_private_session_interface_is_what_savers_ask_for():
     assert issubclass(ReplaySession, _tf_private.SessionInterface)
+
+
+@pytest.mark.oldest
+def test_a_read_that_waits_for_nothing_comes_before_the_writes_of_its_step():
+    """TPUEstimator's host calls count on it: they are given the step before the increment."""
+    with legacy_world(), recording(None) as graph:
+        step = tf1.train.create_global_step()
+        write = tf1.assign_add(step, 1)
+        read = tf.identity(step)
+        with tf.control_dependencies([write]):
+            read_after = tf.identity(step)
+        init = tf1.global_variables_initializer()
+    session = ReplaySession(RecordedGraph(graph))
+    session.run(init)
+    assert session.run([read, read_after]) == [0, 1]
