@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import tensorflow as tf
 from tensorflow.python.client import session as _session
@@ -27,12 +28,12 @@ from tensorflow.python.training import training_util as _training_util
 # the public API offers it only inside a real Session, and ours is not one.
 FetchHandler = _session._FetchHandler
 # `Saver.save` and `Saver.restore` accept any session that implements this interface.
-SessionInterface = _session.SessionInterface
+SessionInterface: TypeAlias = _session.SessionInterface
 
 # A variable without a value yet, as TF1 had them until an init op or a Saver ran. The public
 # `tf.Variable` would first fill every variable with zeros.
 UninitializedVariable = _resource_variable_ops.UninitializedVariable
-BaseResourceVariable = _resource_variable_ops.BaseResourceVariable
+BaseResourceVariable: TypeAlias = _resource_variable_ops.BaseResourceVariable
 
 # The context that makes `CrossShardOptimizer` believe it is one of N shards. Its public way in,
 # `tf.compat.v1.tpu.replicate`, would build TPU-only nodes around the model.

@@ -14,7 +14,9 @@ DATA = np.arange(12, dtype="float32").reshape(6, 2)
 
 def summing_model_fn(features, labels, mode):
     """Loss: the sum of all numbers in the features; trains nothing."""
-    parts = [tf.cast(part, tf.float32) for part in tf.nest.flatten(features, expand_composites=True)]
+    parts = [
+        tf.cast(part, tf.float32) for part in tf.nest.flatten(features, expand_composites=True)
+    ]
     loss = tf.add_n([tf.reduce_sum(part) for part in parts])
     if labels is not None:
         loss += sum(tf.reduce_sum(tf.cast(part, tf.float32)) for part in tf.nest.flatten(labels))

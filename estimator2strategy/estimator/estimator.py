@@ -6,7 +6,7 @@ import copy
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -27,7 +27,7 @@ from estimator2strategy.record.strategy import one_replica_of, reports_mean_loss
 from estimator2strategy.runtime import evaluation, prediction, training
 
 tf1 = tf.compat.v1
-Hook = tf1.train.SessionRunHook
+Hook: TypeAlias = tf1.train.SessionRunHook
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
 
@@ -55,7 +55,7 @@ class Estimator:
 
     def __init__(
         self,
-        model_fn: Callable[..., EstimatorSpec],
+        model_fn: Callable[..., EstimatorSpec] | None,
         model_dir: str | os.PathLike | None = None,
         config: RunConfig | None = None,
         params: dict[str, Any] | None = None,
@@ -76,6 +76,7 @@ class Estimator:
 
     @property
     def model_dir(self) -> str:
+        assert self._config.model_dir  # `_with_model_dir` saw to it
         return self._config.model_dir
 
     @property
@@ -419,7 +420,7 @@ def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
 
 def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:
     for hook in hooks or []:
-        if not isinstance(hook, Hook):
+        if not isinstance(hook, tf1.train.SessionRunHook):
             raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
     return list(hooks or [])
 

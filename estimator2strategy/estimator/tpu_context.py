@@ -40,7 +40,7 @@ class Deployment:
     mode: str
     batch_size: int | None
     strategy: tf.distribute.Strategy | None = None
-    pipeline: InputPipelineConfig = InputPipelineConfig.PER_HOST_V1
+    pipeline: int = InputPipelineConfig.PER_HOST_V1
 
     @property
     def on_host(self) -> bool:
@@ -164,6 +164,7 @@ class TPUContext:
             RuntimeError: Called from model_fn.
         """
         self._only_from("input_fn")
+        assert self._invocation is not None
         deployment = self._deployment
         replicas = deployment.num_replicas // deployment.invocations
         return self._host_device(self._host), self._invocation, deployment.invocations, replicas

@@ -65,6 +65,8 @@ class TPUEstimator(Estimator):
     Source: `tf.compat.v1.estimator.tpu.TPUEstimator`, tensorflow_estimator 2.15.
     """
 
+    _config: RunConfig
+
     def __init__(
         self,
         model_fn: Callable[..., Any] | None = None,

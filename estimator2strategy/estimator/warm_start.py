@@ -1,7 +1,7 @@
 """Which values a new model starts from, where it does not start from its own checkpoint.
 
-    Estimator(model_fn, warm_start_from="/models/old")
-    Estimator(model_fn, warm_start_from=WarmStartSettings("/models/old", "dense.*"))
+Estimator(model_fn, warm_start_from="/models/old")
+Estimator(model_fn, warm_start_from=WarmStartSettings("/models/old", "dense.*"))
 """
 
 from __future__ import annotations

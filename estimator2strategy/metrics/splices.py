@@ -122,7 +122,9 @@ def _independent(
 
     An F1 made of a precision's and a recall's variables, say, needs them kept up to date.
     """
-    needs = {name: _variables(recorded, *map(_node, tf.nest.flatten(metrics[name]))) for name in metrics}
+    needs = {
+        name: _variables(recorded, *map(_node, tf.nest.flatten(metrics[name]))) for name in metrics
+    }
     fed = {
         name: _variables(recorded, *map(input_node, keras_metric.inputs))
         for name, keras_metric in candidates.items()

@@ -7,10 +7,11 @@ function built, and answers with node names in creation order.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TypeAlias
 
 import tensorflow as tf
 
-NodeDef = tf.compat.v1.NodeDef
+NodeDef: TypeAlias = tf.compat.v1.NodeDef
 
 _DRAWS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
 _WRITERS = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
@@ -113,7 +114,7 @@ class RecordedGraph:
 
     def variables_written(self, names: Iterable[str]) -> list[str]:
         """The variables that some op among or behind `names` (ops or tensors) may write to."""
-        written = set()
+        written: set[str] = set()
         for name in self.ancestors(map(input_node, names)):
             node = self[name]
             if node.op not in _READERS:

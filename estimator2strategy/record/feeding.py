@@ -30,7 +30,7 @@ class Fed(NamedTuple):
     cores: list[list[tf.Tensor]]
     structure: Any
     hooks: tuple[tf1.train.SessionRunHook, ...]
-    padding: list[tf.Tensor] | None = None
+    padding: Any = None
 
 
 # `call(k)` calls the user's input_fn for a host's core k (for all of its cores: 0), with `params`

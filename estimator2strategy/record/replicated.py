@@ -1,10 +1,10 @@
 """Records a model_fn as one core sees it, and puts stand-ins for all cores in the host graph.
 
-    cores = record_on_cores(fed, strategy, call_model_fn)
-    mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
-    logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
-    step = cores.runs(spec.train_op)            # an op in the host graph
-    recording = Recording(graph, ..., splices=(cores.splice(),))
+cores = record_on_cores(fed, strategy, call_model_fn)
+mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
+logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
+step = cores.runs(spec.train_op)            # an op in the host graph
+recording = Recording(graph, ..., splices=(cores.splice(),))
 """
 
 from __future__ import annotations

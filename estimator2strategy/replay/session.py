@@ -169,7 +169,7 @@ class ReplaySession(_tf_private.SessionInterface):
         Returns the number of steps done and the values that the last one gave.
         """
         specs = [self._spec(name) for name in tensors]
-        healthy = self.step.healthy if self.step.healthy in tensors else None
+        healthy = self.step.healthy if self.step and self.step.healthy in tensors else None
         if healthy is not None and self._watched is None:
             spec = self._spec(healthy)
             self._watched = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
@@ -220,7 +220,7 @@ class ReplaySession(_tf_private.SessionInterface):
 
     def _feeds(self, feed_dict) -> list[tuple[tf.Tensor, object]]:
         """Feeds by tensor; a SparseTensor becomes its three parts."""
-        feeds = []
+        feeds: list[tuple[tf.Tensor, object]] = []
         for key, value in feed_dict.items():
             if isinstance(key, tf.SparseTensor):
                 feeds += zip((key.indices, key.values, key.dense_shape), value, strict=True)

@@ -1,7 +1,7 @@
 """Which cores a program runs on: real ones, or emulated ones for tests without a TPU.
 
-    emulate_tpu(num_cores=8)      # once, before TensorFlow starts its devices
-    strategy = tpu_strategy(config.cluster)
+emulate_tpu(num_cores=8)      # once, before TensorFlow starts its devices
+strategy = tpu_strategy(config.cluster)
 """
 
 from __future__ import annotations

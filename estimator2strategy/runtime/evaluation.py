@@ -6,7 +6,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -20,7 +20,7 @@ from estimator2strategy.runtime.lookahead import Iterations, Lookahead
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 
 tf1 = tf.compat.v1
-Hook = tf1.train.SessionRunHook
+Hook: TypeAlias = tf1.train.SessionRunHook
 LOSS = "loss"
 GLOBAL_STEP = tf1.GraphKeys.GLOBAL_STEP
 
@@ -119,9 +119,7 @@ def _loop(monitored, session, eval_op: tf.Operation, pace: Lookahead | Iteration
         batches += session.steps_run
 
 
-def write_results(
-    folder: str, results: Mapping[str, Any], checkpoint_path: str | None
-) -> None:
+def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str | None) -> None:
     """Logs results, and writes them as events where TensorBoard looks for them.
 
     Must be called in graph mode: FileWriters are refused in eager mode.

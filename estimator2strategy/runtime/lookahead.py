@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -22,7 +22,7 @@ from estimator2strategy.record.inputs import DatasetInitializerHook
 from estimator2strategy.runtime.hooks import ExamplesPerSecondHook
 
 tf1 = tf.compat.v1
-Hook = tf1.train.SessionRunHook
+Hook: TypeAlias = tf1.train.SessionRunHook
 
 # A block ends at least this often (seconds), so that timers, Ctrl-C and the console stay alive.
 _LONGEST_BLOCK = 1.0

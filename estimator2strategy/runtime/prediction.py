@@ -51,7 +51,7 @@ def batches(
             session_creator=ReplaySessionCreator(recording, checkpoint_path=checkpoint_path),
             hooks=all_hooks,
         )
-    error = (None, None, None)
+    error: tuple[Any, Any, Any] = (None, None, None)
     try:
         while not monitored.should_stop():
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -14,7 +14,7 @@ from estimator2strategy.runtime.lookahead import Iterations, Lookahead
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 
 tf1 = tf.compat.v1
-Hook = tf1.train.SessionRunHook
+Hook: TypeAlias = tf1.train.SessionRunHook
 
 
 def train(
@@ -48,6 +48,7 @@ def train(
         all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
     creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
     with tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored:
+        pace: Lookahead | Iterations
         if recording.iterations is None:
             pace = Lookahead(all_hooks, watched=[spec.loss])
         else:

@@ -39,7 +39,7 @@ def _function(function: Any) -> Any:
     return call
 
 
-def _layer(cls: type) -> type:
+def _layer(cls: Any) -> type:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         bound = inspect.signature(cls.__init__).bind(self, *args, **kwargs)
         arguments = dict(bound.arguments)

@@ -45,9 +45,7 @@ class Model:
             else:
                 self._on_cores(build, cores)
             self.train = getattr(self.train, "op", self.train)
-            self.init = tf.group(
-                tf1.global_variables_initializer(), tf1.tables_initializer()
-            )
+            self.init = tf.group(tf1.global_variables_initializer(), tf1.tables_initializer())
         self.graph = graph
         self.variables = graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
 
@@ -199,9 +197,7 @@ def test_two_programs_with_tables_of_one_name_do_not_share_them():
             handle = tf.raw_ops.HashTableV2(
                 key_dtype=tf.string, value_dtype=tf.float32, shared_name="the_table"
             )
-            fill = tf.raw_ops.LookupTableImportV2(
-                table_handle=handle, keys=["a"], values=[value]
-            )
+            fill = tf.raw_ops.LookupTableImportV2(table_handle=handle, keys=["a"], values=[value])
             found = tf.raw_ops.LookupTableFindV2(
                 table_handle=handle, keys=["a"], default_value=-1.0
             )
