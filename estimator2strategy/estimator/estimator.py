@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -16,6 +17,7 @@ from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig, TaskType
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.warm_start import settings_from
+from estimator2strategy.metrics.objects import metric_objects
 from estimator2strategy.metrics.observe import observe_metric_calls
 from estimator2strategy.record import feeding
 from estimator2strategy.record import inputs as inputs_lib
@@ -203,6 +205,30 @@ class Estimator:
             results = evaluation.evaluate(recorded, metrics, calls, checkpoint_path, all_hooks)
             evaluation.write_results(self.eval_dir(name), results, checkpoint_path)
         return results
+
+    def keras_metrics(self, input_fn: Callable) -> dict[str, keras.metrics.Metric]:
+        """The metrics that model_fn declares for evaluation, as Keras metrics to carry over.
+
+        Calls input_fn and model_fn once, for evaluation; no batch is drawn, nothing is restored.
+
+        Args:
+            input_fn: As for `evaluate`.
+
+        Returns:
+            Metric name -> a fresh metric. What one `tf.metrics` function returned is the metric of
+            `keras_metric_for`: `update_state(labels, predictions, sample_weight)` takes what the
+            function took, so `model.compile` takes the metric. Any other is a `ReplayedMetric`,
+            whose `update_state` takes the values of the recorded tensors `metric.inputs`. What
+            neither can stand for is left out, with a warning.
+
+        Raises:
+            ValueError: As `evaluate`, for what it finds before the first batch.
+        """
+        with self._recording() as graph, observe_metric_calls() as calls:
+            recorded = self._record_eval(graph, input_fn)
+            pairs = evaluation.metric_pairs(recorded.spec)
+            del pairs[evaluation.LOSS]
+            return metric_objects(graph, pairs, calls)
 
     def predict(
         self,

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.estimator import run_config
+from estimator2strategy.runtime.lookahead import IterationsPerLoop
 
 _Config = TypeVar("_Config", bound="RunConfig")
 
@@ -41,13 +42,6 @@ class InputPipelineConfig:
     PER_HOST_V2: Final = 3
     BROADCAST: Final = 4
     SLICED: Final = 5
-
-
-class IterationsPerLoop(NamedTuple):
-    """How long one execution on the device lasts."""
-
-    value: int
-    unit: Literal["count", "seconds"]
 
 
 def parse_iterations_per_loop(value: int | str) -> IterationsPerLoop:

@@ -272,14 +272,10 @@ class TPUEstimator(Estimator):
         cores.runs(spec.loss)
         loss = cores.mean(spec.loss)
         host_call = self._host_call(cores, deployment)
-        metrics = None
-        if spec.eval_metrics:
-            function, tensors = spec.eval_metrics
-            metrics = call_on_host((function, self._outfed(cores, tensors, deployment)))
         tpu_spec = EstimatorSpec(
             ModeKeys.EVAL,
             loss=loss,
-            eval_metric_ops=metrics,
+            eval_metric_ops=self._eval_metrics(graph, cores, deployment),
             evaluation_hooks=[*host_call, *spec.evaluation_hooks],
             scaffold=_scaffold(spec, cores),
         )
@@ -356,6 +352,18 @@ class TPUEstimator(Estimator):
         """Host stand-ins for a list or dict of what the cores computed."""
         same = deployment.pipeline is InputPipelineConfig.BROADCAST
         return tf.nest.map_structure(cores.first if same else cores.concat, tensors)
+
+    def _eval_metrics(self, graph: tf.Graph, cores: Cores, deployment: Deployment) -> Any:
+        """What metric_fn returns when it is called on what all cores computed."""
+        if not cores.spec.eval_metrics:
+            return None
+        function, tensors = cores.spec.eval_metrics
+        stand_ins = self._outfed(cores, tensors, deployment)
+        before = len(graph.get_operations())
+        metrics = call_on_host((function, stand_ins))
+        results = results_of(metrics)
+        refuse_captures(function, "metric_fn", graph, cores.feeds, before, results)
+        return metrics
 
     def _host_call(self, cores: Cores, deployment: Deployment) -> list[HostCallHook]:
         host_call = getattr(cores.spec, "host_call", None)

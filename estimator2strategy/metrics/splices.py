@@ -7,31 +7,14 @@ they always got.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import keras
 import tensorflow as tf
 
-from estimator2strategy.metrics.convert import convert
-from estimator2strategy.metrics.replayed import replayed_metric
+from estimator2strategy.metrics.objects import KerasMetric, keras_metric_of
 from estimator2strategy.plan.graph import RecordedGraph, input_node
-from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay.splice import Splice
-
-
-class KerasMetric(NamedTuple):
-    """A Keras metric that can stand for a recorded pair.
-
-    Attributes:
-        metric: The object.
-        inputs: Names of the recorded tensors whose values update it.
-        update: `update(values)` adds a batch.
-    """
-
-    metric: keras.metrics.Metric
-    inputs: tuple[str, ...]
-    update: Callable[[Sequence[tf.Tensor]], None]
 
 
 def metric_splices(
@@ -57,9 +40,7 @@ def keras_metrics(
     candidates = {}
     for name, (value, update) in metrics.items():
         if isinstance(value, tf.Tensor) and _updates_to(value, update):
-            with modern_world():
-                candidate = _converted(name, value, update, calls)
-                candidate = candidate or _replayed(name, recorded, value, update)
+            candidate = keras_metric_of(name, recorded, value, update, calls)
             if candidate:
                 candidates[name] = candidate
     return {name: candidates[name] for name in _independent(recorded, metrics, candidates)}
@@ -73,24 +54,6 @@ def _updates_to(value: tf.Tensor, update: Any) -> bool:
     if isinstance(update, tf.Operation):
         return True
     return update.dtype == value.dtype and update.shape.is_compatible_with(value.shape)
-
-
-def _converted(name: str, value: Any, update: Any, calls: Sequence[Any]) -> KerasMetric | None:
-    converted = convert(name, value, update, calls)
-    if converted is None:
-        return None
-    metric = converted.build()
-    inputs = tuple(tensor.name for tensor in converted.inputs)
-    return KerasMetric(metric, inputs, lambda values: converted.update(metric, values))
-
-
-def _replayed(
-    name: str, recorded: RecordedGraph, value: tf.Tensor, update: Any
-) -> KerasMetric | None:
-    metric = replayed_metric(name, recorded, value, update)
-    if metric is None:
-        return None
-    return KerasMetric(metric, metric.inputs, lambda values: metric.update_state(*values))
 
 
 def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> list[Splice]:

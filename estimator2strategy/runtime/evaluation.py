@@ -12,11 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.estimator.tpu_config import IterationsPerLoop
 from estimator2strategy.metrics.splices import metric_splices
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
-from estimator2strategy.runtime.lookahead import Iterations, Lookahead
+from estimator2strategy.runtime.lookahead import Iterations, IterationsPerLoop, Lookahead
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 
 tf1 = tf.compat.v1

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 tf1 = tf.compat.v1
+
+# The collection in which `tf.summary.create_file_writer` leaves the op that opens its file, when
+# it is called in a graph. TensorFlow has a function that reads it, but not a public one.
+_SUMMARY_WRITER_INIT_OPS = "_SUMMARY_WRITER_V2"
 
 
 class ExamplesPerSecondHook(tf1.train.StepCounterHook):
@@ -44,3 +50,34 @@ class ExamplesPerSecondHook(tf1.train.StepCounterHook):
                 value = tf1.Summary.Value(tag=tag, simple_value=rate)
                 self._summary_writer.add_summary(tf1.Summary(value=[value]), global_step)
             tf1.logging.info("%s: %g", tag, rate)
+
+
+class HostCallHook(tf1.train.SessionRunHook):
+    """Evaluates at every step what a `host_call` returned, and looks after its summary writers.
+
+    Source: `_OutfeedHostCallHook`, tensorflow_estimator 2.15 tpu_estimator.py.
+    """
+
+    def __init__(self, fetches: Any) -> None:
+        """Takes what `host_fn` returned: nested tensors or ops, or None."""
+        self.fetches = fetches
+        self._open_ops: list[Any] = []
+        self._flush_ops: list[Any] = []
+
+    def begin(self) -> None:
+        self._open_ops = tf.compat.v1.get_collection(_SUMMARY_WRITER_INIT_OPS)
+        with tf.device("cpu:0"):
+            self._flush_ops = [
+                tf.raw_ops.FlushSummaryWriter(writer=op.inputs[0]) for op in self._open_ops
+            ]
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        del coord
+        session.run(self._open_ops)
+
+    def before_run(self, run_context: Any) -> Any:
+        del run_context
+        return tf.compat.v1.train.SessionRunArgs(self.fetches)
+
+    def end(self, session: Any) -> None:
+        session.run(self._flush_ops)

@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.estimator.specs import HostCallHook
 from estimator2strategy.record.inputs import DatasetInitializerHook
-from estimator2strategy.runtime.hooks import ExamplesPerSecondHook
+from estimator2strategy.runtime.hooks import ExamplesPerSecondHook, HostCallHook
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -143,6 +142,13 @@ class Lookahead:
         """
         tensors = [t for hook in self._counting for t in hook._current_tensors.values()]
         return [tensor for tensor in tensors if _is_light(tensor)]
+
+
+class IterationsPerLoop(NamedTuple):
+    """How long one execution on the device lasts."""
+
+    value: int
+    unit: Literal["count", "seconds"]
 
 
 class Iterations:
