@@ -165,14 +165,14 @@ def test_a_three_part_input_is_refused(model_dir):
 
 @pytest.mark.oldest
 def test_a_nan_loss_stops_at_the_very_step(model_dir):
-    def nan_at_step_3(features, labels, mode):
+    def nan_in_the_third_step(features, labels, mode):
         spec = model_fn(features, labels, mode)
         step = tf1.train.get_global_step()
-        loss = tf.where(tf.equal(step, 3), float("nan"), spec.loss)
+        loss = tf.where(tf.equal(step, 2), float("nan"), spec.loss)
         return spec._replace(loss=loss)
 
     config = estimator.RunConfig(model_dir=model_dir, save_checkpoints_steps=2)
-    model = estimator.Estimator(nan_at_step_3, config=config)
+    model = estimator.Estimator(nan_in_the_third_step, config=config)
     with pytest.raises(tf1.train.NanLossDuringTrainingError):
         model.train(input_fn, steps=50)
     assert model.get_variable_value("global_step") == 2  # the last good checkpoint is kept

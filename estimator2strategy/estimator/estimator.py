@@ -151,7 +151,7 @@ class Estimator:
         Raises:
             ValueError: Both `steps` and `max_steps` are given, or one is not positive.
         """
-        self._refuse_wrong_task()
+        self._check_task()
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
         if steps is not None and steps <= 0:
@@ -373,12 +373,18 @@ class Estimator:
         path = self.latest_checkpoint()
         return int(tf.train.load_variable(path, "global_step")) if path else 0
 
-    def _refuse_wrong_task(self) -> None:
+    def _check_task(self) -> None:
         if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):
             raise ValueError(
                 "Train has been called wrong configuration. Please use "
                 "tf.estimator.train_and_evaluate which calls proper API according to given "
                 f"configuration. Current configuration: {self.config}."
+            )
+        if self._config.num_worker_replicas > 1:
+            tf1.logging.warn(
+                "TF_CONFIG names %d workers, but training across processes is not supported yet: "
+                "each of them trains a model of its own. Start one process with all its devices.",
+                self._config.num_worker_replicas,
             )
 
     def _assert_members_are_not_overridden(self, base: type) -> None:

@@ -272,13 +272,20 @@ class TPUEstimator(Estimator):
         cores.runs(spec.loss)
         loss = cores.mean(spec.loss)
         host_call = self._host_call(cores, deployment)
+        metrics = None
+        if spec.eval_metrics:
+            function, tensors = spec.eval_metrics
+            metrics = call_on_host((function, self._outfed(cores, tensors, deployment)))
         tpu_spec = EstimatorSpec(
             ModeKeys.EVAL,
             loss=loss,
-            eval_metric_ops=self._eval_metrics(graph, cores, deployment),
+            eval_metric_ops=metrics,
             evaluation_hooks=[*host_call, *spec.evaluation_hooks],
             scaffold=_scaffold(spec, cores),
         )
+        if spec.eval_metrics:
+            results = tf.nest.flatten(tpu_spec.eval_metric_ops)
+            cores.refuse_captures(spec.eval_metrics[0], "metric_fn", results)
         return self._recorded(graph, cores, tpu_spec)
 
     def _record_predict(self, graph: tf.Graph, input_fn: Callable) -> Recording:
@@ -352,18 +359,6 @@ class TPUEstimator(Estimator):
         """Host stand-ins for a list or dict of what the cores computed."""
         same = deployment.pipeline is InputPipelineConfig.BROADCAST
         return tf.nest.map_structure(cores.first if same else cores.concat, tensors)
-
-    def _eval_metrics(self, graph: tf.Graph, cores: Cores, deployment: Deployment) -> Any:
-        """What metric_fn returns when it is called on what all cores computed."""
-        if not cores.spec.eval_metrics:
-            return None
-        function, tensors = cores.spec.eval_metrics
-        stand_ins = self._outfed(cores, tensors, deployment)
-        before = len(graph.get_operations())
-        metrics = call_on_host((function, stand_ins))
-        results = results_of(metrics)
-        refuse_captures(function, "metric_fn", graph, cores.feeds, before, results)
-        return metrics
 
     def _host_call(self, cores: Cores, deployment: Deployment) -> list[HostCallHook]:
         host_call = getattr(cores.spec, "host_call", None)
@@ -499,15 +494,12 @@ def _scaffold(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
     scaffold = scaffold_fn()
     if scaffold is None:
         raise ValueError("TPUEstimatorSpec.scaffold_fn returns None, which is not allowed")
-    of_batch = set(cores.splice().inner)
-    for number, op in enumerate(graph.get_operations()):
-        if not any(tensor.name in of_batch for tensor in op.inputs):
-            continue
-        of_batch.update(tensor.name for tensor in op.outputs)
-        if number >= before:
-            raise ValueError(
-                f"scaffold_fn {location(scaffold_fn)}: op {op.name} depends on a TPU computation, "
-                f"which is not allowed. It was made at {user_line(op.traceback)}. What the cores "
-                "compute reaches the host through a host_call."
-            )
+    capture = cores.capture(since=before)
+    if capture:
+        raise ValueError(
+            f"scaffold_fn {location(scaffold_fn)}: op {capture.user.name} depends on a TPU "
+            f"computation, which is not allowed. It was made at "
+            f"{user_line(capture.user.traceback)}. What the cores compute reaches the host through "
+            "a host_call."
+        )
     return scaffold

@@ -7,6 +7,7 @@ they always got.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,7 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
 
     def update_then_result(_, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         # Where the input has ended nothing of the step may happen, counting it included.
-        with tf.control_dependencies(values):
+        with tf.control_dependencies(values), tf.name_scope(_scope(keras_metric.metric.name)):
             keras_metric.update(values)
         return [result() for _ in outputs]
 
@@ -74,6 +75,11 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
         Splice(_node(update), keras_metric.inputs, outputs, update_then_result),
         Splice(_node(value), (), (value.name,), lambda *_: [result()]),
     ]
+
+
+def _scope(name: str) -> str:
+    """A name for the nodes of an update, so that an error at one of them tells the metric."""
+    return "metric/" + re.sub(r"[^\w.-]", "_", name)
 
 
 def _independent(

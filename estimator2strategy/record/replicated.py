@@ -10,12 +10,13 @@ recording = Recording(graph, ..., splices=(cores.splice(),))
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.record.captures import Capture, first_capture
 from estimator2strategy.record.feeding import Fed
 from estimator2strategy.replay.replicas import ReplicatedModel
 from estimator2strategy.replay.splice import Splice
@@ -73,6 +74,7 @@ class Cores:
             self.spec = call(features, labels)
         operations = tf1.get_default_graph().get_operations()
         self.variables = tuple(op.name for op in operations if op.type == "VarHandleOp")
+        self._made = len(operations)
         self.op = tf.no_op(name="cores/step")
         self._ops: list[tf.Operation] = []
         self._results: list[tuple[tf.Tensor, tf.Tensor, Merge]] = []
@@ -111,6 +113,34 @@ class Cores:
         stand_in = tf1.placeholder(tensor.dtype, shape, name=name)
         self._results.append((tensor, stand_in, merge))
         return stand_in
+
+    def capture(
+        self, since: int, results: Collection[tf.Tensor | tf.Operation] | None = None
+    ) -> Capture | None:
+        """The first use, by ops made for the host, of what a core computes from its batch.
+
+        See `captures.first_capture` for the arguments.
+        """
+        return first_capture(tf1.get_default_graph(), self._feeds, since, results)
+
+    def refuse_captures(
+        self, function: Callable, name: str, results: Collection[tf.Tensor | tf.Operation]
+    ) -> None:
+        """Raises where what a function of the host returned needs what it was not given.
+
+        On a TPU the host cannot see such a tensor; here it would see the first core's only.
+
+        Args:
+            function: The user's function, which has been called.
+            name: What the contract calls it, such as 'metric_fn'.
+            results: What it returned.
+
+        Raises:
+            RecordingError: Naming the tensor, and the user's lines that made and used it.
+        """
+        capture = self.capture(self._made, results)
+        if capture:
+            raise capture.error(function, name, self._feeds)
 
     def splice(self) -> Splice:
         """What replay does in place of the stand-ins."""

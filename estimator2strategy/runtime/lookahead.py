@@ -51,7 +51,7 @@ def _until_logged(hook, step: int) -> float:
 
 def _is_light(tensor: Any) -> bool:
     """Whether a tensor may be fetched at every step, though it is looked at now and then."""
-    return isinstance(tensor, tf.Tensor) and tensor.shape.rank == 0
+    return isinstance(tensor, (tf.Tensor, tf.Variable)) and tensor.shape.rank == 0
 
 
 def _never(hook, step: int) -> float:
