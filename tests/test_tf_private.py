@@ -124,3 +124,13 @@ def test_stock_hooks_keep_the_state_that_lookahead_reads():
 def test_a_session_manager_takes_the_session_that_it_is_given():
     """`runtime.monitored` overrides the private method in which it makes one."""
     assert callable(tf1.train.SessionManager._restore_checkpoint)
+
+
+def test_stock_hooks_take_the_global_step_read_that_is_there():
+    with tf.Graph().as_default() as graph:
+        tf1.train.create_global_step()
+        _tf_private.add_global_step_read(graph)
+        hook = tf1.train.StepCounterHook()
+        hook.begin()
+    (read,) = graph.get_collection("global_step_read_op_cache")
+    assert hook._global_step_tensor is read

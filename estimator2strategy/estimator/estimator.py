@@ -34,6 +34,10 @@ Hook: TypeAlias = tf1.train.SessionRunHook
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
 
 
+# Methods that the original had not, so that subclasses may have one of that name.
+_ADDED = frozenset({"keras_metrics"})
+
+
 class Estimator:
     """Trains, evaluates and serves a model that a legacy `model_fn` describes.
 
@@ -269,7 +273,7 @@ class Estimator:
 
     def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
         tf1.train.create_global_step(graph)
-        _tf_private.get_or_create_global_step_read(graph)
+        _tf_private.add_global_step_read(graph)
         result = self._call_input_fn(input_fn, ModeKeys.TRAIN)
         if self._strategy and self._strategy.num_replicas_in_sync > 1:
             return self._record_on_replicas(graph, result)
@@ -388,7 +392,7 @@ class Estimator:
             )
 
     def _assert_members_are_not_overridden(self, base: type) -> None:
-        own = {name for name in vars(base) if not name.startswith("_")}
+        own = {name for name in vars(base) if not name.startswith("_")} - _ADDED
         overridden = own & {
             name
             for cls in type(self).__mro__

@@ -92,7 +92,7 @@ class EstimatorSpec(_EstimatorSpecFields):
             predictions=predictions,
             loss=loss,
             train_op=train_op,
-            eval_metric_ops=_checked_eval_metric_ops(eval_metric_ops),
+            eval_metric_ops=checked_eval_metric_ops(eval_metric_ops),
             export_outputs=_checked_export_outputs(export_outputs, predictions, mode),
             training_chief_hooks=_checked_hooks(training_chief_hooks),
             training_hooks=_checked_hooks(training_hooks),
@@ -353,7 +353,13 @@ def _checked_scaffold(scaffold: Any) -> Any:
     return scaffold
 
 
-def _checked_eval_metric_ops(metrics: Mapping[str, Any] | None) -> dict[str, tuple[Any, Any]]:
+def checked_eval_metric_ops(metrics: Mapping[str, Any] | None) -> dict[str, tuple[Any, Any]]:
+    """Name -> (value, update_op), metric objects replaced by their pairs.
+
+    Raises:
+        ValueError: A metric belongs to another graph, or is an object that was never updated.
+        TypeError: It is no dict of pairs and metric objects.
+    """
     if metrics is None:
         return {}
     if not isinstance(metrics, dict):

@@ -16,6 +16,7 @@ from estimator2strategy.estimator.specs import (
     HostCallHook,
     TPUEstimatorSpec,
     call_on_host,
+    checked_eval_metric_ops,
 )
 from estimator2strategy.estimator.tpu_config import (
     InputPipelineConfig,
@@ -272,10 +273,7 @@ class TPUEstimator(Estimator):
         cores.runs(spec.loss)
         loss = cores.mean(spec.loss)
         host_call = self._host_call(cores, deployment)
-        metrics = None
-        if spec.eval_metrics:
-            function, tensors = spec.eval_metrics
-            metrics = call_on_host((function, self._outfed(cores, tensors, deployment)))
+        metrics = self._eval_metrics(cores, deployment) if spec.eval_metrics else None
         tpu_spec = EstimatorSpec(
             ModeKeys.EVAL,
             loss=loss,
@@ -283,9 +281,6 @@ class TPUEstimator(Estimator):
             evaluation_hooks=[*host_call, *spec.evaluation_hooks],
             scaffold=_scaffold(spec, cores),
         )
-        if spec.eval_metrics:
-            results = tf.nest.flatten(tpu_spec.eval_metric_ops)
-            cores.refuse_captures(spec.eval_metrics[0], "metric_fn", results)
         return self._recorded(graph, cores, tpu_spec)
 
     def _record_predict(self, graph: tf.Graph, input_fn: Callable) -> Recording:
@@ -359,6 +354,15 @@ class TPUEstimator(Estimator):
         """Host stand-ins for a list or dict of what the cores computed."""
         same = deployment.pipeline is InputPipelineConfig.BROADCAST
         return tf.nest.map_structure(cores.first if same else cores.concat, tensors)
+
+    def _eval_metrics(self, cores: Cores, deployment: Deployment) -> dict[str, tuple[Any, Any]]:
+        """Name -> (value, update): what metric_fn makes of what all cores computed."""
+        function, tensors = cores.spec.eval_metrics
+        stand_ins = self._outfed(cores, tensors, deployment)
+        with cores.refusing_captures(function, "metric_fn") as results:
+            metrics = checked_eval_metric_ops(call_on_host((function, stand_ins)))
+            results += tf.nest.flatten(metrics)
+        return metrics
 
     def _host_call(self, cores: Cores, deployment: Deployment) -> list[HostCallHook]:
         host_call = getattr(cores.spec, "host_call", None)
@@ -495,10 +499,10 @@ def _scaffold(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
     if scaffold is None:
         raise ValueError("TPUEstimatorSpec.scaffold_fn returns None, which is not allowed")
     capture = cores.capture(since=before)
-    if capture:
+    if capture and capture.user:
         raise ValueError(
             f"scaffold_fn {location(scaffold_fn)}: op {capture.user.name} depends on a TPU "
-            f"computation, which is not allowed. It was made at "
+            "computation, which is not allowed. It was made at "
             f"{user_line(capture.user.traceback)}. What the cores compute reaches the host through "
             "a host_call."
         )

@@ -37,8 +37,8 @@ the same effect:
   updates one updates the other;
 - metrics whose update gives something else than the metric so far, which a hook may fetch:
   `mean_iou` (a confusion matrix), `mean_per_class_accuracy` (the accuracy of each class);
-- metrics whose value is several tensors, whose update has effects elsewhere
-  (`updates_collections`, control dependencies), or whose value needs the last batch.
+- metrics whose value is several tensors or needs the last batch, and those that keep what they
+  know elsewhere than in local variables of a fixed shape: in a table, say.
 
 **Mistakes give what they gave.** NaN predictions, a total weight of 0 and an evaluation without
 a batch give the same number (which may be NaN). Predictions and labels of different lengths, and

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import traceback
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple, TypeAlias
 
@@ -18,27 +21,36 @@ class Capture(NamedTuple):
 
     Attributes:
         captured: What is used: a tensor, or the op of a control dependency.
-        user: The op that uses it; `captured`'s own where the function just returned it.
+        user: The op that uses it; None where no op does, yet.
     """
 
     captured: Node
-    user: tf.Operation
+    user: tf.Operation | None
 
-    def error(self, function: Callable, name: str, feeds: Collection[tf.Tensor]) -> RecordingError:
+    def error(
+        self,
+        function: Callable,
+        name: str,
+        feeds: Collection[tf.Tensor],
+        caused: Exception | None = None,
+    ) -> RecordingError:
         """What to tell the user.
 
         Args:
             function: The user's function that captured it.
             name: What the contract calls it, such as 'metric_fn'.
             feeds: The placeholders for one core's part of the batch.
+            caused: What the function ended with, if it did.
         """
-        made = f"made at {user_line(_op(self.captured).traceback)}"
         if _op(self.captured) in {feed.op for feed in feeds}:
             made = "a part of the features and labels that model_fn was called with"
-        elif self.user is _op(self.captured):
-            made += f", which {name} returns"
         else:
+            made = f"made at {user_line(_op(self.captured).traceback)}"
+        if self.user is not None:
             made += f"\n  and used at {user_line(self.user.traceback)}"
+        elif caused is not None:
+            frames = traceback.extract_tb(caused.__traceback__)
+            made += f"\n  and used at {user_line(frames)}"
         return RecordingError(
             f"{name} {location(function)} captures a tensor of model_fn instead of taking it as an "
             f'argument: "{self.captured.name}", {made}\n'
@@ -61,18 +73,47 @@ def first_capture(
         since: How many ops the graph had before the host's were made.
         results: What the host needs; other ops of its may depend on anything. None: none may.
     """
-    inside = {tensor.op for tensor in feeds}
+    inside = _inside(graph, feeds)
     needed = None if results is None else _behind(results)
-    for number, op in enumerate(graph.get_operations()):
-        used = [source for source in (*op.inputs, *op.control_inputs) if _op(source) in inside]
-        if used:
-            inside.add(op)
-            if number >= since and (needed is None or op in needed):
-                return Capture(used[0], op)
+    for op in graph.get_operations()[since:]:
+        if op in inside and (needed is None or op in needed):
+            return Capture(next(source for source in _sources(op) if _op(source) in inside), op)
     for result in results or ():
         if _op(result) in inside:
-            return Capture(result, _op(result))
+            return Capture(result, None)
     return None
+
+
+def capture_in_closure(
+    graph: tf.Graph, feeds: Iterable[tf.Tensor], function: Callable
+) -> Capture | None:
+    """The first of a function's free variables that depends on one core's part of the batch.
+
+    Args:
+        feeds: The placeholders for that part.
+    """
+    inside = _inside(graph, feeds)
+    while isinstance(function, functools.partial):
+        function = function.func
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a variable that has no value yet
+            for value in tf.nest.flatten(cell.cell_contents):
+                if isinstance(value, tf.Tensor | tf.Operation) and _op(value) in inside:
+                    return Capture(value, None)
+    return None
+
+
+def _inside(graph: tf.Graph, feeds: Iterable[tf.Tensor]) -> set[tf.Operation]:
+    """The ops that depend on the placeholders `feeds`, themselves included."""
+    inside = {tensor.op for tensor in feeds}
+    for op in graph.get_operations():  # creation order: what an op needs comes before it
+        if any(_op(source) in inside for source in _sources(op)):
+            inside.add(op)
+    return inside
+
+
+def _sources(op: tf.Operation) -> tuple[Node, ...]:
+    return (*op.inputs, *op.control_inputs)
 
 
 def _behind(results: Iterable[Node]) -> set[tf.Operation]:
@@ -83,7 +124,7 @@ def _behind(results: Iterable[Node]) -> set[tf.Operation]:
         op = frontier.pop()
         if op not in seen:
             seen.add(op)
-            frontier += [_op(source) for source in (*op.inputs, *op.control_inputs)]
+            frontier += map(_op, _sources(op))
     return seen
 
 

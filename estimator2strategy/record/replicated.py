@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.record.captures import Capture, first_capture
+from estimator2strategy.record.captures import Capture, capture_in_closure, first_capture
 from estimator2strategy.record.feeding import Fed
 from estimator2strategy.replay.replicas import ReplicatedModel
 from estimator2strategy.replay.splice import Splice
@@ -123,22 +123,34 @@ class Cores:
         """
         return first_capture(tf1.get_default_graph(), self._feeds, since, results)
 
-    def refuse_captures(
-        self, function: Callable, name: str, results: Collection[tf.Tensor | tf.Operation]
-    ) -> None:
-        """Raises where what a function of the host returned needs what it was not given.
+    @contextlib.contextmanager
+    def refusing_captures(self, function: Callable, name: str) -> Iterator[list[Any]]:
+        """Where a function of the host is called, that must not use what it is not given.
 
         On a TPU the host cannot see such a tensor; here it would see the first core's only.
 
         Args:
-            function: The user's function, which has been called.
+            function: The user's function.
             name: What the contract calls it, such as 'metric_fn'.
-            results: What it returned.
+
+        Yields:
+            A list, to which the body adds the tensors and ops that the function returned.
 
         Raises:
-            RecordingError: Naming the tensor, and the user's lines that made and used it.
+            RecordingError: One of those needs what a core computes from its part of the batch; or
+                the body ended with an error that such a tensor, with its other shape, explains.
         """
-        capture = self.capture(self._made, results)
+        graph = tf1.get_default_graph()
+        results: list[Any] = []
+        try:
+            yield results
+            capture = self.capture(self._made, results)
+        except ValueError as error:
+            capture = self.capture(self._made)
+            capture = capture or capture_in_closure(graph, self._feeds, function)
+            if capture is None:
+                raise
+            raise capture.error(function, name, self._feeds, error) from error
         if capture:
             raise capture.error(function, name, self._feeds)
 
