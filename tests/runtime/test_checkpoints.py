@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import tensorflow as tf
 
@@ -53,3 +55,12 @@ def test_parts_of_a_partitioned_variable_are_compared_as_a_whole(tmp_path):
         expected = checkpoints.expected_variables(saver, graph)
     assert expected == {"table": (tf.TensorShape([4, 2]), tf.float32)}
     assert checkpoints.compare(expected, path) == ""
+
+
+def test_the_newest_checkpoints_are_kept_and_named_by_relative_paths(model_dir):
+    model = host_estimator(model_dir, falling, save_checkpoints_steps=2, keep_checkpoint_max=2)
+    model.train(numbers(6))
+    kept = sorted(path.stem for path in Path(model_dir).glob("*.index"))
+    assert kept == ["model.ckpt-4", "model.ckpt-6"]
+    state = Path(model_dir, "checkpoint").read_text()
+    assert 'model_checkpoint_path: "model.ckpt-6"' in state
