@@ -18,6 +18,14 @@ from estimator2strategy.estimator.specs import (
     call_on_host,
     checked_eval_metric_ops,
 )
+from estimator2strategy.estimator.tpu_checks import (
+    check_batch_sizes,
+    check_given_steps,
+    check_predictions,
+    check_static,
+    check_training_spec,
+    checked_tpu_spec,
+)
 from estimator2strategy.estimator.tpu_config import (
     InputPipelineConfig,
     RunConfig,
@@ -107,7 +115,7 @@ class TPUEstimator(Estimator):
             ModeKeys.PREDICT: predict_batch_size,
         }
         if use_tpu:
-            _check_batch_sizes(train_batch_size, eval_batch_size, predict_batch_size)
+            check_batch_sizes(train_batch_size, eval_batch_size, predict_batch_size)
         self._use_tpu = use_tpu
         self._eval_on_tpu = eval_on_tpu
         self._batch_axis = batch_axis
@@ -163,13 +171,13 @@ class TPUEstimator(Estimator):
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Any]:
         if self._use_tpu:
-            _check_given_steps(steps, "Train steps")
-            _check_given_steps(max_steps, "Train max_steps")
+            check_given_steps(steps, "Train steps")
+            check_given_steps(max_steps, "Train max_steps")
         return super()._train_stops(steps, max_steps)
 
     def _eval_stops(self, steps: int | None) -> list[Any]:
         if self._use_tpu and self._eval_on_tpu:
-            _check_given_steps(steps, "Eval steps")
+            check_given_steps(steps, "Eval steps")
         return super()._eval_stops(steps)
 
     # Calling the user's functions.
@@ -247,7 +255,7 @@ class TPUEstimator(Estimator):
             return super()._record_train(graph, input_fn)
         cores = self._on_cores(graph, input_fn, deployment)
         spec = cores.spec
-        _check_training_spec(spec, graph, deployment.num_replicas)
+        check_training_spec(spec, graph, deployment.num_replicas, self._model_fn)
         train_op = cores.runs(spec.train_op)
         loss = cores.mean(spec.loss)
         hooks = [*self._host_call(cores, deployment)]
@@ -269,7 +277,7 @@ class TPUEstimator(Estimator):
         if deployment.on_host:
             return super()._record_eval(graph, input_fn)
         cores = self._on_cores(graph, input_fn, deployment)
-        spec = _tpu_spec(cores.spec, "evaluation")
+        spec = checked_tpu_spec(cores.spec, "evaluation")
         cores.runs(spec.loss)
         loss = cores.mean(spec.loss)
         host_call = self._host_call(cores, deployment)
@@ -288,8 +296,8 @@ class TPUEstimator(Estimator):
         if deployment.on_host:
             return super()._record_predict(graph, input_fn)
         cores = self._on_cores(graph, input_fn, deployment)
-        spec = _tpu_spec(cores.spec, "prediction")
-        _check_predictions(spec.predictions)
+        spec = checked_tpu_spec(cores.spec, "prediction")
+        check_predictions(spec.predictions)
         predictions = self._outfed(cores, spec.predictions, deployment)
         host_call = self._host_call(cores, deployment)
         padding = cores.fed.padding or []
@@ -307,7 +315,7 @@ class TPUEstimator(Estimator):
     def _on_cores(self, graph: tf.Graph, input_fn: Callable, deployment: Deployment) -> Cores:
         tf1.train.create_global_step(graph)
         fed = self._feed(input_fn, deployment)
-        _check_static(fed)
+        check_static(fed.cores[0], input_fn)
         tf1.logging.info("Calling model_fn.")
         cores = Cores(
             fed,
@@ -409,79 +417,6 @@ class TPUEstimator(Estimator):
             rates._set_steps_per_run(self._iterations.value)
         every_n_iter = self._log_every if on_host else runs
         return [tf1.train.LoggingTensorHook(tensors, every_n_iter=every_n_iter), rates]
-
-
-def _check_batch_sizes(train: int | None, evaluate: int | None, predict: int | None) -> None:
-    if train is None:
-        raise ValueError("`train_batch_size` cannot be `None`")
-    sizes = {"train_batch_size": train, "eval_batch_size": evaluate, "predict_batch_size": predict}
-    for name, size in sizes.items():
-        if size is not None:
-            check_positive_integer(size, name)
-
-
-def check_positive_integer(value: Any, name: str) -> None:
-    """Raises TypeError or ValueError unless `value` is an int above 0."""
-    if not isinstance(value, int):
-        raise TypeError(f"{name} must be int, got {type(value).__name__} ({value!r})")
-    if value <= 0:
-        raise ValueError(f"{name} must be positive, got {value}")
-
-
-def _check_given_steps(steps: Any, name: str) -> None:
-    if steps is not None:
-        check_positive_integer(steps, name)
-
-
-def _check_static(fed: feeding.Fed) -> None:
-    for tensor in fed.cores[0]:
-        if not tensor.shape.is_fully_defined():
-            raise ValueError(
-                "The features to the model returned by input_fn must have static shape. Tensor: "
-                f"{tensor}. Use drop_remainder=True where the dataset is batched."
-            )
-
-
-def _check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int) -> None:
-    if isinstance(spec, EstimatorSpec):
-        if spec.training_chief_hooks:
-            raise ValueError(
-                "training_chief_hooks returned by EstimatorSpec is not supported in TPUEstimator. "
-                "If you want to pass training hooks, please pass via training_hooks."
-            )
-    elif not isinstance(spec, TPUEstimatorSpec):
-        raise ValueError(f"model_fn should return a TPUEstimatorSpec, but returned {spec!r}.")
-    if num_replicas > 1 and not _sums_over_cores(graph):
-        raise ValueError(
-            "CrossShardOptimizer must be used for model training on TPUs. Without it the cores "
-            "would drift apart: wrap the optimizer in tf.compat.v1.tpu.CrossShardOptimizer(...)."
-        )
-
-
-def _sums_over_cores(graph: tf.Graph) -> bool:
-    if any(op.type == "CrossReplicaSum" for op in graph.get_operations()):
-        return True
-    functions = graph.as_graph_def().library.function
-    return any(node.op == "CrossReplicaSum" for f in functions for node in f.node_def)
-
-
-def _tpu_spec(spec: Any, what: str) -> TPUEstimatorSpec:
-    if not isinstance(spec, TPUEstimatorSpec):
-        raise RuntimeError(
-            f"estimator_spec used by TPU {what} must have type`TPUEstimatorSpec`. Got {type(spec)}"
-        )
-    return spec
-
-
-def _check_predictions(predictions: Any) -> None:
-    if not isinstance(predictions, dict):
-        raise TypeError("TPUEstimatorSpec.predictions must be dict of Tensors.")
-    for key, tensor in predictions.items():
-        if tf.compat.dimension_value(tensor.shape[0]) is None:
-            raise ValueError(
-                f"The tensor with key ({key}) in TPUEstimatorSpec.predictions has dynamic shape "
-                f"(should be static). Tensor: {tensor}"
-            )
 
 
 def _scaffold(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
