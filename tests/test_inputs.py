@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from tests.hooks import LossRecorder
 
 tf1 = tf.compat.v1
 DATA = np.arange(12, dtype="float32").reshape(6, 2)
@@ -22,18 +23,6 @@ def summing_model_fn(features, labels, mode):
         loss += sum(tf.reduce_sum(tf.cast(part, tf.float32)) for part in tf.nest.flatten(labels))
     train_op = tf1.assign_add(tf1.train.get_global_step(), 1)
     return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, predictions=loss)
-
-
-class LossRecorder(tf1.train.SessionRunHook):
-    def begin(self):
-        self.losses = []
-        self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[-1]
-
-    def before_run(self, run_context):
-        return tf1.train.SessionRunArgs(self._loss)
-
-    def after_run(self, run_context, run_values):
-        self.losses.append(float(run_values.results))
 
 
 def losses(model_dir, input_fn, steps=3, **kwargs):

@@ -36,10 +36,13 @@ class Step:
         op: Name of the op that runs once a step.
         healthy: Name of a scalar (the loss); a block of steps ends early when it is NaN, so that
             hooks see the very step that went wrong. None: never.
+        may_end: Whether the input may end in the middle of a block. Its results are lost then, so
+            the loss is kept aside at every step; see `ReplaySession.watched`.
     """
 
     op: str
     healthy: str | None = None
+    may_end: bool = True
 
 
 class ReplaySession(_tf_private.SessionInterface):
@@ -75,6 +78,8 @@ class ReplaySession(_tf_private.SessionInterface):
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         """Same as `tf.compat.v1.Session.run`; `options` and `run_metadata` have no meaning here."""
         del options, run_metadata
+        if isinstance(fetches, tf.Tensor) and not feed_dict:  # how hooks read the global step
+            return self.evaluate([fetches])[0].numpy()
         feeds = self._feeds(feed_dict or {})
         handler = _tf_private.FetchHandler(self.graph, fetches, {t.ref(): v for t, v in feeds})
         values = self.evaluate(handler.fetches(), handler.targets(), feeds)
@@ -169,8 +174,11 @@ class ReplaySession(_tf_private.SessionInterface):
         Returns the number of steps done and the values that the last one gave.
         """
         specs = [self._spec(name) for name in tensors]
-        healthy = self.step.healthy if self.step and self.step.healthy in tensors else None
-        if healthy is not None and self._watched is None:
+        step = self.step
+        assert step is not None  # `traced` saw to it
+        healthy = step.healthy if step.healthy in tensors else None
+        watches = healthy is not None and step.may_end
+        if healthy is not None and watches and self._watched is None:
             spec = self._spec(healthy)
             self._watched = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
 
@@ -191,7 +199,7 @@ class ReplaySession(_tf_private.SessionInterface):
                 values = self.trace(tensors, ops, dict(zip(feeds, fed, strict=True)))
                 for value, spec in zip(values, specs, strict=True):
                     value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
-                if healthy is not None:
+                if watches:
                     self._watched.assign(values[tensors.index(healthy)], read_value=False)
                 return done + 1, steps, *values
 

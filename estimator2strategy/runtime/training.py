@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
 from estimator2strategy.runtime.console import live_line
@@ -47,15 +48,17 @@ def train(
     if config.is_chief:
         all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
     creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
+    loss = None
     with tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored:
         pace: Lookahead | Iterations
         if recording.iterations is None:
             pace = Lookahead(all_hooks, watched=[spec.loss])
         else:
             pace = Iterations(recording.iterations, all_hooks)
-        _loop(monitored, creator.session, _op(spec.train_op), spec.loss, pace)
+        loss = _loop(monitored, creator.session, _op(spec.train_op), spec.loss, pace)
     # Not in the `with`: it swallows the error with which an input ends.
-    loss = None if creator.session is None else creator.session.watched()
+    if loss is None and creator.session is not None:
+        loss = creator.session.watched()
     if loss is None:
         tf1.logging.warn(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -63,11 +66,13 @@ def train(
     return loss
 
 
-def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> None:
-    session.step = Step(train_op.name, healthy=loss.name)
+def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> Any:
+    """Runs block after block until a hook stops it; returns the loss of the last step."""
+    session.step = Step(train_op.name, healthy=loss.name, may_end=_may_end(session))
     fetches = [train_op, loss, *pace.logged()]
     global_step = tf1.train.get_global_step()
     step = first_step = int(session.value(global_step))
+    value = None
     with live_line(first_step, pace.last_step()) as line:
         session.on_build = line.compiling
         while not monitored.should_stop():
@@ -76,6 +81,23 @@ def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> N
             pace.ran(session.steps_run)
             step = int(session.value(global_step))
             line.show(step, value)
+    return value
+
+
+def _may_end(session) -> bool:
+    """Whether some dataset of the recorded input has an end, or may have one."""
+    operations = session.graph.get_operations()
+    iterators = [op for op in operations if op.type in ("IteratorV2", "OneShotIterator")]
+    datasets = [op.inputs[0] for op in operations if op.type == "MakeIterator"]
+    if len(iterators) != len(datasets):
+        return True
+    try:
+        variants = session.evaluate(datasets)
+    except tf.errors.OpError:  # a dataset of what hooks will feed, say
+        return True
+    with modern_world():
+        sizes = [tf.raw_ops.DatasetCardinality(input_dataset=variant) for variant in variants]
+        return any(size != tf.data.INFINITE_CARDINALITY for size in sizes)
 
 
 def _op(fetch) -> tf.Operation:

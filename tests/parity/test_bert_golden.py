@@ -18,6 +18,7 @@ import tensorflow as tf
 import estimator2strategy.tf1
 from estimator2strategy import legacy
 from estimator2strategy.estimator import tpu
+from tests.hooks import LossRecorder
 
 CASE = Path(__file__).parents[1] / "goldens" / "bert_classifier"
 DATA = CASE / "data"
@@ -88,18 +89,6 @@ def no_dropout():
     nn = estimator2strategy.tf1.nn
     with mock.patch.object(nn, "dropout", lambda x, **_: tf.identity(x)):
         yield
-
-
-class LossRecorder(tf1.train.SessionRunHook):
-    def begin(self):
-        self.losses = []
-        self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[-1]
-
-    def before_run(self, run_context):
-        return tf1.train.SessionRunArgs(self._loss)
-
-    def after_run(self, run_context, run_values):
-        self.losses.append(run_values.results)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from estimator2strategy.record import replicated
 from estimator2strategy.replay import replicas
+from tests.hooks import LossRecorder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
 PARITY = EXAMPLE / "golden" / "parity"
@@ -26,20 +27,6 @@ GOLDEN = json.loads((PARITY / "case.json").read_text())
 LOSS = {"rtol": 1e-5, "atol": 0}
 
 tf1 = tf.compat.v1
-
-
-class LossRecorder(tf1.train.SessionRunHook):
-    """Keeps the loss of every run."""
-
-    def begin(self):
-        self.losses = []
-        self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[-1]
-
-    def before_run(self, run_context):
-        return tf1.train.SessionRunArgs(self._loss)
-
-    def after_run(self, run_context, run_values):
-        self.losses.append(run_values.results)
 
 
 @pytest.fixture(scope="module")
