@@ -64,6 +64,7 @@ class ReplaySession(_tf_private.SessionInterface):
         self.steps_run = 0
         self.on_build: Callable[[], None] = lambda: None
         self._functions: dict[tuple, Callable] = {}
+        self._handlers: dict[Any, Any] = {}
         self._writes: dict[tuple[str, ...], list[str]] = {}
         self._watched: tf.Variable | None = None
 
@@ -81,9 +82,19 @@ class ReplaySession(_tf_private.SessionInterface):
         if isinstance(fetches, tf.Tensor) and not feed_dict:  # how hooks read the global step
             return self.evaluate([fetches])[0].numpy()
         feeds = self._feeds(feed_dict or {})
-        handler = _tf_private.FetchHandler(self.graph, fetches, {t.ref(): v for t, v in feeds})
+        handler = self._handler(fetches, feeds)
         values = self.evaluate(handler.fetches(), handler.targets(), feeds)
         return handler.build_results(self, [value.numpy() for value in values])
+
+    def _handler(self, fetches, feeds) -> Any:
+        """Flattens fetches and rebuilds results; kept for fetches that come with every block."""
+        key = None if feeds else _identity(fetches)
+        if key in self._handlers:
+            return self._handlers[key]
+        handler = _tf_private.FetchHandler(self.graph, fetches, {t.ref(): v for t, v in feeds})
+        if key is not None:
+            self._handlers[key] = handler
+        return handler
 
     def evaluate(
         self,
@@ -256,3 +267,21 @@ def _blank(spec: tf.TensorSpec) -> tf.Tensor:
     """Any value of the given dtype that a loop variable of that shape may start from."""
     shape = [] if spec.shape.rank is None else [d or 0 for d in spec.shape.as_list()]
     return tf.constant("", shape=shape) if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)
+
+
+def _identity(fetches: Any) -> Any:
+    """A key that is equal for equal fetches; None where they hold more than tensors and ops.
+
+    The graph keeps its tensors, ops and variables, so that their ids are theirs for good.
+    """
+    if isinstance(fetches, (tf.Tensor, tf.Operation, tf.Variable)):
+        return id(fetches)
+    keys: Any
+    if isinstance(fetches, dict):
+        keys, values = tuple(fetches), tuple(fetches.values())
+    elif type(fetches) in (list, tuple):
+        keys, values = type(fetches), tuple(fetches)
+    else:
+        return None
+    parts = tuple(map(_identity, values))
+    return None if None in parts else (keys, parts)
