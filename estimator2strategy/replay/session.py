@@ -79,7 +79,8 @@ class ReplaySession(_tf_private.SessionInterface):
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         """Same as `tf.compat.v1.Session.run`; `options` and `run_metadata` have no meaning here."""
         del options, run_metadata
-        if isinstance(fetches, tf.Tensor) and not feed_dict:  # how hooks read the global step
+        if isinstance(fetches, tf.Tensor) and fetches.graph is self.graph and not feed_dict:
+            # How hooks read the global step, block after block.
             return self.evaluate([fetches])[0].numpy()
         feeds = self._feeds(feed_dict or {})
         handler = self._handler(fetches, feeds)

@@ -281,3 +281,12 @@ def test_a_read_that_waits_for_nothing_comes_before_the_writes_of_its_step():
     session = ReplaySession(RecordedGraph(graph))
     session.run(init)
     assert session.run([read, read_after]) == [0, 1]
+
+
+def test_a_tensor_of_another_graph_is_refused():
+    with tf.Graph().as_default():
+        elsewhere = tf.constant(1, name="x")
+    with tf.Graph().as_default() as graph:
+        tf.constant(2, name="x")
+    with pytest.raises(ValueError, match="not an element of this graph"):
+        ReplaySession(RecordedGraph(graph)).run(elsewhere)
