@@ -7,28 +7,43 @@ one of them fails there, by name, and not somewhere in a training loop.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TypeAlias
 
 import tensorflow as tf
+from keras.src.backend.common import global_state as _keras_state
+from tensorflow.python.checkpoint import graph_view as _graph_view
 from tensorflow.python.client import session as _session
 from tensorflow.python.distribute import one_device_strategy as _one_device_strategy
 from tensorflow.python.eager import context as _context
+from tensorflow.python.feature_column import feature_column as _feature_column_v1
+from tensorflow.python.feature_column import feature_column_v2 as _feature_column
+from tensorflow.python.framework import function as _function
 from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import stack as _stack
 from tensorflow.python.framework import tensor_shape as _tensor_shape
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
 from tensorflow.python.ops import control_flow_util as _control_flow_util
 from tensorflow.python.ops import resource_variable_ops as _resource_variable_ops
+from tensorflow.python.ops import script_ops as _script_ops
+from tensorflow.python.tpu import feature_column as _tpu_feature_column_v1
+from tensorflow.python.tpu import feature_column_v2 as _tpu_feature_column
+from tensorflow.python.tpu import tpu as _tpu
 from tensorflow.python.tpu import tpu_function as _tpu_function
 from tensorflow.python.training import evaluation as _evaluation
 from tensorflow.python.training import training_util as _training_util
+from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane_pb2
 
 # What `Session.run` makes of nested fetches and feeds (names, variables, SparseTensors, dicts):
 # the public API offers it only inside a real Session, and ours is not one.
 FetchHandler = _session._FetchHandler
 # `Saver.save` and `Saver.restore` accept any session that implements this interface.
 SessionInterface: TypeAlias = _session.SessionInterface
+
+# Where Keras 3 counts the names that it has given.
+_KERAS_NAMES = "object_name_uids"
 
 # A variable without a value yet, as TF1 had them until an init op or a Saver ran. The public
 # `tf.Variable` would first fill every variable with zeros.
@@ -39,12 +54,45 @@ BaseResourceVariable: TypeAlias = _resource_variable_ops.BaseResourceVariable
 # `tf.compat.v1.tpu.replicate`, would build TPU-only nodes around the model.
 tpu_shard_context = _tpu_function.tpu_shard_context
 
+# What a graph for serving on TPUs is built with: a function in which `get_variable` makes variables
+# of the graph around it, as in a `tf.function` it does not; the context that keeps control flow
+# functional; the removal of nodes that `tpu.rewrite` leaves behind and that a TPU compiler refuses.
+Defun = _function.Defun
+TPUInferenceContext = _tpu._TPUInferenceContext
+prune_unconnected_ops_from_xla = _tpu.prune_unconnected_ops_from_xla
+
+# What `tf.compat.v1.tpu.experimental.embedding_column` and its kin return: only the functions are
+# public. The first two are those that still can be made, the others what a spec takes beside them.
+TPU_EMBEDDING_COLUMNS = (
+    _tpu_feature_column._TPUEmbeddingColumnV2,
+    _tpu_feature_column._TPUSharedEmbeddingColumnV2,
+    _tpu_feature_column_v1._TPUEmbeddingColumn,
+    _tpu_feature_column_v1._TPUSharedEmbeddingColumn,
+)
+EMBEDDING_SPEC_COLUMNS = (
+    *TPU_EMBEDDING_COLUMNS,
+    _feature_column.NumericColumn,
+    _feature_column.EmbeddingColumn,
+    _feature_column_v1._NumericColumn,
+    _feature_column_v1._EmbeddingColumn,
+    _feature_column_v1._SharedEmbeddingColumn,
+)
+# What `tf.feature_column.numeric_column` returns: weights of examples must be one.
+NumericColumn = _feature_column.NumericColumn
+# The collection in which those columns leave {table: (variable scope, variable name)} on cores, and
+# what they append to a feature's name for its lengths. No public function reads either.
+EMBEDDING_SCOPES = _tpu_feature_column_v1._TPU_FC_TO_SCOPE
+SEQUENCE_LENGTH_SUFFIX = _tpu_feature_column_v1._SEQUENCE_FEATURE_LENGTH_POSTFIX
+
 # A strategy of one device, to derive the one from under which model_fn is recorded.
 OneDeviceExtended = _one_device_strategy.OneDeviceExtended
 
 # The counter that `tf.compat.v1.train`'s evaluation loop increments, and the hook that reads it.
 get_or_create_eval_step = _evaluation._get_or_create_eval_step
 StopAfterNEvalsHook = _evaluation._StopAfterNEvalsHook
+
+# The format of what `tf.profiler.experimental.stop` writes: TensorFlow offers no reader of it.
+XSpace = _xplane_pb2.XSpace
 
 # Eager execution while a `tf.Graph` is the default one; `tf.init_scope` does not lift out of it.
 eager_mode = _context.eager_mode
@@ -122,6 +170,29 @@ def replica_context(strategy) -> contextlib.AbstractContextManager:
     return _one_device_strategy._OneDeviceReplicaContext(strategy)
 
 
+def saveable_objects(checkpoint: tf.train.Checkpoint) -> list:
+    """What a v1 Saver needs to read and write the object-based format of `checkpoint`.
+
+    A Checkpoint saves itself, but the graph of a SavedModel names a Saver.
+    """
+    return _graph_view.ObjectGraphView(checkpoint).frozen_saveable_objects()
+
+
+@contextlib.contextmanager
+def fresh_keras_names() -> Iterator[None]:
+    """Lets Keras name layers as in a new process: `dense`, then `dense_1`.
+
+    Keras 2 counted by graph, so a model_fn that was called again got the same names, which are
+    those in its checkpoint. Keras 3 counts by thread.
+    """
+    before = _keras_state.get_global_attribute(_KERAS_NAMES)
+    _keras_state.set_global_attribute(_KERAS_NAMES, None)
+    try:
+        yield
+    finally:
+        _keras_state.set_global_attribute(_KERAS_NAMES, before)
+
+
 def add_global_step_read(graph: tf.Graph) -> None:
     """Adds the tensor through which the stock hooks read the global step of a run.
 
@@ -130,4 +201,56 @@ def add_global_step_read(graph: tf.Graph) -> None:
     """
     with graph.as_default(), tf.control_dependencies(None):
         step = tf.compat.v1.train.get_global_step(graph)
-        graph.add_to_collection(_training_util.GLOBAL_STEP_READ_KEY, step.read_value() + 0)
+        graph.add_to_collection(_training_util.GLOBAL_STEP_READ_KEY, step.read_value())
+
+
+def graph_mode() -> contextlib.AbstractContextManager:
+    """Graph mode on the thread's own default graph, as all of TF 1.15 ran.
+
+    Public are only `tf.Graph().as_default()`, in which `tf.compat.v1.reset_default_graph()` is an
+    error, and `tf.compat.v1.disable_eager_execution()`, which changes all threads and has no end.
+    """
+    return _context.graph_mode()
+
+
+class _ByCaller:
+    """A flag that is what the caller of the function that reads it expects."""
+
+    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: bool):
+        self._is_legacy = is_legacy
+        self._otherwise = otherwise
+
+    def __bool__(self) -> bool:
+        # 0 is here, 1 the method of TensorShape, 2 who called that.
+        return self._otherwise and not self._is_legacy(sys._getframe(2))
+
+
+def tensor_shapes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
+    """Dimensions are Dimension objects where `is_legacy(frame of the code that asks)`.
+
+    The public switches change the whole process: with v1 shapes on, Keras 3 fails in `fit`.
+    """
+    before = _tensor_shape._TENSORSHAPE_V2_OVERRIDE
+    if not isinstance(before, _ByCaller):
+        otherwise = tf.__internal__.tf2.enabled() if before is None else before
+        _tensor_shape._TENSORSHAPE_V2_OVERRIDE = _ByCaller(is_legacy, otherwise)
+
+
+def python_function(token: bytes) -> object:
+    """The Python function that a `PyFunc` node calls, which its `token` stands for.
+
+    A node has a token of its own each time it is made, also for a function that was there before;
+    and so has the wrapper that keeps AutoGraph off it.
+    """
+    function = _script_ops._py_funcs._funcs.get(token.decode())
+    return getattr(function, "__wrapped__", function)
+
+
+def rebind(function, replaced: dict[int, tf.Tensor]) -> None:
+    """Gives a ConcreteFunction other captured tensors: those in `replaced`, by the old one's id.
+
+    `set_external_captures` has no underscore, but no documentation either: SavedModels are loaded
+    with it.
+    """
+    captured = function.captured_inputs
+    function.set_external_captures([replaced.get(id(tensor), tensor) for tensor in captured])

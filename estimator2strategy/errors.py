@@ -3,7 +3,8 @@
     EstimatorToStrategyError
     ├── RecordingError          model_fn or input_fn could not be recorded
     │   └── UnsupportedError    it uses something that has no home on TF2
-    ├── CheckpointError         a checkpoint does not fit the model
+    ├── CheckpointError         a checkpoint does not fit the model, or cannot be read
+    ├── ModelDirInUseError      another training writes to the same model_dir
     └── DeviceError             the machine cannot do what the configuration asks for
 
 Where the real Estimator raised a built-in exception that programs catch, the class here is also
@@ -26,7 +27,11 @@ class UnsupportedError(RecordingError):
 
 
 class CheckpointError(EstimatorToStrategyError, ValueError):
-    """The variables of a checkpoint and those of the model differ; the message lists each."""
+    """A checkpoint and the model differ, or no checkpoint can be read; the message lists each."""
+
+
+class ModelDirInUseError(EstimatorToStrategyError, RuntimeError):
+    """Another training writes to the same model_dir; the message names its process."""
 
 
 class DeviceError(EstimatorToStrategyError, RuntimeError):

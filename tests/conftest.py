@@ -7,6 +7,7 @@ largest test needs; a test that wants emulated TPU cores asks for them with `emu
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,9 @@ LOGICAL_CPUS = 8
 
 
 def pytest_configure() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So shells start what runs in the background. Tests of Ctrl-C must hear it all the same.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     cpu = tf.config.list_physical_devices("CPU")[0]
     split = [tf.config.LogicalDeviceConfiguration()] * LOGICAL_CPUS
     tf.config.set_logical_device_configuration(cpu, split)
@@ -38,16 +42,20 @@ def model_dir(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def emulated_cores(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """`emulated_cores(8)` switches emulation on until the test ends; 0 leaves it off."""
+def emulated_cores(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """`emulated_cores(8)` switches emulation on until the test ends; 0 leaves it off.
+
+    `emulated_cores(8, 2)` is two hosts of four.
+    """
     # Put back at the end of the test, whatever `emulate_tpu` makes of it.
     monkeypatch.setattr(devices, "_emulated_cores", 0)
+    monkeypatch.setattr(devices, "_emulated_hosts", 1)
 
-    def emulate(num_cores: int) -> None:
+    def emulate(num_cores: int, num_hosts: int = 1) -> None:
         if num_cores > LOGICAL_CPUS:
             raise ValueError(f"Test processes have {LOGICAL_CPUS} logical CPUs, not {num_cores}.")
         if num_cores:
-            devices.emulate_tpu(num_cores)
+            devices.emulate_tpu(num_cores, num_hosts)
 
     return emulate
 

@@ -6,6 +6,9 @@ before anything else: what fails further down fails because of it.
 
 from __future__ import annotations
 
+import importlib
+
+import keras
 import pytest
 import tensorflow as tf
 
@@ -38,6 +41,36 @@ def test_tensor_shapes_switch_and_come_back():
     with _tf_private.tensor_shapes(v2=False):
         assert tf.TensorShape([3])[0].value == 3
     assert isinstance(tf.TensorShape([3])[0], int)
+
+
+def test_tensor_shapes_are_what_the_caller_expects(monkeypatch):
+    tensor_shape = importlib.import_module("tensorflow.python.framework.tensor_shape")
+    override = "_TENSORSHAPE_V2_OVERRIDE"
+    monkeypatch.setattr(tensor_shape, override, None)  # as if nothing legacy was imported yet
+    shape = tf.TensorShape([3, 4])
+
+    def one(i):
+        return shape[i]
+
+    def legacy():
+        return [shape[0], *shape, *map(one, [1])]
+
+    _tf_private.tensor_shapes_by_caller(
+        lambda frame: frame.f_code in (legacy.__code__, one.__code__)
+    )
+    assert [dimension.value for dimension in legacy()] == [3, 3, 4, 4]
+    assert (shape[0], *shape) == (3, 3, 4)
+    with _tf_private.tensor_shapes(v2=False):
+        assert shape[0].value == 3
+
+
+def test_graph_mode_has_a_default_graph_that_can_be_reset():
+    with _tf_private.graph_mode():
+        assert not tf.executing_eagerly()
+        tf.constant(1)
+        tf1.reset_default_graph()
+        assert tf1.get_default_graph().get_operations() == []
+    assert tf.executing_eagerly()
 
 
 def test_eager_mode_reaches_out_of_a_graph():
@@ -134,3 +167,133 @@ def test_stock_hooks_take_the_global_step_read_that_is_there():
         hook.begin()
     (read,) = graph.get_collection("global_step_read_op_cache")
     assert hook._global_step_tensor is read
+
+
+def test_a_function_for_a_tpu_has_variables_of_the_graph_around_it():
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(2.0)
+
+        @_tf_private.Defun(capture_resource_var_by_value=False)
+        def function():
+            return tf1.get_variable("v", [], use_resource=True) * x
+
+        outside = {tensor.op.type for tensor in function.captured_inputs}
+        (variable,) = tf1.global_variables()
+    assert variable.graph is graph
+    assert outside == {"VarHandleOp", "Const"}
+
+
+def test_control_flow_in_the_context_for_tpus_is_functional():
+    context = _tf_private.TPUInferenceContext("tpu_inference", check_ops=False)
+    with tf.Graph().as_default() as graph, _tf_private.control_flow_v2():
+        context.Enter()
+        tf.cond(tf1.placeholder(tf.bool, []), lambda: 1.0, lambda: 2.0)
+        context.Exit()
+    (branching,) = (op for op in graph.get_operations() if op.type in ("If", "StatelessIf"))
+    assert not branching.node_def.attr["_lower_using_switch_merge"].b
+
+
+def test_what_a_tpu_compiler_refuses_is_taken_from_it():
+    with tf.Graph().as_default() as graph:
+        lonely = tf1.placeholder(tf.float32, [])
+        lonely.op._set_attr("_tpu_replicate", tf1.AttrValue(s=b"cluster"))
+        _tf_private.prune_unconnected_ops_from_xla(graph)
+    assert "_tpu_replicate" not in lonely.op.node_def.attr
+
+
+def test_a_checkpoint_tells_what_a_saver_needs(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf.Variable(1.0, name="v")
+        session.run(variable.initializer)
+        checkpoint = tf.train.Checkpoint(weight=variable)
+        saver = tf1.train.Saver(_tf_private.saveable_objects(checkpoint))
+        path = saver.save(session, str(tmp_path / "saved"))
+    assert "weight/.ATTRIBUTES/VARIABLE_VALUE" in dict(tf.train.list_variables(path))
+
+
+def test_the_profiler_writes_the_format_that_we_read(tmp_path):
+    @tf.function
+    def f(x):
+        return tf.reduce_mean(x, name="a_name")
+
+    f(tf.ones([3]))
+    with tf.profiler.experimental.Profile(str(tmp_path)):
+        f(tf.ones([3]))
+    (path,) = tmp_path.rglob("*.xplane.pb")
+    space = _tf_private.XSpace.FromString(path.read_bytes())
+    events = [
+        plane.event_metadata[event.metadata_id].name
+        for plane in space.planes
+        for line in plane.lines
+        for event in line.events
+    ]
+    assert any(event.endswith("a_name:Mean") for event in events)
+
+
+@pytest.mark.oldest
+def test_the_python_function_behind_a_node_is_found():
+    def function(value):
+        return value
+
+    with tf.Graph().as_default() as graph:
+        tf.numpy_function(function, [1], tf.int32)
+        (node,) = [n for n in graph.as_graph_def().node if n.op == "PyFunc"]
+        assert _tf_private.python_function(node.attr["token"].s) is function
+
+
+@pytest.mark.oldest
+def test_a_traced_function_goes_on_with_other_captures():
+    one, other = tf.Variable(1.0), tf.Variable(10.0)
+
+    @tf.function(autograph=False)
+    def add_in_a_loop(times):
+        tf.while_loop(
+            lambda i: i < times, lambda i: (one.assign_add(1.0), i + 1)[1:], [tf.constant(0)]
+        )
+
+    traced = add_in_a_loop.get_concrete_function(tf.TensorSpec([], tf.int32))
+    _tf_private.rebind(traced, {id(one.handle): other.handle})
+    traced(tf.constant(3))
+    assert (one.numpy(), other.numpy()) == (1.0, 13.0)
+
+
+def test_embedding_columns_say_where_they_are_used_on_cores():
+    column = tf1.tpu.experimental.embedding_column(
+        tf.feature_column.categorical_column_with_identity("ids", 3), dimension=2
+    )
+    assert isinstance(column, _tf_private.TPU_EMBEDDING_COLUMNS)
+    assert isinstance(column, _tf_private.EMBEDDING_SPEC_COLUMNS)
+    with tf.Graph().as_default() as graph, _tf_private.tpu_shard_context(2):
+        features = {"ids": tf.ones([4, 2])}
+        assert tf1.feature_column.input_layer(features, [column]).shape == [4, 2]
+        (used,) = graph.get_collection(_tf_private.EMBEDDING_SCOPES)
+    assert used == {"ids": ("input_layer/ids_embedding", "embedding_weights")}
+
+
+def test_numeric_columns_are_known_by_their_class():
+    column = tf.feature_column.numeric_column("weight", shape=(1,))
+    assert isinstance(column, _tf_private.NumericColumn)
+    cache = tf.__internal__.feature_column.FeatureTransformationCache({"weight": tf.ones([3])})
+    assert column.get_dense_tensor(cache, None).shape == [3, 1]
+
+
+def test_lengths_of_sequences_are_looked_for_under_this_name():
+    column = tf1.tpu.experimental.embedding_column(
+        tf.feature_column.sequence_categorical_column_with_identity("ids", 3),
+        dimension=2,
+        max_sequence_length=4,
+    )
+    name = column.get_sequence_length_feature_key_name()
+    assert name == "ids" + _tf_private.SEQUENCE_LENGTH_SUFFIX
+
+
+@pytest.mark.oldest
+def test_keras_names_layers_as_in_a_new_process_and_then_goes_on():
+    def name():
+        return keras.layers.Dense(1).name
+
+    before = name()
+    for _ in range(2):
+        with _tf_private.fresh_keras_names():
+            assert (name(), name()) == ("dense", "dense_1")
+    assert name() not in (before, "dense")

@@ -7,7 +7,7 @@ function built, and answers with node names in creation order.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -26,6 +26,33 @@ def input_node(edge: str) -> str:
 def tensor_name(edge: str) -> str:
     """The data edge `x` or `x:1` as a tensor name: `x:0`, `x:1`."""
     return edge if ":" in edge else f"{edge}:0"
+
+
+# The ops of `tf.compat.v1.summary`.
+SUMMARIES = frozenset(
+    {
+        "AudioSummary",
+        "AudioSummaryV2",
+        "HistogramSummary",
+        "ImageSummary",
+        "MergeSummary",
+        "ScalarSummary",
+        "TensorSummary",
+        "TensorSummaryV2",
+    }
+)
+
+# The collection of a recorded graph that has pairs (name of a placeholder, name of the tensor that
+# is to take its place in a replay).
+STAND_INS = "estimator2strategy/stand_ins"
+
+
+def element_of(node: NodeDef) -> dict[str, list[Any]]:
+    """The attributes of an iterator, or of a draw from one, that say what a batch consists of."""
+    return {
+        "output_types": [tf.as_dtype(dtype) for dtype in node.attr["output_types"].list.type],
+        "output_shapes": [tf.TensorShape(s) for s in node.attr["output_shapes"].list.shape],
+    }
 
 
 class RecordedGraph:
@@ -57,6 +84,25 @@ class RecordedGraph:
         self.versions = graph_def.versions
         self.library = {f.signature.name: f for f in graph_def.library.function}
         self.nodes = list(graph_def.node)
+        self.position = {node.name: i for i, node in enumerate(self.nodes)}
+        for placeholder, tensor in self.graph.get_collection(STAND_INS):
+            self._replace(placeholder, tensor)
+
+    def _replace(self, placeholder: str, tensor: str) -> None:
+        """Makes what was recorded on `placeholder` use `tensor`, which was recorded later."""
+        place = self.position[placeholder]
+        late = [
+            name for name in self.ancestors([input_node(tensor)]) if self.position[name] > place
+        ]
+        node = self.nodes[place]
+        dtype = node.attr["dtype"].type
+        node.attr.clear()
+        node.attr["T"].type = dtype
+        node.op = "Identity"
+        node.input[:] = [tensor]
+        moved = set(late)
+        rest = [node for node in self.nodes[place:] if node.name not in moved]
+        self.nodes[place:] = [self[name] for name in late] + rest
         self.position = {node.name: i for i, node in enumerate(self.nodes)}
 
     def __getitem__(self, name: str) -> NodeDef:
@@ -112,6 +158,16 @@ class RecordedGraph:
         node = self[name]
         return node.op == "ReadVariableOp" and len(node.input) == 1
 
+    def variable_read(self, tensor: str) -> str | None:
+        """The VarHandleOp whose value, and nothing else, is `tensor`; None if it is more."""
+        name = input_node(tensor)
+        while self[name].op == "Identity" and len(self[name].input) == 1:
+            name = input_node(self[name].input[0])
+        if not self.reads_at_once(name):
+            return None
+        variable = input_node(self[name].input[0])
+        return variable if self[variable].op == "VarHandleOp" else None
+
     def variables_written(self, names: Iterable[str]) -> list[str]:
         """The variables that some op among or behind `names` (ops or tensors) may write to."""
         written: set[str] = set()
@@ -124,6 +180,20 @@ class RecordedGraph:
                     if self[source].op == "VarHandleOp"
                 )
         return sorted(written)
+
+    def only_draw(self, names: Iterable[str]) -> str | None:
+        """The one node among and behind `names` that draws a batch; None if there is not just one.
+
+        Nor may it hide in a function, or get its iterator other than from the node that makes it.
+        """
+        behind = self.ancestors(names)
+        called = (self.library[name] for name in self.functions_behind(behind))
+        hidden = any(node.op in _DRAWS for function in called for node in function.node_def)
+        draws = [name for name in behind if self[name].op in _DRAWS]
+        if hidden or len(draws) != 1:
+            return None
+        iterator = input_node(self[draws[0]].input[0])
+        return draws[0] if self.creates_resource(iterator) else None
 
     def writers_without_input(
         self, names: Iterable[str], fed: Collection[str]
@@ -162,7 +232,8 @@ class RecordedGraph:
 
         Args:
             inner: Tensors that exist inside only; what depends on them is inside too.
-            outputs: Tensors that the splice returns; what depends on them is outside.
+            outputs: Tensors that the splice returns; what depends on them is outside. So are
+                summaries: they are strings, which no TPU core can make.
         """
         tensors = list(tensors)
         roots = {*map(input_node, tensors), *ops}
@@ -171,7 +242,7 @@ class RecordedGraph:
         leaving: dict[str, None] = {}
         for name in self.ancestors(roots, lambda edge: input_node(edge) in stops):
             sources = [input_node(edge) for edge in self[name].input]
-            if outside.intersection(sources):
+            if outside.intersection(sources) or self[name].op in SUMMARIES:
                 outside.add(name)
                 for edge in self[name].input:
                     if input_node(edge) in inside and not edge.startswith("^"):

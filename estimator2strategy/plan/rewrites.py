@@ -2,6 +2,7 @@
 
 A rewrite reaches into the functions that nodes call (branches of conds, bodies of loops); a
 function that it changes gets a name of its own, since functions are known to a process by name.
+Every recorded function is changed in one respect: see `_say_what_it_must_have_done`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _SEED_STRIDE = 1_000_003
 # Keys of collectives must not meet those of the strategy's own, which count up from 1.
 _GROUP_KEY = 1_000_000
 _FIRST_INSTANCE_KEY = 1_000_000
+# Of those that give all processes the same variables at the start.
+FIRST_START_KEY = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +84,11 @@ def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int])
     return Rewrite(f"{replica}_of_{num_replicas}", rewrite)
 
 
+def group_key(num_replicas: int) -> int:
+    """The key of the group that all replicas are in."""
+    return _GROUP_KEY + num_replicas
+
+
 def numbered_sums(nodes: Iterable[NodeDef]) -> dict[str, int]:
     """A number for each cross-replica sum, equal on all replicas."""
     names = [node.name for node in nodes if node.op == CROSS_REPLICA_SUM]
@@ -98,7 +106,7 @@ def _to_collective(node: NodeDef, num_replicas: int, number: int) -> None:
     node.op = "CollectiveReduce"
     node.attr["T"].type = dtype
     node.attr["group_size"].i = num_replicas
-    node.attr["group_key"].i = _GROUP_KEY + num_replicas
+    node.attr["group_key"].i = group_key(num_replicas)
     node.attr["instance_key"].i = _FIRST_INSTANCE_KEY + number
     node.attr["merge_op"].s = b"Add"
     node.attr["final_op"].s = b"Id"
@@ -137,6 +145,7 @@ def _rewritten(function: Any, rewrite: Rewrite) -> Any:
     """
     copy = type(function)()
     copy.CopyFrom(function)
+    _say_what_it_must_have_done(copy)
     renamed = {}
     for node in copy.node_def:
         name, op = node.name, node.op
@@ -152,6 +161,22 @@ def _rewritten(function: Any, rewrite: Rewrite) -> Any:
             if edge.startswith(old):
                 copy.ret[result] = edge.replace(old, new, 1)
     return copy
+
+
+def _say_what_it_must_have_done(function: Any) -> None:
+    """Makes who waits for a call of `function` wait for its results.
+
+    The results wait for what has side effects: a graph of TF1 has no other way to say so, and a
+    Session computed them. A traced function drops a branch of a cond of which only the side
+    effects are wanted, unless the branch itself says that they must have happened.
+    """
+    if function.control_ret:
+        return
+    for result in function.ret.values():
+        node, is_edge, _ = result.partition(":")
+        if is_edge and node not in function.control_ret:  # else it is an argument
+            function.control_ret[node] = node
+            function.signature.control_output.append(node)
 
 
 def inner_nodes(library: Mapping[str, Any], names: Iterable[str]) -> list[NodeDef]:

@@ -78,10 +78,12 @@ def per_host(call: Call, num_cores: int, batch_axis: Sequence[int] | None = None
     inputs = inputs_lib.features_and_labels(call(0))
     structure = _present(_pair(inputs))
     flat = tf.nest.flatten(structure)
-    axes = list(batch_axis) if batch_axis else [0] * len(flat)
+    axes = list(batch_axis) if batch_axis is not None else [0] * len(flat)
     if len(axes) != len(flat):
         raise ValueError(
-            f"batch_axis has {len(axes)} elements, but input_fn returns {len(flat)} tensors."
+            f"shard_dimensions is {axes}, but must be a list of length {len(flat)}: batch_axis of "
+            "TPUEstimator has one axis for each tensor of the features and labels that input_fn "
+            "returns."
         )
     splits = [_split(t, num_cores, axis) for t, axis in zip(flat, axes, strict=True)]
     cores = [tf.nest.pack_sequence_as(structure, part) for part in zip(*splits, strict=True)]
@@ -109,6 +111,29 @@ def per_replica(result: Any, num_replicas: int) -> Fed:
     return _fed([_pair(inputs)] * num_replicas, inputs.hooks)
 
 
+def per_replica_to_the_end(result: Any, num_replicas: int) -> Fed:
+    """`eval_distribute`: as `per_replica`, and the last batches count, however few they are.
+
+    Features become `(features, real)`. `real` is False for a replica that found no batch any more:
+    it gets the first one again.
+    """
+    if not isinstance(result, tf.data.Dataset):
+        inputs = inputs_lib.features_and_labels(result)
+        pair = ((inputs.features, tf.constant(True)), inputs.labels)
+        return _fed([pair] * num_replicas, inputs.hooks)
+
+    def marked(dataset: tf.data.Dataset, real: bool) -> tf.data.Dataset:
+        return tf.data.Dataset.zip((dataset, tf.data.Dataset.from_tensors(real).repeat()))
+
+    filler = marked(result.take(1), real=False).repeat(num_replicas - 1)
+    elements, hooks = _draw(marked(result, real=True).concatenate(filler), num_replicas)
+    cores = []
+    for element, real in elements:
+        inputs = inputs_lib.features_and_labels(element)
+        cores.append(((inputs.features, real), inputs.labels))
+    return _fed(cores, hooks)
+
+
 def broadcast(call: Call, num_cores: int) -> Fed:
     """BROADCAST: every core gets the whole of input_fn's batch."""
     inputs = inputs_lib.features_and_labels(call(0))
@@ -127,7 +152,7 @@ def padded(call: Call, num_cores: int, batch_size: int, whole: bool) -> Fed:
         raise TypeError(
             "For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`."
         )
-    dataset = dataset.map(_features_only).map(lambda x: _pad(x, batch_size))
+    dataset = dataset.map(_named).map(lambda element: _pad(element, batch_size))
     if whole:
         inputs, hooks = inputs_lib.iterate(dataset)
         flat = [_split(t, num_cores, 0) for t in tf.nest.flatten(inputs)]
@@ -140,7 +165,7 @@ def padded(call: Call, num_cores: int, batch_size: int, whole: bool) -> Fed:
         empty["padding"] = tf.ones_like(empty["padding"])
         filler = tf.data.Dataset.from_tensors(empty).repeat(num_cores - 1)
         parts, hooks = _draw(dataset.concatenate(filler), num_cores)
-    cores = [(part["features"], None) for part in parts]
+    cores = [(part["features"], part.get("labels")) for part in parts]
     return _fed(cores, hooks)._replace(padding=[part["padding"] for part in parts])
 
 
@@ -150,18 +175,23 @@ def padded_broadcast(call: Call, num_cores: int, batch_size: int) -> Fed:
     return fed._replace(cores=fed.cores * num_cores, padding=fed.padding * num_cores)
 
 
-def _features_only(*element: Any) -> dict[str, Any]:
-    """Labels have no meaning in prediction, whichever form the dataset gives them."""
-    first = element[0]
-    if len(element) == 1 and isinstance(first, (tuple, list)):
-        first = first[0]
-    return {"features": first}
+def _named(*element: Any) -> dict[str, Any]:
+    """The features, and the labels if there are some: TPU model_fns get them in prediction too."""
+    if len(element) == 1 and isinstance(element[0], tuple):
+        element = element[0]
+    inputs = inputs_lib.features_and_labels(element if len(element) > 1 else element[0])
+    named = {"features": inputs.features}
+    return named if inputs.labels is None else {**named, "labels": inputs.labels}
 
 
 def _pad(element: dict[str, Any], batch_size: int) -> dict[str, Any]:
     """Fills the batch up with zeros to a static size; `padding` marks what was added."""
-    tensors = tf.nest.flatten(element["features"])
-    missing = batch_size - tf.shape(tensors[0])[0]
+    real = tf.shape(tf.nest.flatten(element["features"])[0])[0]
+    fits = tf1.debugging.assert_greater_equal(
+        batch_size, real, message="The real batch size should not be greater than batch_size."
+    )
+    with tf.control_dependencies([fits] if fits is not None else []):
+        missing = batch_size - real
 
     def fill(tensor: tf.Tensor) -> tf.Tensor:
         paddings = tf.concat([[[0, missing]], tf.zeros([len(tensor.shape) - 1, 2], tf.int32)], 0)
@@ -169,10 +199,9 @@ def _pad(element: dict[str, Any], batch_size: int) -> dict[str, Any]:
         filled.set_shape([batch_size, *tensor.shape.as_list()[1:]])
         return filled
 
-    features = tf.nest.map_structure(fill, element["features"])
     padding = tf.concat([tf.zeros([batch_size - missing]), tf.ones([missing])], 0)
     padding.set_shape([batch_size])
-    return {"features": features, "padding": padding}
+    return {**tf.nest.map_structure(fill, element), "padding": padding}
 
 
 def _drawn(dataset: tf.data.Dataset, num_cores: int) -> Fed:

@@ -42,6 +42,24 @@ def recording(seed: int | None) -> Iterator[tf.Graph]:
         return next_creator(**{**kwargs, "use_resource": True})
 
     graph = tf.Graph()
-    with graph.as_default(), tf.compat.v1.variable_creator_scope(as_resource):
+    resources = tf.compat.v1.variable_creator_scope(as_resource)
+    with graph.as_default(), resources, _tf_private.fresh_keras_names():
+        tf.compat.v1.set_random_seed(seed)
+        yield graph
+
+
+@contextlib.contextmanager
+def serving(seed: int | None) -> Iterator[tf.Graph]:
+    """A fresh graph to record what is exported, as the default graph.
+
+    A Session will run it and nothing replays it, so that the program's own switches decide about
+    reference variables and about control flow.
+
+    Args:
+        seed: Graph-level seed, `RunConfig.tf_random_seed`.
+    """
+    graph = tf.Graph()
+    names = _tf_private.fresh_keras_names()
+    with _tf_private.tensor_shapes(v2=False), graph.as_default(), names:
         tf.compat.v1.set_random_seed(seed)
         yield graph

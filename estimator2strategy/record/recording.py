@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -23,6 +24,9 @@ class Recording:
         on_cores: Names of the variables that each replica has its own copy of.
         iterations: `TPUConfig.iterations_per_loop`: how many steps hooks see as one. None: they
             are shown every step that they want to see.
+        worker: Which of several processes this one is that train in step; None: it trains alone.
+        metrics: Name -> (value, update) of the metrics of an evaluation that replicas count; None:
+            the spec's, on the host.
     """
 
     graph: tf.Graph
@@ -32,3 +36,5 @@ class Recording:
     strategy: tf.distribute.Strategy | None = None
     on_cores: tuple[str, ...] = ()
     iterations: Any = None
+    worker: Any = None
+    metrics: Mapping[str, tuple[Any, Any]] | None = None

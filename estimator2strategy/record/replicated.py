@@ -4,7 +4,7 @@ cores = record_on_cores(fed, strategy, call_model_fn)
 mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
 logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
 step = cores.runs(spec.train_op)            # an op in the host graph
-recording = Recording(graph, ..., splices=(cores.splice(),))
+recording = Recording(graph, ..., splices=cores.splices)
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tensorflow as tf
 from estimator2strategy import _tf_private
 from estimator2strategy.record.captures import Capture, capture_in_closure, first_capture
 from estimator2strategy.record.feeding import Fed
+from estimator2strategy.record.host_call import refusing_v1_summaries
 from estimator2strategy.replay.replicas import ReplicatedModel
 from estimator2strategy.replay.splice import Splice
 
@@ -47,6 +48,8 @@ class Cores:
         variables: Names of the variables that each core has its own copy of: those that there were
             when model_fn had returned. What is made later (for a host_call, say) is the host's.
         op: Stands in the host graph for one step of all cores.
+        later: Splices of what the host makes of the cores' results.
+        left_out: The summaries that model_fn made, where no core can write one.
     """
 
     def __init__(
@@ -55,27 +58,33 @@ class Cores:
         strategy: tf.distribute.Strategy,
         call: Callable[..., Any],
         inside: Callable[[int], contextlib.AbstractContextManager],
+        partitions: Sequence[Any] = (),
     ):
         """Calls model_fn once, on placeholders for one core's part of the batch.
 
         Args:
             fed: The input of all cores.
             call: `call(features, labels)` calls model_fn.
-            inside: `inside(num_cores)`: the context in which to call it.
+            inside: `inside(num_cores)`: the context in which to call it. May give a list of the
+                summaries that it leaves out.
+            partitions: How each tensor is cut for the cores of one replica; see `ReplicatedModel`.
         """
         self.fed = fed
         self.strategy = strategy
+        self._partitions = tuple(partitions)
         self._feeds = [
             tf1.placeholder(tensor.dtype, tensor.shape, name="infeed") for tensor in fed.cores[0]
         ]
         structure = tf.nest.pack_sequence_as(fed.structure, self._feeds, expand_composites=True)
         features, labels = (*structure, None)[:2]
-        with inside(strategy.num_replicas_in_sync):
+        with inside(strategy.num_replicas_in_sync) as left_out:
             self.spec = call(features, labels)
+        self.left_out = tuple(left_out or ())
         operations = tf1.get_default_graph().get_operations()
         self.variables = tuple(op.name for op in operations if op.type == "VarHandleOp")
         self._made = len(operations)
         self.op = tf.no_op(name="cores/step")
+        self.later: list[Splice] = []
         self._ops: list[tf.Operation] = []
         self._results: list[tuple[tf.Tensor, tf.Tensor, Merge]] = []
 
@@ -124,7 +133,7 @@ class Cores:
         return first_capture(tf1.get_default_graph(), self._feeds, since, results)
 
     @contextlib.contextmanager
-    def refusing_captures(self, function: Callable, name: str) -> Iterator[list[Any]]:
+    def on_host(self, function: Callable, name: str) -> Iterator[list[Any]]:
         """Where a function of the host is called, that must not use what it is not given.
 
         On a TPU the host cannot see such a tensor; here it would see the first core's only.
@@ -138,12 +147,14 @@ class Cores:
 
         Raises:
             RecordingError: One of those needs what a core computes from its part of the batch; or
-                the body ended with an error that such a tensor, with its other shape, explains.
+                the body ended with an error that such a tensor, with its other shape, explains. Or
+                the function makes summaries of TF1.
         """
         graph = tf1.get_default_graph()
         results: list[Any] = []
         try:
-            yield results
+            with refusing_v1_summaries(function, name):
+                yield results
             capture = self.capture(self._made, results)
         except ValueError as error:
             capture = self.capture(self._made)
@@ -154,10 +165,11 @@ class Cores:
         if capture:
             raise capture.error(function, name, self._feeds)
 
-    def splice(self) -> Splice:
+    @property
+    def splices(self) -> tuple[Splice, ...]:
         """What replay does in place of the stand-ins."""
         outputs = [(t.name, stand_in.name, merge) for t, stand_in, merge in self._results]
-        return self._splice(outputs)
+        return (self._splice(outputs), *self.later)
 
     def _splice(self, outputs: list[tuple[str, str, Merge]]) -> Splice:
         """Args: outputs: (name in a core, name in the host graph, how to merge) of each."""
@@ -166,6 +178,7 @@ class Cores:
             feeds=tuple(t.name for t in self._feeds),
             outputs=tuple(name for name, _, _ in outputs),
             ops=tuple(op.name for op in self._ops),
+            partitions=self._partitions,
         )
 
         def trace(session, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -186,19 +199,24 @@ class Cores:
 
 
 @contextlib.contextmanager
-def one_shard_of(num_shards: int) -> Iterator[None]:
+def one_shard_of(num_shards: int) -> Iterator[list[tf.Tensor]]:
     """Where TPUEstimator called model_fn: in one of N shards, in an XLA context.
 
     Summaries made here are left out of the graph's: no core can write one.
+
+    Yields:
+        The list to which they are added.
     """
     summaries = tf1.get_default_graph().get_collection_ref(tf1.GraphKeys.SUMMARIES)
-    before = list(summaries)
+    before = len(summaries)
+    left_out: list[tf.Tensor] = []
     with _tf_private.tpu_shard_context(num_shards), _tf_private.xla_control_flow_context("cores"):
-        yield
-    if len(summaries) > len(before):
+        yield left_out
+    left_out += summaries[before:]
+    if left_out:
         tf1.logging.warn(
             "Summaries that model_fn makes on a TPU are not written (%s). Make them in a "
             "host_call; see migration_guide/README.md.",
-            summaries[len(before)].op.name,
+            left_out[0].op.name,
         )
-    summaries[:] = before
+    del summaries[before:]

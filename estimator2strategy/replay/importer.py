@@ -16,9 +16,10 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.plan import rewrites
+from estimator2strategy.plan import random_ops, rewrites
 from estimator2strategy.plan.graph import NodeDef, RecordedGraph, input_node, tensor_name
 from estimator2strategy.plan.rewrites import Rewrite
+from estimator2strategy.replay.random_streams import RandomStreams
 
 HandleOf = Callable[[str], tf.Tensor]
 
@@ -33,6 +34,8 @@ class GraphImporter:
         rewrite: Changes nodes as they are imported; see `plan.rewrites`.
         making: Resource-creating nodes to import all the same, because this replay makes them.
         name: Scope of the imported nodes.
+        streams: Where seeded random ops go on in their streams. None: they are imported as they
+            are, and begin anew in each function.
     """
 
     def __init__(
@@ -43,12 +46,14 @@ class GraphImporter:
         rewrite: Rewrite | None = None,
         making: Collection[str] = (),
         name: str = "replay",
+        streams: RandomStreams | None = None,
     ):
         recorded.refresh()
         self._recorded = recorded
         self._handle_of = handle_of
         self._rewrite = rewrite
         self._making = making
+        self._streams = streams
         self._graph = tf.compat.v1.get_default_graph()
         self._prefix = self._graph.unique_name(name)
         self._imported: set[str] = set()
@@ -113,6 +118,7 @@ class GraphImporter:
         waiting, draws = recorded.writers_without_input(fresh, self._fed)
         graph_def = tf.compat.v1.GraphDef(versions=recorded.versions)
         outside: dict[str, tf.Tensor] = {}
+        drawn: dict[str, random_ops.Drawn] = {}
         for name in fresh:
             node = graph_def.node.add()
             node.CopyFrom(recorded[name])
@@ -127,8 +133,16 @@ class GraphImporter:
             if self._writers and recorded.touches_variable(name):
                 node.input.extend(w for w in self._writers if w not in node.input)
             self._connect(node, inside, outside)
+            if self._streams and random_ops.is_seeded(node):
+                drawn[name] = random_ops.make_stateless(node)
+        if self._streams and drawn:
+            outside.update(self._streams.supplied(drawn))
         tf.graph_util.import_graph_def(graph_def, input_map=outside, name=f"{self._prefix}/")
         self._imported.update(fresh)
+        if self._streams and drawn:
+            # A step that finds no input has drawn nothing.
+            with tf.control_dependencies([self._value(f"{d}:0") for d in draws if d in inside]):
+                self._streams.advance({name: self._value(f"{name}:0") for name in drawn})
 
     def _register_functions(self, nodes: Sequence[str]) -> Mapping[str, Any]:
         """Makes the functions behind `nodes` callable; returns those that are rewritten."""

@@ -32,12 +32,15 @@ class ReplicatedModel:
         feeds: Names of the placeholders that a replica's part of the batch replaces.
         outputs: Names of the tensors that each replica returns.
         ops: Names of the ops that each replica runs.
+        partitions: For each of `feeds`, into how many parts each axis is cut, for the cores of one
+            replica; None: every core gets the whole. Empty: a replica is one core.
     """
 
     strategy: tf.distribute.Strategy
     feeds: tuple[str, ...]
     outputs: tuple[str, ...]
     ops: tuple[str, ...] = ()
+    partitions: tuple[Any, ...] = ()
 
     @property
     def roots(self) -> list[str]:
@@ -89,6 +92,7 @@ def _trace(model: ReplicatedModel, session: Any, batches: Sequence[Sequence[tf.T
             lambda node: session.state.handle(node, replica),
             feeds=dict(zip(model.feeds, batches[replica], strict=True)),
             rewrite=rewrites.for_replica(replica, len(batches), collectives),
+            streams=session.state.random_streams(replica),
         )
         for sums in levels:
             _reduce(recorded, importer, sums)

@@ -24,6 +24,8 @@ from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
 from estimator2strategy.replay.importer import GraphImporter
+from estimator2strategy.replay.overlap import Draw, Overlap, blank
+from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
 
@@ -38,11 +40,13 @@ class Step:
             hooks see the very step that went wrong. None: never.
         may_end: Whether the input may end in the middle of a block. Its results are lost then, so
             the loss is kept aside at every step; see `ReplaySession.watched`.
+        overlap: How many steps may share the cores; see `replay.overlap`. Not with `healthy`.
     """
 
     op: str
     healthy: str | None = None
     may_end: bool = True
+    overlap: int = 1
 
 
 class ReplaySession(_tf_private.SessionInterface):
@@ -52,7 +56,12 @@ class ReplaySession(_tf_private.SessionInterface):
         step: What one step is; see `Step`. None: no run covers more than one.
         steps_ahead: How many steps the next run that includes `step.op` executes.
         steps_run: How many steps the last such run did execute.
+        rewrite: How nodes change where they are not part of a splice.
+        in_step: Whether each run is one step, outside of any loop. Other processes meet this one
+            within the step, and tell its collectives apart by where in a loop they are.
         on_build: Called before a new program is built, which can take a while.
+        step_in_block: While a step is traced that a block repeats: its number in the block, from 0.
+        reusable: Whether `close` leaves a session with fresh state; not on a TPUStrategy.
     """
 
     def __init__(self, recorded: RecordedGraph, state: State | None = None):
@@ -62,11 +71,17 @@ class ReplaySession(_tf_private.SessionInterface):
         self.step: Step | None = None
         self.steps_ahead = 1
         self.steps_run = 0
+        self.rewrite = SINGLE_REPLICA
+        self.in_step = False
         self.on_build: Callable[[], None] = lambda: None
+        self.step_in_block: tf.Tensor | None = None
+        self.reusable = False
         self._functions: dict[tuple, Callable] = {}
+        self._overlaps: dict[tuple, Overlap | None] = {}
         self._handlers: dict[Any, Any] = {}
         self._writes: dict[tuple[str, ...], list[str]] = {}
         self._watched: tf.Variable | None = None
+        self._last_watched: Any = None
 
     @property
     def graph(self) -> tf.Graph:
@@ -77,14 +92,22 @@ class ReplaySession(_tf_private.SessionInterface):
         return ""
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
-        """Same as `tf.compat.v1.Session.run`; `options` and `run_metadata` have no meaning here."""
-        del options, run_metadata
+        """Same as `tf.compat.v1.Session.run`; of `options`, only `trace_level` has a meaning."""
+        with traced(options, run_metadata):
+            return self._run(fetches, feed_dict)
+
+    def _run(self, fetches, feed_dict):
         if isinstance(fetches, tf.Tensor) and fetches.graph is self.graph and not feed_dict:
             # How hooks read the global step, block after block.
-            return self.evaluate([fetches])[0].numpy()
+            self.recorded.refresh()
+            variable = self.recorded.variable_read(fetches.name)
+            if variable:
+                return self._value(variable)
+            return self.evaluate([_readable(fetches)])[0].numpy()
         feeds = self._feeds(feed_dict or {})
         handler = self._handler(fetches, feeds)
-        values = self.evaluate(handler.fetches(), handler.targets(), feeds)
+        tensors = list(map(_readable, handler.fetches()))
+        values = self.evaluate(tensors, handler.targets(), feeds)
         return handler.build_results(self, [value.numpy() for value in values])
 
     def _handler(self, fetches, feeds) -> Any:
@@ -113,16 +136,45 @@ class ReplaySession(_tf_private.SessionInterface):
         op_names = tuple(op.name for op in ops)
         feed_names = tuple(t.name for t, _ in feeds)
         values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
-        function = self.traced(tensor_names, op_names, feed_names)
         if self._steps(op_names):
-            self.steps_run, *results = function(tf.constant(self.steps_ahead), *values)
-            self.steps_run = int(self.steps_run)
+            self.steps_run, results = self._block(tensor_names, op_names, feed_names, values)
             return results
-        results = function(*values)
+        results = self.traced(tensor_names, op_names, feed_names)(*values)
         if self.state.num_replicas > 1:
             # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
             self.state.broadcast(self._written(tensor_names + op_names))
         return results
+
+    def _block(self, tensors, ops, feeds, values) -> tuple[int, list[tf.Tensor]]:
+        """Runs `steps_ahead` steps; returns how many it did and the values of the last."""
+        if self.in_step:
+            results = self.once(tensors, ops, feeds)(*values)
+            assert self.step is not None
+            if self.step.healthy in tensors:
+                self._last_watched = results[tensors.index(self.step.healthy)].numpy()
+            return 1, results
+        done = 0
+        overlap = None if feeds else self._overlap(tensors, ops)
+        if overlap:
+            done, results = overlap.run(self.steps_ahead)
+        if done < self.steps_ahead:
+            function = self.traced(tensors, ops, feeds)
+            count, *results = function(tf.constant(self.steps_ahead - done), *values)
+            done += int(count)
+        return done, results
+
+    def _overlap(self, tensors, ops) -> Overlap | None:
+        """How such steps run side by side; None if they are not to, or cannot."""
+        width = self.step.overlap if self.step else 1
+        if not 1 < width <= self.steps_ahead:
+            return None
+        key = (tensors, ops, width)
+        if key not in self._overlaps:
+            node = self.recorded.only_draw([*map(input_node, tensors), *ops])
+            self.on_build()
+            draw = Draw(self, node) if node else None
+            self._overlaps[key] = Overlap(self, draw, tensors, ops, width) if draw else None
+        return self._overlaps[key]
 
     def _written(self, names: tuple[str, ...]) -> list[str]:
         if names not in self._writes:
@@ -131,14 +183,27 @@ class ReplaySession(_tf_private.SessionInterface):
 
     def value(self, variable: tf.Variable) -> np.ndarray:
         """Value of a recorded variable; quicker than `run`, for once per block."""
+        return self._value(variable.handle.op.name)
+
+    def _value(self, node: str) -> np.ndarray:
         with modern_world():
-            return self.state.variable(variable.handle.op.name).numpy()
+            variable = self.state.variable(node)
+            if not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
+                # Read eagerly, it would be an empty tensor.
+                raise tf.errors.FailedPreconditionError(
+                    None, None, f"Attempting to use uninitialized value {node}"
+                )
+            # A tf.Variable adds an Identity to each read.
+            value = tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
+            return value.numpy()
 
     def watched(self) -> Any:
         """Value (numpy) of `step.healthy` at the last step that ran; None if none did.
 
         Right also where the input ended in the middle of a block, whose results are then lost.
         """
+        if self.in_step:
+            return self._last_watched
         with modern_world():
             variable = self._watched
             if variable is None or not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
@@ -161,7 +226,17 @@ class ReplaySession(_tf_private.SessionInterface):
             A ConcreteFunction of the feeds. With `step.op` among `ops` its first argument is the
             number of steps, and its first result how many of them it did.
         """
-        build = self._looped if self._steps(ops) else self._straight
+        return self._built(
+            self._looped if self._steps(ops) else self._straight, tensors, ops, feeds
+        )
+
+    def once(
+        self, tensors: tuple[str, ...], ops: tuple[str, ...] = (), feeds: tuple[str, ...] = ()
+    ) -> Any:
+        """Like `traced`, for one step also where `step.op` is among `ops`."""
+        return self._built(self._straight, tensors, ops, feeds)
+
+    def _built(self, build, tensors, ops, feeds) -> Any:
         key = (build.__name__, tensors, ops, feeds)
         if key not in self._functions:
             self.on_build()
@@ -174,7 +249,7 @@ class ReplaySession(_tf_private.SessionInterface):
     def _straight(self, tensors, ops, feeds) -> Callable:
         """A function of the feeds that runs once."""
 
-        @tf.function(autograph=False, input_signature=[self._spec(name) for name in feeds])
+        @tf.function(autograph=False, input_signature=[self.spec(name) for name in feeds])
         def straight(*values):
             return self.trace(tensors, ops, dict(zip(feeds, values, strict=True)))
 
@@ -185,13 +260,13 @@ class ReplaySession(_tf_private.SessionInterface):
 
         Returns the number of steps done and the values that the last one gave.
         """
-        specs = [self._spec(name) for name in tensors]
+        specs = [self.spec(name) for name in tensors]
         step = self.step
         assert step is not None  # `traced` saw to it
         healthy = step.healthy if step.healthy in tensors else None
         watches = healthy is not None and step.may_end
         if healthy is not None and watches and self._watched is None:
-            spec = self._spec(healthy)
+            spec = self.spec(healthy)
             self._watched = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
 
         def unfinished(done, steps, *values):
@@ -203,12 +278,12 @@ class ReplaySession(_tf_private.SessionInterface):
 
         count = tf.TensorSpec([], tf.int32)
 
-        @tf.function(
-            autograph=False, input_signature=[count, *(self._spec(name) for name in feeds)]
-        )
+        @tf.function(autograph=False, input_signature=[count, *(self.spec(name) for name in feeds)])
         def looped(steps, *fed):
             def one_step(done, steps, *_):
+                self.step_in_block = done
                 values = self.trace(tensors, ops, dict(zip(feeds, fed, strict=True)))
+                self.step_in_block = None
                 for value, spec in zip(values, specs, strict=True):
                     value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
                 if watches:
@@ -218,7 +293,7 @@ class ReplaySession(_tf_private.SessionInterface):
             done, _, *values = tf.while_loop(
                 unfinished,
                 one_step,
-                [tf.constant(0), steps, *map(_blank, specs)],
+                [tf.constant(0), steps, *map(blank, specs)],
                 shape_invariants=[count.shape, count.shape, *(s.shape for s in specs)],
             )
             return done, *values
@@ -229,12 +304,19 @@ class ReplaySession(_tf_private.SessionInterface):
         """Replays `tensors` and `ops` once, in the function that is being traced."""
         roots = {*map(input_node, tensors), *ops}
         fed = set(map(input_node, feeds))
-        importer = GraphImporter(self.recorded, self.state.handle, feeds, SINGLE_REPLICA)
+        importer = GraphImporter(
+            self.recorded,
+            self.state.handle,
+            feeds,
+            self.rewrite,
+            streams=self.state.random_streams(),
+        )
         splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
         splices = splice_lib.needed(splices, self.recorded, roots, fed)
         return splice_lib.replay(self, importer, splices, tensors, ops)
 
-    def _spec(self, name: str) -> tf.TensorSpec:
+    def spec(self, name: str) -> tf.TensorSpec:
+        """Shape and dtype of a recorded tensor."""
         tensor = self.graph.get_tensor_by_name(name)
         return tf.TensorSpec(tf.TensorShape(tensor.shape.as_proto()), tensor.dtype)
 
@@ -260,14 +342,34 @@ class ReplaySession(_tf_private.SessionInterface):
         raise NotImplementedError("partial_run is not supported; call run with all fetches.")
 
     def close(self) -> None:
-        self._functions.clear()
-        self.state.close()
+        """Ends the session. A reusable one is then as new, but for what it has traced already."""
+        # MonitoredSession closes its session in the recorded graph, and lets no error out.
+        with modern_world():
+            if self.reusable:
+                self._renew()
+            else:
+                self._functions.clear()
+                self._overlaps.clear()
+                self.state.close()
+
+    def _renew(self) -> None:
+        replaced = self.state.renew()
+        overlaps = [overlap.function for overlap in self._overlaps.values() if overlap]
+        for function in (*self._functions.values(), *overlaps):
+            _tf_private.rebind(function, replaced)
+        for splice in self.splices:
+            splice.reset()
 
 
-def _blank(spec: tf.TensorSpec) -> tf.Tensor:
-    """Any value of the given dtype that a loop variable of that shape may start from."""
-    shape = [] if spec.shape.rank is None else [d or 0 for d in spec.shape.as_list()]
-    return tf.constant("", shape=shape) if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)
+def _readable(tensor: tf.Tensor) -> tf.Tensor:
+    """`tensor`; of a variable's handle, which has no value to fetch, the read of the variable.
+
+    Programs fetch "global_step:0": with TF1's ref variables that was the value.
+    """
+    if tensor.op.type != "VarHandleOp":
+        return tensor
+    reads = (op for op in tensor.consumers() if op.type == "ReadVariableOp")
+    return next((op.outputs[0] for op in reads if not op.control_inputs), tensor)
 
 
 def _identity(fetches: Any) -> Any:

@@ -31,6 +31,7 @@ class Splice:
         inner: Names of placeholders that only have values inside `trace`: what a core is fed.
         expose: `expose(names)` gives the splice that also returns those tensors of its inside;
             of several cores, the first's.
+        reset: Puts back what the work has changed outside of the session's state: Keras metrics.
     """
 
     op: str
@@ -39,6 +40,7 @@ class Splice:
     trace: Callable[[Any, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
     inner: tuple[str, ...] = ()
     expose: Callable[[Sequence[str]], Splice] | None = None
+    reset: Callable[[], None] = lambda: None
 
     @property
     def nodes(self) -> set[str]:

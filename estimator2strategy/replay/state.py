@@ -8,16 +8,18 @@ by accident of its name, and a variable has no value until an init op or a check
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.plan.graph import NodeDef, RecordedGraph
+from estimator2strategy.plan.graph import NodeDef, RecordedGraph, element_of
 from estimator2strategy.plan.rewrites import Rewrite
 from estimator2strategy.replay import tpu
 from estimator2strategy.replay.importer import GraphImporter
+from estimator2strategy.replay.random_streams import RandomStreams
+
+_ITERATORS = frozenset({"IteratorV2", "OneShotIterator"})
 
 
 class State:
@@ -45,8 +47,7 @@ class State:
         self._copies: dict[str, Sequence[tf.Variable]] = {}
         self._tpu_variables: dict[str, tf.Variable] = {}
         self._resources: dict[str, tf.Tensor] = {}
-        # A one-shot iterator goes when the function does that made it.
-        self._makers: list[Any] = []
+        self._streams: dict[int, RandomStreams] = {}
         self._unique = uuid.uuid4().hex
 
     @property
@@ -81,6 +82,28 @@ class State:
         self.variable(node)
         return self._tpu_variables.get(node)
 
+    def random_streams(self, replica: int = 0) -> RandomStreams:
+        """The random streams of a replica; those of the first one are the host's too."""
+        if replica not in self._streams:
+            device = "/CPU:0"
+            if self._strategy and replica:
+                device = self._strategy.extended.worker_devices[replica]
+            self._streams[replica] = RandomStreams(device)
+        return self._streams[replica]
+
+    def random_places(self) -> dict[str, dict[str, int]]:
+        """For each replica, by its number, where its seeded random ops are in their streams."""
+        return {str(replica): streams.places() for replica, streams in self._streams.items()}
+
+    def move_random(self, places: Mapping[str, Mapping[str, int]]) -> None:
+        """Makes seeded random ops go on from `random_places` of another session."""
+        for replica, of_ops in places.items():
+            self.random_streams(int(replica)).move(of_ops)
+
+    def made(self, *ops: str) -> list[str]:
+        """The nodes of these types whose resource there is already."""
+        return [node for node in self._resources if self._recorded[node].op in ops]
+
     def broadcast(self, nodes: Iterable[str]) -> None:
         """Gives every replica the value that replica 0 has of each of the variables `nodes`."""
         for node in self._on_cores.intersection(nodes):
@@ -112,37 +135,95 @@ class State:
         return copies
 
     def _make_resource(self, node: str) -> tf.Tensor:
-        """Runs the node on its host, under a name of its own, and keeps what it returns."""
+        device = self._recorded.host_of(node) or "/CPU:0"
+        with tf.init_scope(), tf.device(device):
+            if self._recorded[node].op in _ITERATORS and tf.executing_eagerly():
+                return self._make_iterator(node)
+            return self._run(node, self._rename)
 
-        def make():
+    def _make_iterator(self, node: str) -> tf.Tensor:
+        """An iterator that lives as long as its handle, as those of eager datasets do.
+
+        The kernel of the recorded op would keep it as long as the function that it is part of. And
+        where a function is freed Python is locked, so that a generator which has to end with the
+        iterator would wait for ever.
+        """
+        handle = tf.raw_ops.AnonymousIteratorV3(**element_of(self._recorded[node]))
+        if "dataset_factory" in self._recorded[node].attr:
+            dataset = self._run(node, _call_dataset_factory)
+            tf.raw_ops.MakeIterator(dataset=dataset, iterator=handle)
+        return handle
+
+    def _empty_iterator(self, node: str, handle: tf.Tensor) -> None:
+        """Ends the threads and generators of an iterator, whoever still has its handle."""
+        element = element_of(self._recorded[node])
+        pairs = list(zip(element["output_types"], element["output_shapes"], strict=True))
+        nothing = tf.data.Dataset.range(0).map(
+            lambda _: tuple(tf.compat.v1.placeholder(dtype, shape) for dtype, shape in pairs)
+        )
+        tf.raw_ops.MakeIterator(dataset=tf.data.experimental.to_variant(nothing), iterator=handle)
+
+    def _run(self, node: str, rewrite: Callable[[NodeDef], None]) -> tf.Tensor:
+        """What the node returns, changed by `rewrite`."""
+
+        def run():
             importer = GraphImporter(
                 self._recorded,
                 self.handle,
-                rewrite=Rewrite("", self._rename),
+                rewrite=Rewrite("", rewrite),
                 making=(node,),
                 name=f"replay_{self._unique}",
             )
             return importer.fetch([f"{node}:0"])
 
-        device = self._recorded.host_of(node) or "/CPU:0"
-        with tf.init_scope(), tf.device(device):
-            maker = tf.function(make, autograph=False).get_concrete_function()
-            self._makers.append(maker)
-            (handle,) = maker()
-            return handle
+        (result,) = tf.function(run, autograph=False).get_concrete_function()()
+        return result
 
     def _rename(self, node: NodeDef) -> None:
-        if node.op == "OneShotIterator":
-            node.attr["shared_name"].s = b""  # it takes none: it goes by its node's name
-        elif "shared_name" in node.attr:
+        """A name of its own, so that two programs never share a table by accident."""
+        if "shared_name" in node.attr:
             name = node.attr["shared_name"].s.decode() or node.name
             node.attr["shared_name"].s = f"{name}_{self._unique}".encode()
 
+    def renew(self) -> dict[int, tf.Tensor]:
+        """Makes all anew, without values, in place of what there is.
+
+        Returns:
+            The new handles, by the id of the old one.
+        """
+        old = {node: [copy.handle for copy in copies] for node, copies in self._copies.items()}
+        old |= {node: [handle] for node, handle in self._resources.items()}
+        streams = dict(self._streams)
+        self.close()
+        self._streams = streams
+        for of_replica in streams.values():
+            of_replica.rewind()
+        return {
+            id(handle): self.handle(node, replica)
+            for node, handles in old.items()
+            for replica, handle in enumerate(handles)
+        }
+
     def close(self) -> None:
         """Frees what outlives its handle: iterators with their threads, tables, writers."""
-        for handle in self._resources.values():
-            tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
+        for node, handle in self._resources.items():
+            if self._recorded[node].op in _ITERATORS and tf.executing_eagerly():
+                self._empty_iterator(node, handle)
+            else:
+                tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
         self._resources.clear()
-        self._makers.clear()
         self._copies.clear()
+        self._streams.clear()
         self._tpu_variables.clear()
+
+
+def _call_dataset_factory(node: NodeDef) -> None:
+    """Turns a OneShotIterator into the call of the function that makes its dataset."""
+    if node.op != "OneShotIterator":
+        return
+    factory = node.attr["dataset_factory"].func.name
+    node.op = "StatefulPartitionedCall"
+    node.attr.clear()
+    node.attr["f"].func.name = factory
+    node.attr["Tin"].list.SetInParent()
+    node.attr["Tout"].list.type.append(tf.variant.as_datatype_enum)

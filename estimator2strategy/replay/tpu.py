@@ -82,10 +82,17 @@ def trace(model: Any, session: Any, batches: Sequence[Sequence[tf.Tensor]]) -> l
             lambda context: batches[context.replica_id_in_sync_group][feed]
         )
 
+    def partitioned(tensor: tf.Tensor, parts: Any) -> tf.Tensor:
+        if parts is None:
+            return tensor
+        return strategy.experimental_split_to_logical_devices(tensor, parts)
+
     # A function of its own: imported into the replicated graph itself, nodes would get control
     # inputs from ops of `strategy.run`, which `import_graph_def` cannot map.
     @tf.function(autograph=False)
     def step(*batch: tf.Tensor) -> list[tf.Tensor]:
+        if model.partitions:
+            batch = tuple(map(partitioned, batch, model.partitions))
         importer = GraphImporter(
             recorded,
             lambda node: variables[node].handle,

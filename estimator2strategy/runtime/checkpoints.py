@@ -29,6 +29,18 @@ def restore(saver, session, path: str) -> None:
         ) from error
 
 
+def not_written(error: tf.errors.OpError) -> tf.errors.OpError:
+    """The error to raise where a checkpoint could not be written.
+
+    It keeps its type, but for OutOfRangeError (a file that became too large): in a training that
+    would pass for the end of the input.
+    """
+    too_large = isinstance(error, tf.errors.OutOfRangeError)
+    kind = tf.errors.ResourceExhaustedError if too_large else type(error)
+    message = f"A checkpoint could not be written; the earlier ones are kept. {error.message}"
+    return kind(error.node_def, error.op, message)
+
+
 def _refuse_other_shapes(
     expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -52,6 +54,32 @@ class ExamplesPerSecondHook(tf1.train.StepCounterHook):
             tf1.logging.info("%s: %g", tag, rate)
 
 
+class FetchingHook(tf1.train.SessionRunHook):
+    """Makes every run fetch `tensors`, for whoever else asks for them now and then."""
+
+    tensors: Sequence[tf.Tensor] = ()
+
+    def before_run(self, run_context: Any) -> Any:
+        del run_context
+        return tf1.train.SessionRunArgs(list(self.tensors))
+
+
+class InfeedSleepHook(tf1.train.SessionRunHook):
+    """Waits before the first batch is drawn: `TPUConfig.initial_infeed_sleep_secs`.
+
+    Source: `TPUInfeedOutfeedSessionHook._run_infeed`, tensorflow_estimator 2.15 tpu_estimator.py.
+    """
+
+    def __init__(self, seconds: int):
+        self._seconds = seconds
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        del session, coord
+        tf1.logging.info("Infeed thread sleeping for %d seconds.", self._seconds)
+        time.sleep(self._seconds)
+        tf1.logging.info("Infeed thread starting after sleep")
+
+
 class HostCallHook(tf1.train.SessionRunHook):
     """Evaluates at every step what a `host_call` returned, and looks after its summary writers.
 
@@ -65,6 +93,8 @@ class HostCallHook(tf1.train.SessionRunHook):
         self._flush_ops: list[Any] = []
 
     def begin(self) -> None:
+        if self._open_ops:  # in an evaluation of one checkpoint after another
+            return
         self._open_ops = tf.compat.v1.get_collection(_SUMMARY_WRITER_INIT_OPS)
         with tf.device("cpu:0"):
             self._flush_ops = [

@@ -19,6 +19,7 @@ import tensorflow as tf
 from estimator2strategy import _tf_private
 from estimator2strategy.record.inputs import DatasetInitializerHook
 from estimator2strategy.runtime.hooks import ExamplesPerSecondHook, HostCallHook
+from estimator2strategy.runtime.input_position import InputPosition
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -29,9 +30,11 @@ _LONGEST_BLOCK = 1.0
 
 def _until(timer, now: int) -> float:
     """Steps from `now` to the one at which a step-based timer triggers."""
+    every_steps = getattr(timer, "_every_steps", None)
+    if every_steps is None and getattr(timer, "_every_secs", None) is None:
+        return math.inf  # a LoggingTensorHook that logs at the end only
     if timer.last_triggered_step() is None:
         return 0
-    every_steps = timer._every_steps
     return timer.last_triggered_step() + every_steps - now if every_steps else math.inf
 
 
@@ -49,9 +52,22 @@ def _until_logged(hook, step: int) -> float:
     return until + 1 if all(map(_is_light, hook._current_tensors.values())) else until
 
 
+def _until_summarised(hook, step: int) -> float:
+    """Steps until the one begins in which the hook fetches a summary, or a trace."""
+    return 0 if hook._next_step is None else _until(hook._timer, hook._next_step)
+
+
 def _is_light(tensor: Any) -> bool:
     """Whether a tensor may be fetched at every step, though it is looked at now and then."""
     return isinstance(tensor, (tf.Tensor, tf.Variable)) and tensor.shape.rank == 0
+
+
+def _sees_runs(hook: Hook) -> bool:
+    """Whether a hook is called around runs: one that only begins or ends something is not."""
+    return any(
+        getattr(type(hook), name, None) is not getattr(Hook, name)
+        for name in ("before_run", "after_run")
+    )
 
 
 def _never(hook, step: int) -> float:
@@ -65,19 +81,22 @@ def _never(hook, step: int) -> float:
 _PATIENCE: dict[type, Callable[[Hook, int], float]] = {
     tf1.train.CheckpointSaverHook: lambda hook, step: _until(hook._timer, step),
     tf1.train.StepCounterHook: lambda hook, step: _until(hook._timer, step),
-    tf1.train.SummarySaverHook: lambda hook, step: (
-        0 if hook._next_step is None else _until(hook._timer, hook._next_step)
-    ),
+    tf1.train.SummarySaverHook: _until_summarised,
+    tf1.train.ProfilerHook: _until_summarised,
     tf1.train.LoggingTensorHook: _until_logged,
     tf1.train.StopAtStepHook: lambda hook, step: hook._last_step - step,
     tf1.train.FinalOpsHook: _never,
     DatasetInitializerHook: _never,
     # Reports a rate over the steps since the last time: no step is worth ending a block for.
     ExamplesPerSecondHook: _never,
+    InputPosition: _never,
     HostCallHook: _never,  # what it fetches becomes part of every step
     _tf_private.StopAfterNEvalsHook: _until_evaluated,
 }
 
+
+# Further hooks that were made for executions of many steps.
+_SEE_EXECUTIONS = {tf1.train.NanTensorHook, tf1.train.GlobalStepWaiterHook, tf1.train.FeedFnHook}
 
 # Exact type -> the step (in an evaluation: the number of batches) at which the hook stops.
 _STOPS: dict[type, Callable[[Hook], float]] = {
@@ -111,6 +130,8 @@ class Lookahead:
     def _patience_of(hook: Hook, watched: Sequence[tf.Tensor]) -> Callable[[Hook, int], float]:
         if type(hook) is tf1.train.NanTensorHook and any(hook._loss_tensor is t for t in watched):
             return _never
+        if not _sees_runs(hook):
+            return _never
         return _PATIENCE.get(type(hook), lambda hook, step: 1)
 
     def steps(self, step: int) -> int:
@@ -142,6 +163,21 @@ class Lookahead:
         """
         tensors = [t for hook in self._counting for t in hook._current_tensors.values()]
         return [tensor for tensor in tensors if _is_light(tensor)]
+
+
+def warn_of_missed_steps(iterations: IterationsPerLoop, hooks: Sequence[Hook]) -> None:
+    """Names the hooks that may count on seeing every step, where they see executions of many."""
+    if iterations == IterationsPerLoop(1, "count"):
+        return
+    seeing = {type(hook) for hook in hooks if _sees_runs(hook)}
+    names = sorted(cls.__name__ for cls in seeing - {*_PATIENCE, *_SEE_EXECUTIONS})
+    if names:
+        tf1.logging.warn(
+            "Hooks see executions of iterations_per_loop=%s, not steps: %s. If they must see every "
+            "step, set TPUConfig(iterations_per_loop=1).",
+            iterations.value if iterations.unit == "count" else f"{iterations.value}s",
+            ", ".join(names),
+        )
 
 
 class IterationsPerLoop(NamedTuple):

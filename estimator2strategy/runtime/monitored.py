@@ -5,13 +5,17 @@ Hooks, scaffolds, savers and recovery are then not imitated: they are TensorFlow
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
-from estimator2strategy.runtime import checkpoints, devices
+from estimator2strategy.runtime import checkpoints, devices, workers
+from estimator2strategy.runtime.latest_checkpoint import checkpoints_up_to_latest
 
 tf1 = tf.compat.v1
 
@@ -23,6 +27,11 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: Whose graph to replay.
         checkpoint_dir: Restore the latest checkpoint in it, if there is one.
         checkpoint_path: Restore this one.
+        session: A reusable session of this recording that was closed; None: a new one is made.
+        init_fn: What to do after initialisation, if the scaffold has no init_fn.
+
+    Attributes:
+        session: The session, once there is one.
     """
 
     def __init__(
@@ -30,40 +39,69 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: Recording,
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
+        session: ReplaySession | None = None,
+        init_fn: Callable[[Any], None] | None = None,
     ):
         self._recording = recording
         self._scaffold = recording.spec.scaffold or tf1.train.Scaffold()
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_path = checkpoint_path
-        self.session: ReplaySession | None = None
+        self.session = session
+        self._init_fn = init_fn
 
     def create_session(self) -> ReplaySession:
         scaffold = self._scaffold
         scaffold.finalize()
-        strategy, on_cores = self._recording.strategy, self._recording.on_cores
-        hosts = {host.device for host in devices.hosts(strategy)} - {""}
-        recorded = RecordedGraph(self._recording.graph, hosts)
-        session = ReplaySession(recorded, State(recorded, strategy, on_cores))
-        session.splices.extend(self._recording.splices)
+        session = self.session or self._new_session()
         manager = _SessionManager(
             session,
             local_init_op=scaffold.local_init_op,
             ready_op=scaffold.ready_op,
             ready_for_local_init_op=scaffold.ready_for_local_init_op,
-            graph=recorded.graph,
+            graph=session.graph,
             local_init_feed_dict=scaffold.local_init_feed_dict,
         )
-        manager.prepare_session(
-            "",
-            saver=scaffold.saver,
-            checkpoint_dir=self._checkpoint_dir,
-            checkpoint_filename_with_path=self._checkpoint_path,
-            init_op=scaffold.init_op,
-            init_feed_dict=scaffold.init_feed_dict,
-            init_fn=scaffold.init_fn,
-        )
+        try:
+            manager.prepare_session(
+                "",
+                saver=scaffold.saver,
+                checkpoint_dir=self._checkpoint_dir,
+                checkpoint_filename_with_path=self._checkpoint_path,
+                init_op=scaffold.init_op,
+                init_feed_dict=scaffold.init_feed_dict,
+                init_fn=scaffold.init_fn or self._init_fn,
+            )
+        except BaseException:
+            session.close()  # MonitoredSession closes only what it was given
+            raise
         self.session = session
         return session
+
+    def _new_session(self) -> ReplaySession:
+        strategy, on_cores = self._recording.strategy, self._recording.on_cores
+        hosts = {host.device for host in devices.hosts(strategy)} - {""}
+        recorded = RecordedGraph(self._recording.graph, hosts)
+        session = _SavingSession(recorded, State(recorded, strategy, on_cores))
+        session.splices.extend(self._recording.splices)
+        if self._recording.worker:
+            session.rewrite = workers.rewrite_for(self._recording.worker, recorded)
+            session.in_step = True
+        return session
+
+
+class _SavingSession(ReplaySession):
+    """Knows which checkpoint it was restored from, and says so when one could not be written."""
+
+    restored_from: str | None = None
+
+    def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
+        try:
+            return super()._evaluate(tensors, ops, feeds)
+        except tf.errors.OpError as error:
+            behind = self.recorded.ancestors(op.name for op in (*(t.op for t in tensors), *ops))
+            if any(self.recorded[name].op == "SaveV2" for name in behind):
+                raise checkpoints.not_written(error) from error
+            raise
 
 
 class _SessionManager(tf1.train.SessionManager):
@@ -72,7 +110,7 @@ class _SessionManager(tf1.train.SessionManager):
     `_restore_checkpoint` is private, but the one place where a SessionManager makes its session.
     """
 
-    def __init__(self, session: ReplaySession, **kwargs):
+    def __init__(self, session: _SavingSession, **kwargs):
         super().__init__(**kwargs)
         self._session = session
 
@@ -86,14 +124,13 @@ class _SessionManager(tf1.train.SessionManager):
     ):
         del master, unused
         session = self._session
-        state = None
-        path = checkpoint_filename_with_path
-        if checkpoint_dir and not path:
-            state = tf.train.get_checkpoint_state(checkpoint_dir)
-            path = state and state.model_checkpoint_path
-        if not saver or not path:
+        known = [checkpoint_filename_with_path] if checkpoint_filename_with_path else []
+        if checkpoint_dir and not known:
+            known = checkpoints_up_to_latest(checkpoint_dir)
+        if not saver or not known:
             return session, False
-        checkpoints.restore(saver, session, path)
-        if state:
-            saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+        checkpoints.restore(saver, session, known[-1])
+        session.restored_from = known[-1]
+        if not checkpoint_filename_with_path:
+            saver.recover_last_checkpoints(known)  # the saver will in time remove these
         return session, True

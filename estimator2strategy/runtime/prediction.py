@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -39,7 +39,7 @@ def batches(
     predictions: Any,
     checkpoint_path: str | None,
     hooks: Sequence[tf1.train.SessionRunHook],
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yields the values of `predictions`, a batch at a time, until the input ends.
 
     The legacy world is entered for each batch and left before it is yielded, so that the consumer
@@ -60,9 +60,7 @@ def batches(
             except tf.errors.OutOfRangeError:
                 break
             yield values
-    except GeneratorExit:
-        raise
-    except BaseException as raised:
+    except BaseException as raised:  # of a generator that is closed early too: no hook's `end`
         error = (type(raised), raised, raised.__traceback__)
         raise
     finally:

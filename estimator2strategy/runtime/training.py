@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -11,8 +12,12 @@ from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
 from estimator2strategy.runtime.console import live_line
-from estimator2strategy.runtime.lookahead import Iterations, Lookahead
+from estimator2strategy.runtime.hooks import FetchingHook
+from estimator2strategy.runtime.input_position import InputPosition
+from estimator2strategy.runtime.interruption import Interruption
+from estimator2strategy.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.runtime.workers import SameStartHook
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -23,10 +28,15 @@ def train(
     config: Any,
     hooks: Sequence[Hook],
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
+    resume_input: bool = True,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 
     Must be called with `recording.graph` as the default graph.
+
+    Args:
+        resume_input: Whether the input goes on where it was at the checkpoint that is restored, if
+            the training that wrote it was interrupted.
 
     Returns:
         The loss of the last step (numpy), None when no step ran.
@@ -35,7 +45,7 @@ def train(
     """
     spec = recording.spec
     _summarize_loss(spec.loss)
-    add_default_saver(config)
+    add_default_saver(config, spec.scaffold)
     every_step = [*recording.input_hooks, *hooks, tf1.train.NanTensorHook(spec.loss)]
     if config.log_step_count_steps is not None:
         tensors = {"loss": spec.loss, "step": tf1.train.get_global_step()}
@@ -43,19 +53,35 @@ def train(
             tf1.train.LoggingTensorHook(tensors, every_n_iter=config.log_step_count_steps)
         )
     every_step += spec.training_hooks
+    if recording.worker:
+        every_step.insert(0, SameStartHook(recording.worker))
     chief = _saver_hooks(spec, config, every_step, saving_listeners)
     all_hooks = every_step
     if config.is_chief:
         all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
+    position = InputPosition(config.model_dir) if config.is_chief else None
+    if position and resume_input:
+        position.attach(all_hooks)
+        all_hooks = [*all_hooks, position]
+    elif position:
+        position.remove()
     creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
     loss = None
-    with tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored:
-        pace: Lookahead | Iterations
-        if recording.iterations is None:
-            pace = Lookahead(all_hooks, watched=[spec.loss])
-        else:
-            pace = Iterations(recording.iterations, all_hooks)
-        loss = _loop(monitored, creator.session, _op(spec.train_op), spec.loss, pace)
+    logged = FetchingHook()
+    with Interruption() as interruption:
+        with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
+            pace: Lookahead | Iterations
+            if recording.iterations is None:
+                pace = Lookahead(all_hooks, watched=[spec.loss])
+            else:
+                pace = Iterations(recording.iterations, all_hooks)
+                warn_of_missed_steps(recording.iterations, all_hooks)
+            logged.tensors = pace.logged()
+            train_op = _op(spec.train_op)
+            loss = _loop(monitored, creator.session, train_op, spec.loss, pace, interruption)
+        if position and not interruption.requested:
+            position.remove()  # the next training starts its input anew
+        interruption.explain(config.model_dir)
     # Not in the `with`: it swallows the error with which an input ends.
     if loss is None and creator.session is not None:
         loss = creator.session.watched()
@@ -66,22 +92,36 @@ def train(
     return loss
 
 
-def _loop(monitored, session, train_op, loss, pace: Lookahead | Iterations) -> Any:
-    """Runs block after block until a hook stops it; returns the loss of the last step."""
+def _loop(
+    monitored, session, train_op, loss, pace: Lookahead | Iterations, interruption: Interruption
+) -> Any:
+    """Runs block after block until something stops it; returns the loss of the last step."""
     session.step = Step(train_op.name, healthy=loss.name, may_end=_may_end(session))
-    fetches = [train_op, loss, *pace.logged()]
+    fetches = [train_op, loss]
     global_step = tf1.train.get_global_step()
     step = first_step = int(session.value(global_step))
     value = None
     with live_line(first_step, pace.last_step()) as line:
         session.on_build = line.compiling
-        while not monitored.should_stop():
+        while not monitored.should_stop() and not interruption.requested:
             session.steps_ahead = pace.steps(step)
-            value = monitored.run(fetches)[1]
+            try:
+                value = monitored.run(fetches)[1]
+            except tf.errors.OutOfRangeError:
+                _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
+                raise
             pace.ran(session.steps_run)
             step = int(session.value(global_step))
             line.show(step, value)
     return value
+
+
+def _log_end_of_input(first_step: int, step: int, last_step: float) -> None:
+    done = f"The input ended after {step - first_step} steps, at global step {step}"
+    if step < last_step < math.inf:
+        tf1.logging.warn("%s; %d were asked for.", done, last_step - first_step)
+    else:
+        tf1.logging.info("%s.", done)
 
 
 def _may_end(session) -> bool:
@@ -112,10 +152,9 @@ def _summarize_loss(loss: tf.Tensor) -> None:
     tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
 
 
-def add_default_saver(config) -> None:
+def add_default_saver(config, scaffold) -> None:
     """The Saver that checkpoints are written and read with, unless the program made its own."""
-    scaffold_saver = tf1.get_collection(tf1.GraphKeys.SAVERS)
-    if not scaffold_saver:
+    if not (scaffold.saver or tf1.get_collection(tf1.GraphKeys.SAVERS)):
         saver = tf1.train.Saver(
             sharded=True,
             max_to_keep=config.keep_checkpoint_max,
@@ -138,6 +177,7 @@ def _saver_hooks(spec, config, every_step, saving_listeners) -> list[Hook]:
                 save_secs=config.save_checkpoints_secs,
                 save_steps=config.save_checkpoints_steps,
                 scaffold=spec.scaffold,
+                save_graph_def=config.checkpoint_save_graph_def,
             )
         ]
         savers = added

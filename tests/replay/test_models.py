@@ -6,6 +6,8 @@ same global batch.
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -56,7 +58,7 @@ class Model:
         model = Cores(fed, strategy, lambda features, _: build(features), inside=one_shard_of)
         train, loss = model.spec
         self.train, self.loss = model.runs(train), model.mean(loss)
-        self.splices, self.strategy = [model.splice()], strategy
+        self.splices, self.strategy = list(model.splices), strategy
         self.on_cores = model.variables
 
     def replay(self) -> ReplaySession:
@@ -290,3 +292,42 @@ def test_a_tensor_of_another_graph_is_refused():
         tf.constant(2, name="x")
     with pytest.raises(ValueError, match="not an element of this graph"):
         ReplaySession(RecordedGraph(graph)).run(elsewhere)
+
+
+def test_the_value_of_a_variable_is_read_without_building_a_program(monkeypatch):
+    """Hooks read the global step at every block."""
+    with legacy_world(), recording(None) as graph:
+        variable = tf1.get_variable("v", [2], initializer=tf1.zeros_initializer())
+        read = tf.identity(variable.read_value())
+        with tf.control_dependencies([variable.assign_add([1.0, 2.0])]):
+            after = variable.read_value()
+        session = ReplaySession(RecordedGraph(graph))
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(read)
+        session.run(variable.initializer)
+        assert list(session.run(after)) == [1.0, 2.0]  # a write comes before it
+        monkeypatch.setattr(session, "traced", None)
+        assert list(session.run(read)) == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("make", ["make_one_shot_iterator", "make_initializable_iterator"])
+def test_an_iterator_ends_with_its_session_though_its_generator_has_not(make):
+    """Python must not be locked while an iterator is deleted: its generator ends in Python."""
+    ended = threading.Event()
+
+    def generator():
+        try:
+            yield from range(1000)
+        finally:
+            ended.set()
+
+    with legacy_world(), recording(None) as graph:
+        dataset = tf.data.Dataset.from_generator(generator, tf.int64, []).prefetch(2)
+        iterator = getattr(tf1.data, make)(dataset)
+        drawn = iterator.get_next()
+        session = ReplaySession(RecordedGraph(graph))
+        if make == "make_initializable_iterator":
+            session.run(iterator.initializer)
+        assert session.run(drawn) == 0
+        session.close()
+    assert ended.wait(timeout=20)

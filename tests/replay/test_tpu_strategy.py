@@ -347,7 +347,8 @@ def test_evaluation_hands_the_global_batch_to_the_host(num_hosts):
     legacy = Program()
     estimator_ = make_estimator(legacy, num_hosts)
     with estimator_._recording() as graph:
-        recording = estimator_._record_eval(graph, legacy.input_fn)
+        inputs = estimator_._record_eval_input(graph, legacy.input_fn)
+        recording = estimator_._record_eval(graph, inputs)
         session = make_session(recording)
         spec = recording.spec
         _, update = spec.eval_metric_ops["accuracy"]
@@ -373,14 +374,14 @@ def test_prediction_pads_and_joins_outside_the_program():
         function = traced(session, [recording.spec.predictions["logits"]])
     program = TpuProgram(function)
     assert program.replicas == CORES_PER_HOST
-    assert len(program.batch) == 1  # features; the labels are gone, the padding stays on the host
+    assert len(program.batch) == 2  # features and labels; the padding stays on the host
     assert function.structured_outputs[0].shape.as_list() == [None, CLASSES]
 
 
 def test_prediction_on_several_hosts_is_refused_as_it_was():
     program = Program()
     predictions = make_estimator(program, 2).predict(program.input_fn)
-    with pytest.raises(ValueError, match=r"predict on 2 hosts needs the BROADCAST input pipeline"):
+    with pytest.raises(ValueError, match="predict is only supported under three conditions"):
         next(predictions)
 
 
@@ -459,3 +460,27 @@ def test_model_fn_finds_its_replicas_hosts_in_the_context():
     train_program(Asking(), 2)
     host = "/job:worker/task:1/device:CPU:0"
     assert found == [(2, 8), (host, 1), host]
+
+
+def test_summaries_of_a_replica_are_made_on_the_host():
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [])
+        loss = tf.reduce_mean(features) * weight
+        tf1.summary.scalar("loss_of_a_replica", loss)
+        tf1.summary.histogram("features", features)
+        optimizer = tf1.train.GradientDescentOptimizer(1.0)
+        train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(tf.ones([4])).repeat()
+
+    model = estimator.Estimator(model_fn, "/never/written", strategy=tpu_strategy(1, 2))
+    with model._recording() as graph:
+        recording = model._record_train(graph, input_fn)
+        merged = tf1.summary.merge_all()
+        function = traced(make_session(recording), [merged], [recording.spec.train_op])
+    program = TpuProgram(function)
+    types = {"ScalarSummary", "HistogramSummary", "MergeSummary"}
+    assert not types.intersection(node.op for node in program.nodes)
+    assert types.issubset(node.op for node in program.outside)

@@ -110,3 +110,17 @@ def test_metric_called_global_step_is_refused(model_dir):
 def test_number_of_batches_must_be_positive(model_dir, steps):
     with pytest.raises(ValueError, match="Must specify steps > 0"):
         host_estimator(model_dir).evaluate(numbers(2), steps=steps)
+
+
+def test_a_metric_of_a_program_does_not_count_the_batch_that_is_not_there(model_dir):
+    def at_most_half(features):
+        # What is counted does not depend on the batch's values, only on its size.
+        value, update = tf1.metrics.mean(features, weights=1.0 * tf.ones_like(features))
+        return tf.minimum(value, 5.0), tf.minimum(update, 5.0)
+
+    model = host_estimator(model_dir, with_metric("mean", at_most_half))
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors([1.0, 2.0, 3.0]).repeat(2)
+
+    assert model.evaluate(input_fn)["mean"] == 2.0

@@ -6,11 +6,13 @@ import json
 import logging
 import os
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from tests.hooks import LossRecorder
 from tests.runtime.programs import (
     Steps,
     cores_estimator,
@@ -128,17 +130,16 @@ class TestHooks:
         model.train(numbers(10), hooks=[Stop()])
         assert model.get_variable_value("global_step") == 3
 
-    def test_chief_only_hooks_do_not_run_on_another_worker(self, model_dir, monkeypatch):
+    def test_chief_only_hooks_do_not_run_on_another_worker(self, model_dir):
         chief, every = Steps(), Steps()
 
         def model_fn(features, labels, mode, params):
             spec = falling(features, labels, mode, params)
             return spec._replace(training_chief_hooks=[chief], training_hooks=[every])
 
-        cluster = {"chief": ["a:1"], "worker": ["b:1"]}
-        task = {"type": "worker", "index": 0}
-        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-        host_estimator(model_dir, model_fn).train(numbers(2))
+        model = host_estimator(model_dir, model_fn)
+        model._config._is_chief = False  # as TF_CONFIG says to a worker
+        model.train(numbers(2))
         assert (chief.seen, every.seen) == ([], [1, 2])
         assert not tf.train.latest_checkpoint(model_dir)
 
@@ -346,3 +347,38 @@ class TestWrongArguments:
         model = estimator.Estimator(model_fn, model_dir)
         with pytest.raises(ValueError, match="model_fn does not take labels"):
             model.train(lambda: (tf.constant([1.0]), tf.constant([1.0])), steps=1)
+
+
+def test_each_host_feeds_its_own_cores(emulated_cores, model_dir):
+    """Global batches of 4: host 0 draws two examples of 1.0, host 1 two of 3.0."""
+    emulated_cores(2, 2)
+
+    def input_fn(params):
+        assert params["batch_size"] == 2
+        value = 1.0 + 2.0 * params["context"].current_host
+        return tf.data.Dataset.from_tensors(tf.fill([2], value)).repeat()
+
+    recorder = LossRecorder()
+    cores_estimator(model_dir).train(input_fn, steps=4, hooks=[recorder])
+    assert recorder.losses == [2.0]
+    assert tf.train.load_variable(model_dir, "weight") == -2.0 * 4
+
+
+def test_keras_layers_have_the_same_names_in_each_mode(model_dir):
+    """They are counted by recording: those of a checkpoint are those of the next call."""
+
+    def model_fn(features, labels, mode, params):
+        del labels, params
+        outputs = keras.layers.Dense(1)(keras.layers.Dense(2)(features[:, None]))
+        if mode == estimator.ModeKeys.PREDICT:
+            return estimator.EstimatorSpec(mode, predictions=outputs)
+        loss = tf.reduce_mean(outputs**2)
+        step = tf1.train.get_global_step()
+        train_op = tf1.train.AdamOptimizer(0.1).minimize(loss, global_step=step)
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    model = host_estimator(model_dir, model_fn)
+    model.train(numbers(2))
+    assert {"dense/kernel", "dense_1/kernel"} <= set(model.get_variable_names())
+    assert model.evaluate(numbers(1))["global_step"] == 2
+    assert next(model.predict(numbers(1))).shape == (1,)

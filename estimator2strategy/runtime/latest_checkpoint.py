@@ -1,0 +1,96 @@
+"""Which checkpoint to go on from: the latest in a folder that is complete.
+
+A process may have been killed, or a disk full, while a checkpoint was written. Such a one is passed
+over, with a word in the log; its files stay as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import tensorflow as tf
+
+from estimator2strategy.errors import CheckpointError
+
+tf1 = tf.compat.v1
+
+
+def latest_checkpoint(folder: str) -> str | None:
+    """Path of the latest complete checkpoint that the `checkpoint` file of `folder` lists.
+
+    Returns:
+        None if nothing is listed, or if no file is there of all that is listed.
+
+    Raises:
+        CheckpointError: There are files, but none that can be used.
+    """
+    if not any(map(_files, _listed(folder))):
+        return None
+    return checkpoints_up_to_latest(folder)[-1]
+
+
+def checkpoints_up_to_latest(folder: str) -> list[str]:
+    """The listed checkpoints up to the latest complete one, which is the last of them.
+
+    Those before it are not looked into.
+
+    Raises:
+        CheckpointError: Checkpoints are listed, but none that can be used.
+    """
+    paths = _listed(folder)
+    defects: dict[str, str] = {}
+    while paths and (defect := _defect(paths[-1])):
+        defects[paths.pop()] = defect
+    why = "\n".join(f"  {path}: {defect}" for path, defect in defects.items())
+    if defects and not paths:
+        raise CheckpointError(
+            f"None of those that {folder}/checkpoint lists is a valid checkpoint:\n{why}\n"
+            "  Put back a copy of one of them, or remove the file 'checkpoint' to start anew."
+        )
+    if defects:
+        _say_once(f"Passing over what cannot be used, {paths[-1]} is the latest:\n{why}")
+    return paths
+
+
+def _listed(folder: str) -> list[str]:
+    """What the `checkpoint` file names, the latest last."""
+    state = tf.train.get_checkpoint_state(folder)
+    if state is None:
+        if tf.io.gfile.exists(f"{folder}/checkpoint"):
+            raise CheckpointError(
+                f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read. Write "
+                'a line model_checkpoint_path: "model.ckpt-N" into it, or remove it to start anew.'
+            )
+        return []
+    newest = state.model_checkpoint_path
+    return [*(path for path in state.all_model_checkpoint_paths if path != newest), newest]
+
+
+@functools.lru_cache(maxsize=1)
+def _say_once(message: str) -> None:
+    tf1.logging.warn(message)
+
+
+def _files(path: str) -> list[str]:
+    return sorted(tf.io.gfile.glob([f"{path}.index", f"{path}.data-*", path]))
+
+
+def _defect(path: str) -> str | None:
+    """Why a checkpoint cannot be used; None if it can."""
+    stats = [tf.io.gfile.stat(file) for file in _files(path)]
+    # Remote folders are not read twice: what is wrong there shows when it is restored.
+    return _defect_of(path, "://" not in path, tuple((s.length, s.mtime_nsec) for s in stats))
+
+
+@functools.lru_cache(maxsize=64)
+def _defect_of(path: str, read: bool, files: tuple[tuple[int, int], ...]) -> str | None:
+    """As `_defect`; `files` (sizes, times) is there to notice a change."""
+    if not files:
+        return "its files are missing"
+    try:
+        reader = tf.train.load_checkpoint(path)
+        for name in reader.get_variable_to_shape_map() if read else ():
+            reader.get_tensor(name)  # checks what is read against its checksum
+    except (tf.errors.OpError, IndexError, RuntimeError, ValueError) as error:
+        return str(error)
+    return None
