@@ -31,7 +31,8 @@ cores, where all batches have one size, a program that fills up the last one giv
 weight of 0, and that then counts nothing.
 
 **What stays in the recorded graph**, with the same numbers, because a Keras metric would not have
-the same effect:
+the same effect (each evaluation logs `Metrics computed by Keras metrics: ...; in the recorded
+graph: ...`):
 
 - metrics that share variables: where an F1 is made of a precision that is a metric as well, what
   updates one updates the other;

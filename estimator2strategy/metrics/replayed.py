@@ -44,6 +44,7 @@ class ReplayedMetric(keras.metrics.Metric):
     ):
         super().__init__(name=name)
         self.inputs = part.inputs
+        self._initial = initial
         self._recorded = recorded
         self._part = part
         self._state = {
@@ -70,6 +71,10 @@ class ReplayedMetric(keras.metrics.Metric):
 
     def result(self) -> tf.Tensor:
         return self._result()
+
+    def reset_state(self) -> None:
+        for node, variable in self._state.items():
+            variable.assign(self._initial[node])
 
     def _replay(self, values, tensors, ops) -> list[tf.Tensor]:
         importer = GraphImporter(

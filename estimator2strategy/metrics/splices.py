@@ -17,6 +17,8 @@ from estimator2strategy.metrics.objects import KerasMetric, keras_metric_of
 from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.replay.splice import Splice
 
+tf1 = tf.compat.v1
+
 
 def metric_splices(
     graph: tf.Graph, metrics: Mapping[str, tuple[Any, Any]], calls: Sequence[Any]
@@ -28,8 +30,14 @@ def metric_splices(
         metrics: Name -> (value, update) in the graph.
         calls: The observed `tf.metrics` calls that made them.
     """
+    by_keras = keras_metrics(RecordedGraph(graph), metrics, calls)
+    tf1.logging.info(
+        "Metrics computed by Keras metrics: %s; in the recorded graph: %s.",
+        ", ".join(by_keras) or "none",
+        ", ".join(name for name in metrics if name not in by_keras) or "none",
+    )
     splices: list[Splice] = []
-    for name, keras_metric in keras_metrics(RecordedGraph(graph), metrics, calls).items():
+    for name, keras_metric in by_keras.items():
         splices += _splices_of(keras_metric, *metrics[name])
     return tuple(splices)
 
@@ -66,13 +74,21 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
     outputs = () if isinstance(update, tf.Operation) else (update.name,)
 
     def update_then_result(_, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        # Where the input has ended nothing of the step may happen, counting it included.
-        with tf.control_dependencies(values), tf.name_scope(_scope(keras_metric.metric.name)):
+        # Where the input has ended nothing of the step may happen, counting it included. (By way of
+        # a group: a call that takes the values would wait for them, but not what it is inlined to.)
+        there = tf.group(*values)
+        with tf.control_dependencies([there]), tf.name_scope(_scope(keras_metric.metric.name)):
             keras_metric.update(values)
         return [result() for _ in outputs]
 
     return [
-        Splice(_node(update), keras_metric.inputs, outputs, update_then_result),
+        Splice(
+            _node(update),
+            keras_metric.inputs,
+            outputs,
+            update_then_result,
+            reset=keras_metric.metric.reset_state,
+        ),
         Splice(_node(value), (), (value.name,), lambda *_: [result()]),
     ]
 

@@ -37,6 +37,17 @@ def own_count(values):
     return tf.identity(count), count.assign_add(tf.reduce_sum(values))
 
 
+def host_only(labels, classes, real):
+    """A pair of the user's own, whose update is Python code on the host."""
+    hits = tf1.get_local_variable("hits", [], tf.float64, tf1.zeros_initializer())
+
+    def count(labels, classes, real):
+        return np.sum((labels == classes) * real, dtype=np.float64)
+
+    found = tf1.py_func(count, [labels, classes, real], tf.float64)
+    return tf.identity(hits), hits.assign_add(tf.reshape(found, []))
+
+
 def metric_fn(labels, probabilities, real):
     classes = tf.cast(probabilities > 0.5, tf.int64)
     precision = tf1.metrics.precision(labels, classes, real)
@@ -46,6 +57,7 @@ def metric_fn(labels, probabilities, real):
         "accuracy": tf1.metrics.accuracy(labels, classes, real),
         "auc": tf1.metrics.auc(labels, probabilities, real),
         "f1": (f1, tf.group(precision[1], recall[1])),
+        "hits": host_only(labels, classes, real),
         "iou": tf1.metrics.mean_iou(labels, classes, 2, real),
         "mean": tf1.metrics.mean(probabilities, real),
         "own_count": own_count(real),
@@ -75,11 +87,16 @@ def input_of(padding):
     return input_fn
 
 
-def evaluated(model_dir, cores, input_fn=None):
+def evaluated(model_dir, cores, input_fn=None, pipeline="PER_HOST_V1"):
     """Evaluates on the host (cores 0, an uneven last batch) or on cores (a padded one)."""
     model = tpu.TPUEstimator(
         model_fn,
-        config=tpu.RunConfig(model_dir=model_dir),
+        config=tpu.RunConfig(
+            model_dir=model_dir,
+            tpu_config=tpu.TPUConfig(
+                per_host_input_for_training=getattr(tpu.InputPipelineConfig, pipeline)
+            ),
+        ),
         use_tpu=cores > 0,
         train_batch_size=BATCH,
         eval_batch_size=BATCH,
@@ -99,6 +116,7 @@ def by_hand():
         "accuracy": np.mean(LABELS == CLASSES),
         "auc": float(auc.result()),
         "f1": 2 * precision * recall / (precision + recall),
+        "hits": np.sum(LABELS == CLASSES),
         "iou": (hits / (hits + wrong) + negatives / (negatives + wrong)) / 2,
         "mean": np.mean(PROBABILITIES),
         "own_count": SIZE,
@@ -119,6 +137,22 @@ def test_every_real_example_counts_once(model_dir, emulated_cores, cores):
     assert wrong_metrics(evaluated(model_dir, cores)) == set()
 
 
+@pytest.mark.parametrize("pipeline", ["BROADCAST", "PER_HOST_V2"])
+def test_every_real_example_counts_once_on_two_hosts(model_dir, emulated_cores, pipeline):
+    """Each host has a pipeline of its own: PER_HOST_V2 gives it every other batch of a core."""
+    emulated_cores(4, 2)
+    calls = []
+
+    def input_fn(params):
+        context = params["context"]
+        calls.append(context.current_host)
+        dataset = input_of(padding=BATCHES * BATCH - SIZE)(params)
+        return dataset.shard(2, context.current_host) if pipeline == "PER_HOST_V2" else dataset
+
+    assert wrong_metrics(evaluated(model_dir, 4, input_fn, pipeline)) == set()
+    assert calls == ([0, 1] if pipeline == "PER_HOST_V2" else [0])
+
+
 def test_one_and_eight_cores_are_equal(tmp_path, emulated_cores):
     emulated_cores(1)
     one = evaluated(str(tmp_path / "one"), 1)
@@ -127,6 +161,23 @@ def test_one_and_eight_cores_are_equal(tmp_path, emulated_cores):
     # The metrics to the last bit: they are updated with the same batches.
     assert eight.pop("loss") == pytest.approx(one.pop("loss"), rel=1e-6)
     assert eight == one
+
+
+@pytest.mark.parametrize("cores", [0, 2])
+def test_keras_and_the_recorded_graph_give_the_same_and_the_log_says_which(
+    tmp_path, emulated_cores, monkeypatch, caplog, cores
+):
+    emulated_cores(cores)
+    caplog.set_level("INFO", "tensorflow")
+    monkeypatch.setattr(tf1.get_logger(), "propagate", True)
+    by_keras = evaluated(str(tmp_path / "keras"), cores)
+    assert (
+        "computed by Keras metrics: accuracy, auc, hits, loss, mean, own_count, true_positives; "
+        "in the recorded graph: f1, iou, precision." in caplog.text
+    )
+    monkeypatch.setattr("estimator2strategy.runtime.evaluation.metric_splices", lambda *_: ())
+    recorded = evaluated(str(tmp_path / "recorded"), cores)
+    assert by_keras == pytest.approx(recorded, rel=1e-6)
 
 
 # --- The mutations.
@@ -138,7 +189,7 @@ def in_parts(num_parts):
 
     def keras_metric_of(name, *arguments):
         parts = [original(name, *arguments) for _ in range(num_parts)]
-        if parts[0] is None or name in ("loss", "own_count"):
+        if parts[0] is None or name in ("loss", "own_count", "hits"):
             return parts[0]
 
         class Mean:
@@ -146,6 +197,9 @@ def in_parts(num_parts):
 
             def result(self):
                 return tf.add_n([part.metric.result() for part in parts]) / num_parts
+
+            def reset_state(self):
+                pass  # each evaluation has metrics of its own
 
         def update(values):
             split = [tf.split(value, num_parts) for value in values]
