@@ -17,10 +17,17 @@ __version__ = "0.1.0"
 
 # Public name -> the module that has it; imported at first use.
 _HOMES = {
+    "BestExporter": "estimator2strategy.estimator",
     "Estimator": "estimator2strategy.estimator",
     "EstimatorSpec": "estimator2strategy.estimator",
+    "EvalSpec": "estimator2strategy.estimator",
+    "Exporter": "estimator2strategy.estimator",
+    "FinalExporter": "estimator2strategy.estimator",
+    "LatestExporter": "estimator2strategy.estimator",
     "ModeKeys": "estimator2strategy.estimator",
     "RunConfig": "estimator2strategy.estimator",
+    "TrainSpec": "estimator2strategy.estimator",
+    "train_and_evaluate": "estimator2strategy.estimator",
     "InputPipelineConfig": "estimator2strategy.estimator.tpu",
     "TPUConfig": "estimator2strategy.estimator.tpu",
     "TPUEstimator": "estimator2strategy.estimator.tpu",

@@ -90,7 +90,7 @@ def test_a_training_spec_without_loss_is_refused():
         estimator.EstimatorSpec(ModeKeys.TRAIN, train_op=tf.no_op())
 
 
-@pytest.mark.parametrize("key", ["batch_size", "context", "use_tpu"])
+@pytest.mark.parametrize("key", ["batch_size", "context"])
 def test_reserved_params_are_refused(model_dir, key):
     with pytest.raises(ValueError, match="are reserved keys"):
         tpu_estimator(model_dir, params={key: 1})

@@ -1,12 +1,98 @@
 """Drop-in for `tf.estimator`: `from estimator2strategy import estimator`."""
 
-from estimator2strategy.estimator import export, tpu
+# These are TensorFlow's own; `tf.estimator` had them under its name too.
+from tensorflow.compat.v1.train import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    FeedFnHook,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    ProfilerHook,
+    SecondOrStepTimer,
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+    StepCounterHook,
+    StopAtStepHook,
+    SummarySaverHook,
+    VocabInfo,
+)
+
+from estimator2strategy.estimator import experimental, export, inputs, tpu
 from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.exporter import (
+    BestExporter,
+    Exporter,
+    FinalExporter,
+    LatestExporter,
+)
+from estimator2strategy.estimator.extenders import add_metrics
+from estimator2strategy.estimator.heads import (
+    BinaryClassHead,
+    Head,
+    LogisticRegressionHead,
+    MultiClassHead,
+    MultiHead,
+    MultiLabelHead,
+    PoissonRegressionHead,
+    RegressionHead,
+)
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.estimator.training import train_and_evaluate
+from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
+from estimator2strategy.estimator.warm_start import WarmStartSettings
 from estimator2strategy.runtime.devices import emulate_tpu_if_asked
 
-__all__ = ["Estimator", "EstimatorSpec", "ModeKeys", "RunConfig", "export", "tpu"]
+__all__ = [
+    "BestExporter",
+    "BinaryClassHead",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "Estimator",
+    "EstimatorSpec",
+    "EvalSpec",
+    "Exporter",
+    "FeedFnHook",
+    "FinalExporter",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
+    "Head",
+    "LatestExporter",
+    "LoggingTensorHook",
+    "LogisticRegressionHead",
+    "ModeKeys",
+    "MultiClassHead",
+    "MultiHead",
+    "MultiLabelHead",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "PoissonRegressionHead",
+    "ProfilerHook",
+    "RegressionHead",
+    "RunConfig",
+    "SecondOrStepTimer",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "TrainSpec",
+    "VocabInfo",
+    "WarmStartSettings",
+    "add_metrics",
+    "experimental",
+    "export",
+    "inputs",
+    "tpu",
+    "train_and_evaluate",
+]
 
 emulate_tpu_if_asked()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 import keras
@@ -13,32 +15,43 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.estimator import distributed
+from estimator2strategy.estimator.checks import (
+    checked_hooks,
+    checked_listeners,
+    verify_model_fn_args,
+)
+from estimator2strategy.estimator.cluster import check_cluster, worker_of
+from estimator2strategy.estimator.exporting import Exporting
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig, TaskType
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.warm_start import settings_from
 from estimator2strategy.metrics.objects import metric_objects
 from estimator2strategy.metrics.observe import observe_metric_calls
-from estimator2strategy.record import feeding
 from estimator2strategy.record import inputs as inputs_lib
+from estimator2strategy.record import workers
 from estimator2strategy.record.functions import argument_names, location
 from estimator2strategy.record.legacy import legacy_world, recording
 from estimator2strategy.record.recording import Recording
-from estimator2strategy.record.replicated import Cores
-from estimator2strategy.record.strategy import one_replica_of, reports_mean_loss
 from estimator2strategy.runtime import evaluation, prediction, training
+from estimator2strategy.runtime.kept import KeptEvaluation
+from estimator2strategy.runtime.latest_checkpoint import latest_checkpoint
+from estimator2strategy.runtime.model_dir import held_for_training
+from estimator2strategy.runtime.session_config import (
+    applied,
+    applied_to_each,
+    default_session_config,
+)
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
 
-_MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
+# What subclasses may have of their own: what the original let them, and a method that it had not.
+_OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint", "keras_metrics"})
 
 
-# Methods that the original had not, so that subclasses may have one of that name.
-_ADDED = frozenset({"keras_metrics"})
-
-
-class Estimator:
+class Estimator(Exporting):
     """Trains, evaluates and serves a model that a legacy `model_fn` describes.
 
     Args:
@@ -52,6 +65,12 @@ class Estimator:
         warm_start_from: A checkpoint, a folder of checkpoints, a SavedModel, or WarmStartSettings.
         strategy: Train on the replicas of this `tf.distribute.Strategy`, as with
             `RunConfig(train_distribute=...)`: each replica takes the next batch of input_fn.
+        resume_input: After an interruption (a kill, a signal, an error) `train` goes on with the
+            example at which the restored checkpoint was written, and with the random numbers. A
+            call of `train` after one that ended by itself starts its input anew, as the original
+            did at every call. It does so after interruptions too, with a word in the log, if
+            datasets cannot say where they are (`from_generator`), if they shuffle more than 1 GB,
+            or if the program makes its input otherwise now. False: always anew.
 
     Raises:
         ValueError: model_fn's arguments are not the above; a subclass overrides a method.
@@ -68,21 +87,25 @@ class Estimator:
         warm_start_from: Any = None,
         *,
         strategy: tf.distribute.Strategy | None = None,
+        resume_input: bool = True,
     ):
         self._assert_members_are_not_overridden(Estimator)
-        self._config = _with_model_dir(config, model_dir)
+        self._config = _completed(config, model_dir)
         tf1.logging.info("Using config: %s", vars(self._config))
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
         verify_model_fn_args(model_fn, params)
         self._model_fn = model_fn
         self._strategy = strategy or self._config.train_distribute
+        self._resume_input = resume_input
+        self._session_config = self._config.session_config  # subclasses of programs read it
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
+        self._kept_evaluation: KeptEvaluation | None = None
 
     @property
     def model_dir(self) -> str:
-        assert self._config.model_dir  # `_with_model_dir` saw to it
+        assert self._config.model_dir  # `_completed` saw to it
         return self._config.model_dir
 
     @property
@@ -107,8 +130,12 @@ class Estimator:
         return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
 
     def latest_checkpoint(self) -> str | None:
-        """Path of the latest checkpoint in `model_dir`, None if there is none."""
-        return tf.train.latest_checkpoint(self.model_dir)
+        """Path of the latest complete checkpoint in `model_dir`, None if there is none.
+
+        Raises:
+            CheckpointError: There are checkpoints, but none that can be used.
+        """
+        return latest_checkpoint(self.model_dir)
 
     def get_variable_names(self) -> list[str]:
         """Names of all variables in the latest checkpoint.
@@ -127,9 +154,10 @@ class Estimator:
         return tf.train.load_variable(self._trained(), name)
 
     def _trained(self) -> str:
-        if not self.latest_checkpoint():
+        path = self.latest_checkpoint()
+        if not path:
             raise ValueError(f"Could not find trained model in model_dir: {self.model_dir}.")
-        return self.model_dir
+        return path
 
     def train(
         self,
@@ -154,6 +182,8 @@ class Estimator:
 
         Raises:
             ValueError: Both `steps` and `max_steps` are given, or one is not positive.
+            ModelDirInUseError: Another process trains in `model_dir`.
+            CheckpointError: There are checkpoints, but none that can be used.
         """
         self._check_task()
         if steps is not None and max_steps is not None:
@@ -165,12 +195,13 @@ class Estimator:
         if max_steps is not None and max_steps <= self._global_step():
             tf1.logging.info("Skipping training since max_steps has already saved.")
             return self
-        listeners = _checked_listeners(saving_listeners)
-        with self._recording() as graph:
+        listeners = checked_listeners(saving_listeners)
+        alone = held_for_training(self.model_dir) if self._config.is_chief else nullcontext()
+        with alone, self._recording() as graph:
             all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
             recorded = self._record_train(graph, input_fn)
             self._warm_start(self.latest_checkpoint())
-            loss = training.train(recorded, self._config, all_hooks, listeners)
+            loss = training.train(recorded, self._config, all_hooks, listeners, self._resume_input)
         tf1.logging.info("Loss for final step: %s.", loss)
         return self
 
@@ -201,12 +232,11 @@ class Estimator:
         """
         checkpoint_path = checkpoint_path or self._latest_or_warn("evaluate")
         with self._recording() as graph:
-            all_hooks = [*checked_hooks(hooks), *self._eval_stops(steps)]
-            with observe_metric_calls() as calls:
-                recorded = self._record_eval(graph, input_fn)
-                metrics = evaluation.metric_pairs(recorded.spec)
+            all_hooks = self._evaluation_hooks(hooks, steps)
+            kept = self._kept_evaluation if checkpoint_path else None
+            found = self._record_evaluation(graph, input_fn, kept, all_hooks)
             self._warm_start(checkpoint_path)
-            results = evaluation.evaluate(recorded, metrics, calls, checkpoint_path, all_hooks)
+            results = found.run(checkpoint_path, all_hooks)
             evaluation.write_results(self.eval_dir(name), results, checkpoint_path)
         return results
 
@@ -229,7 +259,7 @@ class Estimator:
             ValueError: As `evaluate`, for what it finds before the first batch.
         """
         with self._recording() as graph, observe_metric_calls() as calls:
-            recorded = self._record_eval(graph, input_fn)
+            recorded = self._record_eval(graph, self._record_eval_input(graph, input_fn))
             pairs = evaluation.metric_pairs(recorded.spec)
             del pairs[evaluation.LOSS]
             return metric_objects(graph, pairs, calls)
@@ -263,53 +293,66 @@ class Estimator:
             recorded = self._record_predict(graph, input_fn)
             self._warm_start(checkpoint_path)
             predictions = prediction.selected(recorded.spec.predictions, predict_keys)
-        batches = prediction.batches(recorded, predictions, checkpoint_path, hooks)
+        batches = applied_to_each(
+            self._config.session_config,
+            prediction.batches(recorded, predictions, checkpoint_path, hooks),
+        )
         yield from prediction.examples(batches) if yield_single_examples else batches
 
     # What one call records. TPUEstimator replaces these where it runs on several cores.
 
     def _recording(self):
-        return _recording(self._config.tf_random_seed)
+        return _recording(self._config)
 
     def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
         tf1.train.create_global_step(graph)
         _tf_private.add_global_step_read(graph)
+        worker = worker_of(self._config)
         result = self._call_input_fn(input_fn, ModeKeys.TRAIN)
-        if self._strategy and self._strategy.num_replicas_in_sync > 1:
-            return self._record_on_replicas(graph, result)
+        if worker:
+            return workers.record_training(graph, result, worker, self._model_fn_of(ModeKeys.TRAIN))
+        if _several(self._strategy):
+            return distributed.record_training(
+                graph, result, self._strategy, self._model_fn_of(ModeKeys.TRAIN)
+            )
         inputs = inputs_lib.features_and_labels(result)
         spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.TRAIN, self.config)
         return Recording(graph, spec, inputs.hooks)
 
-    def _record_on_replicas(self, graph: tf.Graph, result: Any) -> Recording:
-        """Records training on the replicas of a strategy.
+    def _evaluation_hooks(self, hooks: Sequence[Hook] | None, steps: int | None) -> list[Hook]:
+        return [*checked_hooks(hooks), *self._eval_stops(steps)]
 
-        Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.
-        """
-        strategy = self._strategy
-        replicas = Cores(
-            feeding.per_replica(result, strategy.num_replicas_in_sync),
-            strategy,
-            lambda features, labels: self._call_model_fn(
-                features, labels, ModeKeys.TRAIN, self.config
-            ),
-            inside=one_replica_of,
-        )
-        spec = replicas.spec
-        loss = replicas.mean(spec.loss) if reports_mean_loss(graph) else replicas.sum(spec.loss)
-        spec = spec._replace(loss=loss, train_op=replicas.runs(spec.train_op))
-        return Recording(
-            graph,
-            spec,
-            input_hooks=replicas.fed.hooks,
-            splices=(replicas.splice(),),
-            strategy=strategy,
-            on_cores=replicas.variables,
-        )
+    def _record_evaluation(
+        self,
+        graph: tf.Graph,
+        input_fn: Callable,
+        kept: KeptEvaluation | None = None,
+        hooks: Sequence[Hook] = (),
+    ) -> evaluation.Evaluation:
+        """Records an evaluation, or finds it among what was kept."""
+        with observe_metric_calls() as calls:
+            inputs = self._record_eval_input(graph, input_fn)
 
-    def _record_eval(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+            def record() -> evaluation.Evaluation:
+                recorded = self._record_eval(graph, inputs)
+                return evaluation.Evaluation(recorded, calls)
+
+            return kept.find(graph, hooks, record) if kept else record()
+
+    def _record_eval_input(self, graph: tf.Graph, input_fn: Callable) -> Any:
+        """What `_record_eval` takes; nothing of the model is in the graph yet."""
         tf1.train.create_global_step(graph)
-        inputs = inputs_lib.features_and_labels(self._call_input_fn(input_fn, ModeKeys.EVAL))
+        result = self._call_input_fn(input_fn, ModeKeys.EVAL)
+        if _several(self._config.eval_distribute):
+            return result
+        return inputs_lib.features_and_labels(result)
+
+    def _record_eval(self, graph: tf.Graph, inputs: Any) -> Recording:
+        strategy = self._config.eval_distribute
+        if _several(strategy):
+            return distributed.record_evaluation(
+                graph, inputs, strategy, self._model_fn_of(ModeKeys.EVAL)
+            )
         spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.EVAL, self.config)
         return Recording(graph, spec, inputs.hooks)
 
@@ -327,8 +370,14 @@ class Estimator:
         return Recording(graph, spec, hooks)
 
     def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
-        available = {"mode": mode, "params": self.params, "config": self.config}
+        available: dict[str, Any] = {"mode": mode, "params": self.params, "config": self.config}
+        worker = worker_of(self._config)
+        if worker and mode == ModeKeys.TRAIN:
+            available["input_context"] = worker.input_context
         return inputs_lib.call_input_fn(input_fn, available)
+
+    def _model_fn_of(self, mode: str) -> Callable[[Any, Any], EstimatorSpec]:
+        return lambda features, labels: self._call_model_fn(features, labels, mode, self.config)
 
     def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec:
         names = argument_names(self._model_fn)
@@ -384,15 +433,10 @@ class Estimator:
                 "tf.estimator.train_and_evaluate which calls proper API according to given "
                 f"configuration. Current configuration: {self.config}."
             )
-        if self._config.num_worker_replicas > 1:
-            tf1.logging.warn(
-                "TF_CONFIG names %d workers, but training across processes is not supported yet: "
-                "each of them trains a model of its own. Start one process with all its devices.",
-                self._config.num_worker_replicas,
-            )
+        check_cluster(self._config, self._strategy)
 
     def _assert_members_are_not_overridden(self, base: type) -> None:
-        own = {name for name in vars(base) if not name.startswith("_")} - _ADDED
+        own = {name for name in dir(base) if not name.startswith("_")} - _OVERRIDABLE
         overridden = own & {
             name
             for cls in type(self).__mro__
@@ -406,71 +450,28 @@ class Estimator:
             )
 
 
+def _several(strategy: tf.distribute.Strategy | None) -> bool:
+    return strategy is not None and strategy.num_replicas_in_sync > 1
+
+
 def _is_ours(cls: type) -> bool:
     return cls.__module__.startswith("estimator2strategy.")
 
 
-class _recording:
+@contextlib.contextmanager
+def _recording(config: RunConfig) -> Iterator[tf.Graph]:
     """The legacy world and a fresh graph, as one context."""
-
-    def __init__(self, seed: int | None):
-        self._seed = seed
-
-    def __enter__(self) -> tf.Graph:
-        self._world = legacy_world()
-        self._world.__enter__()
-        self._graph = recording(self._seed)
-        return self._graph.__enter__()
-
-    def __exit__(self, *error):
-        try:
-            return self._graph.__exit__(*error)
-        finally:
-            self._world.__exit__(*error)
+    with (
+        applied(config.session_config),
+        legacy_world(),
+        recording(config.tf_random_seed) as graph,
+        graph.device(config.device_fn),
+    ):
+        yield graph
 
 
-def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
-    """Checks that model_fn can be called as Estimator calls it.
-
-    Raises:
-        ValueError: It lacks `features` or a needed `params`, or has arguments nobody passes.
-    """
-    names = set(argument_names(model_fn))
-    where = location(model_fn)
-    if "features" not in names:
-        raise ValueError(f"model_fn {where} must include features argument.")
-    if params is not None and "params" not in names:
-        raise ValueError(
-            f"model_fn {where} does not include params argument, but params ({params}) is passed "
-            "to Estimator."
-        )
-    if params is None and "params" in names:
-        tf1.logging.warn(
-            f"Estimator's model_fn {where} includes params argument, but params are not passed to "
-            "Estimator."
-        )
-    unknown = sorted(names - _MODEL_FN_ARGUMENTS)
-    if unknown:
-        raise ValueError(f"model_fn {where} has following not expected args: {unknown}")
-
-
-def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:
-    for hook in hooks or []:
-        if not isinstance(hook, tf1.train.SessionRunHook):
-            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
-    return list(hooks or [])
-
-
-def _checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
-    for listener in listeners or []:
-        if not isinstance(listener, tf1.train.CheckpointSaverListener):
-            raise TypeError(
-                f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
-            )
-    return list(listeners or [])
-
-
-def _with_model_dir(config: RunConfig | None, model_dir) -> RunConfig:
+def _completed(config: RunConfig | None, model_dir) -> RunConfig:
+    """`config` with a model_dir and a session_config: what programs find in `estimator.config`."""
     if config is None:
         config = RunConfig()
         tf1.logging.info("Using default config.")
@@ -486,4 +487,5 @@ def _with_model_dir(config: RunConfig | None, model_dir) -> RunConfig:
     if not model_dir:
         model_dir = tempfile.mkdtemp()
         tf1.logging.warn("Using temporary folder as model directory: %s", model_dir)
-    return config.replace(model_dir=model_dir)
+    session_config = config.session_config or default_session_config()
+    return config.replace(model_dir=model_dir, session_config=session_config)

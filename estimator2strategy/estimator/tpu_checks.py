@@ -5,13 +5,14 @@ Source of the key words in the messages: tensorflow_estimator 2.15 tpu_estimator
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
-from estimator2strategy.estimator.tpu_config import check_positive_integer
+from estimator2strategy.estimator.tpu_config import InputPipelineConfig, check_positive_integer
 from estimator2strategy.record.functions import location
 
 
@@ -25,21 +26,68 @@ def check_batch_sizes(train: int | None, evaluate: int | None, predict: int | No
             check_positive_integer(size, name)
 
 
-def check_given_steps(steps: Any, name: str) -> None:
-    """Raises ValueError or TypeError if `steps` is given and no positive int."""
+def check_training_steps(steps: Any, max_steps: Any) -> None:
+    """Raises ValueError or TypeError unless cores are told for how many steps to train."""
+    if steps is None and max_steps is None:
+        raise ValueError(
+            "For TPU training, one of `steps` or `max_steps` must be set. Cannot be both `None`."
+        )
     if steps is not None:
-        check_positive_integer(steps, name)
+        check_positive_integer(steps, "Train steps")
+    if max_steps is not None:
+        check_positive_integer(max_steps, "Train max_steps")
 
 
-def check_static(tensors: Iterable[tf.Tensor], input_fn: Callable) -> None:
+def check_evaluation_steps(steps: Any) -> None:
+    """Raises ValueError or TypeError unless cores are told how many batches to evaluate."""
+    if steps is None:
+        raise ValueError("Evaluate `steps` must be set on TPU. Cannot be `None`.")
+    check_positive_integer(steps, "Eval steps")
+
+
+def check_model_parallelism(tpu_config: Any) -> None:
+    """Raises ValueError if `per_host_input_for_training` cannot feed a replica of several cores."""
+    by_core = tpu_config.per_host_input_for_training is InputPipelineConfig.PER_SHARD_V1
+    if by_core and tpu_config.num_cores_per_replica:
+        raise ValueError(
+            "Model parallelism only supports per host input for training. Please adjust "
+            "TPURunconfig.per_host_input_for_training."
+        )
+
+
+def check_feed_hook(tpu_config: Any) -> None:
+    """Raises UnsupportedError if a hook is to replace the one that fed a TPU's queues."""
+    if tpu_config.experimental_feed_hook is not None:
+        raise UnsupportedError(
+            "TPUConfig.experimental_feed_hook replaces the hook that ran TPUEstimator's infeed and "
+            "outfeed queues.\n"
+            "  Here there are none: each step draws its batch itself.\n"
+            "  Leave it out. To act between executions, pass a SessionRunHook to train(hooks=...); "
+            "to act on the batches, use the Dataset of input_fn."
+        )
+
+
+def check_given_strategy(tpu_config: Any) -> None:
+    """Raises DeviceError if TPUConfig, too, says which cores a replica has."""
+    if (tpu_config.num_cores_per_replica or 1) > 1:
+        raise DeviceError(
+            f"TPUConfig.num_cores_per_replica is {tpu_config.num_cores_per_replica}, but it is the "
+            "strategy passed that says which cores a replica has.\n"
+            "  Leave `strategy` out, so that the cores are dealt out by TPUConfig, or leave "
+            "num_cores_per_replica out."
+        )
+
+
+def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
     """Raises ValueError unless all shapes of a core's input are known."""
-    for tensor in tensors:
-        if not tensor.shape.is_fully_defined():
-            raise ValueError(
-                "The features to the model returned by input_fn must have static shape. Tensor: "
-                f"{tensor}, from {location(input_fn)}. Use drop_remainder=True where the dataset "
-                "is batched."
-            )
+    for name, part in {"features": features, "labels": labels}.items():
+        for tensor in () if part is None else tf.nest.flatten(part, expand_composites=True):
+            if not tensor.shape.is_fully_defined():
+                raise ValueError(
+                    f"The {name} to the model returned by input_fn must have static shape. Tensor: "
+                    f"{tensor}, from {location(input_fn)}. Use drop_remainder=True where the "
+                    "dataset is batched."
+                )
 
 
 def check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int, model_fn: Callable) -> None:
@@ -49,6 +97,10 @@ def check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int, model_fn:
             raise ValueError(
                 "training_chief_hooks returned by EstimatorSpec is not supported in TPUEstimator. "
                 "If you want to pass training hooks, please pass via training_hooks."
+            )
+        if spec.scaffold:
+            tf.compat.v1.logging.warn(
+                "EstimatorSpec.Scaffold is ignored by TPU train/eval. Please use TPUEstimatorSpec."
             )
     elif not isinstance(spec, TPUEstimatorSpec):
         raise ValueError(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
 
 import tensorflow as tf
 
@@ -22,6 +21,7 @@ _BATCH_SIZE_ARGUMENT = {
     ModeKeys.PREDICT: "predict_batch_size",
 }
 _VERB = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
+_METHOD = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "evaluate", ModeKeys.PREDICT: "predict"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Deployment:
         batch_size: The global batch size, in examples. None: not given (CPU only).
         strategy: Over the TPU cores; None: on the host, as with `use_tpu=False`.
         pipeline: How input_fn is called; see `InputPipelineConfig`.
+        device_assignment: Which cores each replica has, where it has several.
+        job: `TPUConfig.tpu_job_name`.
 
     Source: `_InternalTPUContext`, tensorflow_estimator 2.15 tpu_context.py.
     """
@@ -41,6 +43,8 @@ class Deployment:
     batch_size: int | None
     strategy: tf.distribute.Strategy | None = None
     pipeline: int = InputPipelineConfig.PER_HOST_V1
+    device_assignment: tf.tpu.experimental.DeviceAssignment | None = None
+    job: str | None = None
 
     @property
     def on_host(self) -> bool:
@@ -100,7 +104,7 @@ class Deployment:
             return self.num_replicas
         return self.num_hosts
 
-    def validate(self, num_shards: int | None) -> None:
+    def validate(self, num_shards: int | None, master: str | None = "") -> None:
         """Checks the configuration against the cores there are, before anything is built.
 
         Raises:
@@ -108,22 +112,39 @@ class Deployment:
         """
         if self.on_host:
             return
+        self._check_replicas_fit_hosts()
         if num_shards and num_shards != self.num_replicas:
             raise ValueError(
-                "TPUConfig.num_shards is not set correctly. According to TPU system metadata, "
-                f"num_replicas should be ({self.num_replicas}), got ({num_shards}). Set it to the "
-                "total number of TPU cores, or leave it as `None`."
+                "TPUConfig.num_shards is not set correctly. According to TPU system metadata for "
+                f"Tensorflow master ({master}): num_replicas should be ({self.num_replicas}), got "
+                f"({num_shards}). It is the number of TPU cores divided by num_cores_per_replica; "
+                "leave it as `None` to take that."
             )
         if self.batch_size is None:
             raise ValueError(
                 f"{_BATCH_SIZE_ARGUMENT[self.mode]} in TPUEstimator constructor cannot be `None` "
-                f"if .{_VERB[self.mode]} is running on TPU."
+                f"if .{_METHOD[self.mode]} is running on TPU."
             )
-        self._check_hosts()
         if self.batch_size % self.num_replicas and not self.broadcasts:
             raise ValueError(
                 f"{_VERB[self.mode]} batch size {self.batch_size} must be divisible by number of "
                 f"replicas {self.num_replicas}"
+            )
+        self._check_hosts()
+
+    def _check_replicas_fit_hosts(self) -> None:
+        """A batch for a host cannot be cut for replicas that lie on several."""
+        assignment = self.device_assignment
+        if assignment is None or self.pipeline is InputPipelineConfig.PER_HOST_V2:
+            return
+        per_replica = assignment.num_cores_per_replica
+        per_host = assignment.topology.num_tpus_per_task
+        if per_replica > per_host:
+            raise ValueError(
+                "Except the PER_HOST_V2 mode, the num of cores required by model parallelism "
+                "specified by TPUConfig.num_cores_per_replica should be less than or equal to the "
+                f"num_cores_per_host. num_cores_per_replica: {per_replica}, num_cores_per_host: "
+                f"{per_host}"
             )
 
     def _check_hosts(self) -> None:
@@ -131,18 +152,24 @@ class Deployment:
 
         Source: `_InternalTPUContext._validate_tpu_configuration`.
         """
-        allowed = {
-            ModeKeys.EVAL: ("evaluate", "BROADCAST or PER_HOST_V2"),
-            ModeKeys.PREDICT: ("predict", "BROADCAST"),
-        }
-        if self.num_hosts == 1 or self.broadcasts or self.mode not in allowed:
+        if self.num_hosts == 1 or self.broadcasts or self.mode == ModeKeys.TRAIN:
             return
-        method, pipelines = allowed[self.mode]
-        if self.mode == ModeKeys.EVAL and self.pipeline is InputPipelineConfig.PER_HOST_V2:
+        evaluates = self.mode == ModeKeys.EVAL
+        if self.pipeline is InputPipelineConfig.PER_HOST_V2 and evaluates:
+            tf.compat.v1.logging.warn(
+                "Running TPUEstimator.evaluate for input mode PER_HOST_V2 and num_hosts %d: each "
+                "host evaluates the input that it is given.",
+                self.num_hosts,
+            )
             return
+        if self.pipeline is InputPipelineConfig.PER_HOST_V2 and self.num_replicas == 1:
+            return
+        third = "PER_HOST_V2 mode" + ("" if evaluates else " with num_replicas=1")
         raise ValueError(
-            f"TPUEstimator.{method} on {self.num_hosts} hosts needs the {pipelines} input "
-            f"pipeline; TPUConfig.per_host_input_for_training is {self.pipeline}."
+            f"TPUEstimator.{_METHOD[self.mode]} is only supported under three conditions: "
+            f"1. num_hosts=1; 2. BROADCAST mode; 3. {third}. "
+            f"TPUConfig.per_host_input_for_training: {self.pipeline}; num_hosts: {self.num_hosts}; "
+            f"num_replicas: {self.num_replicas}"
         )
 
 
@@ -189,23 +216,34 @@ class TPUContext:
 
     @property
     def num_of_replicas_per_host(self) -> int:
+        """Replicas on each host.
+
+        Raises:
+            ValueError: A replica has several cores, perhaps of several hosts.
+        """
+        if self._deployment.device_assignment is not None:
+            raise ValueError("num_of_replicas_per_host is not supported for model_parallelism")
         return self._deployment.replicas_per_host
 
     @property
-    def device_assignment(self) -> Any:
-        """None: no model parallelism.
+    def device_assignment(self) -> tf.tpu.experimental.DeviceAssignment | None:
+        """Which cores each replica has; None: one each.
 
         Raises:
             RuntimeError: Called from input_fn.
         """
         self._only_from("model_fn")
-        return None
+        return self._deployment.device_assignment
 
     def device_for_replica(self, replica_id: int) -> tuple[str, int]:
         """(device of the replica's host, index of its core there)."""
+        assignment = self._deployment.device_assignment
         for number, host in enumerate(self._deployment.hosts):
             if replica_id in host.replicas:
-                return self._host_device(number), host.replicas.index(replica_id)
+                core = host.replicas.index(replica_id)
+                if assignment is not None:
+                    core = int(assignment.tpu_ordinal(replica=replica_id))
+                return self._host_device(number).replace("/replica:0", ""), core
         raise ValueError(f"There are {self.num_replicas} replicas, and no replica {replica_id}.")
 
     @property
@@ -214,7 +252,8 @@ class TPUContext:
         return lambda host_id: self._host_device(host_id)
 
     def _host_device(self, host: int) -> str:
-        return self._deployment.hosts[host].device or "/replica:0/task:0/device:CPU:0"
+        job = f"/job:{self._deployment.job}" if self._deployment.job else "/replica:0"
+        return self._deployment.hosts[host].device or f"{job}/task:{host}/device:CPU:0"
 
     def _only_from(self, caller: str) -> None:
         actual = "model_fn" if self._invocation is None else "input_fn"

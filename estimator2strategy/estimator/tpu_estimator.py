@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
-import math
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.estimator import tpu_export
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.saved_model import ServedGraph
 from estimator2strategy.estimator.specs import (
     EstimatorSpec,
     HostCallHook,
@@ -20,10 +22,14 @@ from estimator2strategy.estimator.specs import (
 )
 from estimator2strategy.estimator.tpu_checks import (
     check_batch_sizes,
-    check_given_steps,
+    check_evaluation_steps,
+    check_feed_hook,
+    check_given_strategy,
+    check_model_parallelism,
     check_predictions,
     check_static,
     check_training_spec,
+    check_training_steps,
     checked_tpu_spec,
 )
 from estimator2strategy.estimator.tpu_config import (
@@ -32,17 +38,26 @@ from estimator2strategy.estimator.tpu_config import (
     parse_iterations_per_loop,
 )
 from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
+from estimator2strategy.estimator.tpu_embedding import check_embedding_spec, embedding_on_cores
+from estimator2strategy.estimator.tpu_export import ExportSavedModelApiVersion
+from estimator2strategy.estimator.tpu_input import fed_to_cores
+from estimator2strategy.estimator.tpu_logging import logging_hooks
+from estimator2strategy.estimator.tpu_partition import partition_dims
+from estimator2strategy.estimator.tpu_scaffold import scaffold_of
 from estimator2strategy.record import feeding
-from estimator2strategy.record.functions import argument_names, location, user_line
+from estimator2strategy.record.embedding import Embedding
+from estimator2strategy.record.functions import argument_names, location
+from estimator2strategy.record.host_call import every_n_steps
 from estimator2strategy.record.inputs import call_input_fn
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.record.replicated import Cores, one_shard_of
 from estimator2strategy.runtime import devices
-from estimator2strategy.runtime.hooks import ExamplesPerSecondHook
+from estimator2strategy.runtime.hooks import InfeedSleepHook
 
 tf1 = tf.compat.v1
 
-_RESERVED_PARAMS = ("batch_size", "context", "use_tpu")
+# Not "use_tpu", which TPUEstimator sets as well: programs have always passed a value of their own.
+_RESERVED_PARAMS = ("batch_size", "context")
 
 
 class TPUEstimator(Estimator):
@@ -62,14 +77,22 @@ class TPUEstimator(Estimator):
         train_batch_size: Global batch size, in examples.
         eval_batch_size: Likewise, for `evaluate`.
         predict_batch_size: Likewise, for `predict`.
-        batch_axis: For each tensor of (features, labels), the axis along which a per-host batch is
-            split over the cores. Default: the first.
+        batch_axis: For each tensor of (features, labels), the axis along which a PER_HOST_V1 batch
+            is split over the cores of its host. Default: the first.
         eval_on_tpu: False: `evaluate` runs on the host, also with `use_tpu=True`.
+        export_to_tpu: Whether an exported SavedModel has a graph for prediction on TPUs, with the
+            tags `serve` and `tpu`.
+        export_to_cpu: Whether it has graphs for the host, with the tag of their mode.
         warm_start_from: As for Estimator.
+        export_saved_model_api_version: 1 (or V1): the graph for TPUs has all of model_fn on the
+            TPU. 2: model_fn is called with `params['use_tpu']` true, and calls `inference_on_tpu`
+            or the like itself.
         strategy: Any `tf.distribute.Strategy` to run on instead of a TPU's.
+        resume_input: As for Estimator.
 
     Raises:
-        ValueError: `params` has a reserved key, a batch size is missing or not positive.
+        ValueError: `params` has a reserved key, a batch size is missing or not positive, or
+            there is no such version of the export.
 
     Source: `tf.compat.v1.estimator.tpu.TPUEstimator`, tensorflow_estimator 2.15.
     """
@@ -92,9 +115,10 @@ class TPUEstimator(Estimator):
         export_to_cpu: bool = True,
         warm_start_from: Any = None,
         embedding_config_spec: Any = None,
-        export_saved_model_api_version: Any = 1,
+        export_saved_model_api_version: Any = ExportSavedModelApiVersion.V1,
         *,
         strategy: tf.distribute.Strategy | None = None,
+        resume_input: bool = True,
     ):
         if not isinstance(config, RunConfig):
             raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
@@ -104,11 +128,6 @@ class TPUEstimator(Estimator):
                 f"{list(_RESERVED_PARAMS)} are reserved keys but existed in params {params}. "
                 f"TPUEstimator sets {reserved} itself; rename yours."
             )
-        if embedding_config_spec is not None:
-            raise NotImplementedError(
-                "embedding_config_spec is not supported yet. Look the tables up in model_fn with "
-                "tf.nn.embedding_lookup instead."
-            )
         self._batch_sizes = {
             ModeKeys.TRAIN: train_batch_size,
             ModeKeys.EVAL: eval_batch_size,
@@ -116,12 +135,23 @@ class TPUEstimator(Estimator):
         }
         if use_tpu:
             check_batch_sizes(train_batch_size, eval_batch_size, predict_batch_size)
+            check_model_parallelism(config.tpu_config)
+            check_feed_hook(config.tpu_config)
+        check_embedding_spec(embedding_config_spec, config.tpu_config, use_tpu, eval_on_tpu)
+        if not use_tpu and eval_on_tpu:
+            tf1.logging.warn("eval_on_tpu ignored because use_tpu is False.")
         self._use_tpu = use_tpu
+        self._embedding_spec = embedding_config_spec
         self._eval_on_tpu = eval_on_tpu
         self._batch_axis = batch_axis
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
-        self._export_api_version = export_saved_model_api_version
+        if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
+            raise ValueError(
+                "export_saved_model_api_version should be 1 or 2; got "
+                f"{export_saved_model_api_version}."
+            )
+        self._export_api_version = ExportSavedModelApiVersion(export_saved_model_api_version)
         # The hooks that log are made here, so that they count executions and not steps.
         self._log_every = config.log_step_count_steps
         super().__init__(
@@ -131,7 +161,9 @@ class TPUEstimator(Estimator):
             params=params,
             warm_start_from=warm_start_from,
             strategy=strategy,
+            resume_input=resume_input,
         )
+        self._tpu_cores: devices.TpuCores | None = None
         self._iterations = parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)
 
     # Where each mode runs.
@@ -144,40 +176,43 @@ class TPUEstimator(Estimator):
                 pipeline = InputPipelineConfig.SLICED
             elif pipeline is InputPipelineConfig.PER_SHARD_V1:
                 pipeline = InputPipelineConfig.PER_HOST_V1
-        deployment = Deployment(mode, self._batch_sizes[mode], self._cores(mode), pipeline)
+        cores = self._cores(mode)
+        deployment = Deployment(
+            mode,
+            self._batch_sizes[mode],
+            cores and cores.strategy,
+            pipeline,
+            cores and cores.device_assignment,
+            tpu_config.tpu_job_name,
+        )
         if deployment.on_host and pipeline is InputPipelineConfig.SLICED:
             raise ValueError(
                 "Invalid TPUConfig `eval_training_input_configuration` value. SLICED mode only "
                 "works on use_tpu = True."
             )
-        deployment.validate(tpu_config.num_shards)
+        deployment.validate(tpu_config.num_shards, self._config.master)
         return deployment
 
-    def _cores(self, mode: str) -> tf.distribute.Strategy | None:
-        """The strategy whose replicas are the cores; None: the host."""
+    def _cores(self, mode: str) -> devices.TpuCores | None:
+        """The cores that `mode` runs on; None: the host."""
         if mode == ModeKeys.EVAL and not self._eval_on_tpu:
             return None
-        if self._strategy is not None:
-            return self._strategy
-        if not self._use_tpu:
-            return None
-        if self._config.tpu_config.num_cores_per_replica:
-            raise NotImplementedError(
-                "TPUConfig.num_cores_per_replica (model parallelism) needs a real TPU; leave it "
-                "out to run data-parallel."
-            )
-        self._strategy = devices.tpu_strategy(self._config.cluster, self._config.master)
-        return self._strategy
+        if self._tpu_cores is None and self._strategy is not None:
+            check_given_strategy(self._config.tpu_config)
+            self._tpu_cores = devices.TpuCores(self._strategy)
+        if self._tpu_cores is None and self._use_tpu:
+            config = self._config
+            self._tpu_cores = devices.tpu_cores(config.cluster, config.master, config.tpu_config)
+        return self._tpu_cores
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Any]:
-        if self._use_tpu:
-            check_given_steps(steps, "Train steps")
-            check_given_steps(max_steps, "Train max_steps")
+        if not self._deployment(ModeKeys.TRAIN).on_host:
+            check_training_steps(steps, max_steps)
         return super()._train_stops(steps, max_steps)
 
     def _eval_stops(self, steps: int | None) -> list[Any]:
-        if self._use_tpu and self._eval_on_tpu:
-            check_given_steps(steps, "Eval steps")
+        if not self._deployment(ModeKeys.EVAL).on_host:
+            check_evaluation_steps(steps)
         return super()._eval_stops(steps)
 
     # Calling the user's functions.
@@ -200,19 +235,28 @@ class TPUEstimator(Estimator):
             )
         params = self.params
         if deployment.input_batch_size is not None:
-            params["batch_size"] = deployment.input_batch_size
+            _set_param(params, "batch_size", deployment.input_batch_size)
         if invocation is not None:
-            params["context"] = TPUContext(deployment, invocation, host)
+            _set_param(params, "context", TPUContext(deployment, invocation, host))
         available = {"mode": deployment.mode, "params": params, "config": self.config}
         return call_input_fn(input_fn, available)
 
     def _call_model_fn(self, features, labels, mode: str, config: Any) -> EstimatorSpec:
         """Calls model_fn for the host."""
-        tf1.logging.info("Running %s on CPU/GPU", mode)
-        deployment = self._deployment(mode)
+        spec = self._call_on_host(features, labels, self._deployment(mode))
+        if mode != ModeKeys.TRAIN:
+            return spec
+        hooks = (*spec.training_hooks, *self._logging_hooks(spec.loss, on_host=True))
+        return spec._replace(training_hooks=hooks)
+
+    def _call_on_host(self, features, labels, deployment: Deployment) -> EstimatorSpec:
+        tf1.logging.info("Running %s on CPU/GPU", deployment.mode)
         tf1.logging.info("Calling model_fn.")
         spec = self._spec_of(features, labels, deployment)
         tf1.logging.info("Done calling model_fn.")
+        return self._of_host(spec)
+
+    def _of_host(self, spec: Any) -> EstimatorSpec:
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.as_estimator_spec()
         if not isinstance(spec, EstimatorSpec):
@@ -220,10 +264,9 @@ class TPUEstimator(Estimator):
                 f"model_fn should return an EstimatorSpec, but {location(self._model_fn)} "
                 f"returned {type(spec).__name__}."
             )
-        hooks = (*spec.training_hooks, *self._logging_hooks(spec.loss, mode, on_host=True))
-        return spec._replace(training_hooks=hooks)
+        return spec
 
-    def _spec_of(self, features, labels, deployment: Deployment) -> Any:
+    def _spec_of(self, features, labels, deployment: Deployment, use_tpu: bool = False) -> Any:
         names = argument_names(self._model_fn)
         if labels is not None and "labels" not in names:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
@@ -233,11 +276,11 @@ class TPUEstimator(Estimator):
                 "by TPUEstimator to pass batch size as params['batch_size']"
             )
         params = copy.deepcopy(self._params)
-        params["use_tpu"] = not deployment.on_host
+        _set_param(params, "use_tpu", use_tpu or not deployment.on_host)
         if deployment.model_batch_size is not None:
-            params["batch_size"] = deployment.model_batch_size
+            _set_param(params, "batch_size", deployment.model_batch_size)
         if not deployment.on_host:
-            params["context"] = TPUContext(deployment)
+            _set_param(params, "context", TPUContext(deployment))
         available = {
             "labels": labels,
             "mode": deployment.mode,
@@ -247,13 +290,46 @@ class TPUEstimator(Estimator):
         arguments = {name: value for name, value in available.items() if name in names}
         return self._model_fn(features=features, **arguments)
 
+    # Graphs to export.
+
+    def _served_graphs(self, mode: str, receiver_fn: Callable[[], Any]) -> list[ServedGraph]:
+        # What is served gets batches of any size: there is no `params['batch_size']`.
+        served = Deployment(mode, batch_size=None)
+        on_host = functools.partial(self._call_on_host, deployment=served)
+        on_tpu = functools.partial(self._call_for_tpu, deployment=served)
+        return tpu_export.served_graphs(
+            mode,
+            receiver_fn,
+            on_host=on_host if self._export_to_cpu else None,
+            on_tpu=on_tpu if self._export_to_tpu else None,
+        )
+
+    def _call_for_tpu(self, features, labels, deployment: Deployment) -> EstimatorSpec:
+        """Calls model_fn for a graph that a TPU serves.
+
+        With version 1 the whole model is put on the TPU, and model_fn is not told so. With version
+        2 it is told by `params['use_tpu']`, and puts there what it wants to.
+
+        Source: `TPUEstimator._call_model_fn`, tensorflow_estimator 2.15.
+        """
+        with tpu_export.tpu_inference():
+            if self._export_api_version is ExportSavedModelApiVersion.V2:
+                spec = self._spec_of(features, labels, deployment, use_tpu=True)
+            else:
+                call = functools.partial(self._spec_of, deployment=deployment)
+                spec = tpu_export.model_fn_inference_on_tpu(call, features, labels)
+                if isinstance(spec, TPUEstimatorSpec):
+                    # Nobody runs these, and their tensors are inside of the TPU's function.
+                    spec = spec._replace(eval_metrics=None, host_call=None)
+        return self._of_host(spec)
+
     # Recording for several cores.
 
     def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
         deployment = self._deployment(ModeKeys.TRAIN)
         if deployment.on_host:
             return super()._record_train(graph, input_fn)
-        cores = self._on_cores(graph, input_fn, deployment)
+        cores = self._on_cores(self._fed(graph, input_fn, deployment), deployment)
         spec = cores.spec
         check_training_spec(spec, graph, deployment.num_replicas, self._model_fn)
         train_op = cores.runs(spec.train_op)
@@ -265,18 +341,24 @@ class TPUEstimator(Estimator):
             train_op=train_op,
             training_hooks=[
                 *hooks,
-                *self._logging_hooks(loss, ModeKeys.TRAIN, on_host=False),
+                *self._logging_hooks(loss, on_host=False),
                 *spec.training_hooks,
             ],
-            scaffold=_scaffold(spec, cores),
+            scaffold=scaffold_of(spec, cores),
         )
         return self._recorded(graph, cores, tpu_spec)
 
-    def _record_eval(self, graph: tf.Graph, input_fn: Callable) -> Recording:
+    def _record_eval_input(self, graph: tf.Graph, input_fn: Callable) -> Any:
         deployment = self._deployment(ModeKeys.EVAL)
         if deployment.on_host:
-            return super()._record_eval(graph, input_fn)
-        cores = self._on_cores(graph, input_fn, deployment)
+            return super()._record_eval_input(graph, input_fn)
+        return self._fed(graph, input_fn, deployment)
+
+    def _record_eval(self, graph: tf.Graph, inputs: Any) -> Recording:
+        deployment = self._deployment(ModeKeys.EVAL)
+        if deployment.on_host:
+            return super()._record_eval(graph, inputs)
+        cores = self._on_cores(inputs, deployment)
         spec = checked_tpu_spec(cores.spec, "evaluation")
         cores.runs(spec.loss)
         loss = cores.mean(spec.loss)
@@ -287,7 +369,7 @@ class TPUEstimator(Estimator):
             loss=loss,
             eval_metric_ops=metrics,
             evaluation_hooks=[*host_call, *spec.evaluation_hooks],
-            scaffold=_scaffold(spec, cores),
+            scaffold=scaffold_of(spec, cores),
         )
         return self._recorded(graph, cores, tpu_spec)
 
@@ -295,7 +377,7 @@ class TPUEstimator(Estimator):
         deployment = self._deployment(ModeKeys.PREDICT)
         if deployment.on_host:
             return super()._record_predict(graph, input_fn)
-        cores = self._on_cores(graph, input_fn, deployment)
+        cores = self._on_cores(self._fed(graph, input_fn, deployment), deployment)
         spec = checked_tpu_spec(cores.spec, "prediction")
         check_predictions(spec.predictions)
         predictions = self._outfed(cores, spec.predictions, deployment)
@@ -308,55 +390,58 @@ class TPUEstimator(Estimator):
             ModeKeys.PREDICT,
             predictions={k: tf1.boolean_mask(v, real) for k, v in predictions.items()},
             prediction_hooks=[*host_call, *spec.prediction_hooks],
-            scaffold=_scaffold(spec, cores),
+            scaffold=scaffold_of(spec, cores),
         )
         return self._recorded(graph, cores, tpu_spec)
 
-    def _on_cores(self, graph: tf.Graph, input_fn: Callable, deployment: Deployment) -> Cores:
+    def _fed(self, graph: tf.Graph, input_fn: Callable, deployment: Deployment) -> feeding.Fed:
         tf1.train.create_global_step(graph)
-        fed = self._feed(input_fn, deployment)
-        check_static(fed.cores[0], input_fn)
+        embedding = self._embedding(deployment)
+
+        def call(invocation: int, host: int) -> Any:
+            result = self._call_for_invocation(input_fn, deployment, invocation, host)
+            return embedding.densified(result, deployment.input_batch_size) if embedding else result
+
+        fed = fed_to_cores(call, deployment, self._batch_axis)
+        features, labels = (*fed.structure, None)[:2]
+        if embedding:
+            features = {k: v for k, v in features.items() if k not in embedding.names}
+        check_static(features, labels, input_fn)
+        return fed
+
+    def _on_cores(self, fed: feeding.Fed, deployment: Deployment) -> Cores:
+        embedding = self._embedding(deployment)
+
+        def call(features: Any, labels: Any) -> Any:
+            if not embedding:
+                return self._spec_of(features, labels, deployment)
+            trains = deployment.mode == ModeKeys.TRAIN
+            return embedding.call(
+                lambda looked_up: self._spec_of(looked_up, labels, deployment), features, trains
+            )
+
         tf1.logging.info("Calling model_fn.")
         cores = Cores(
             fed,
             deployment.strategy,
-            lambda features, labels: self._spec_of(features, labels, deployment),
+            call,
             inside=one_shard_of,
+            partitions=self._partitions(fed, deployment),
         )
         tf1.logging.info("Done calling model_fn.")
         return cores
 
-    def _feed(self, input_fn: Callable, deployment: Deployment) -> feeding.Fed:
-        """The input of all cores; each host draws its own cores', on itself."""
-        parts = []
-        for index, host in enumerate(deployment.feeding_hosts):
-            with tf1.device(host.device):
-                parts.append(self._feed_from(index, len(host.replicas), input_fn, deployment))
-        return feeding.together(parts, [host.replicas for host in deployment.feeding_hosts])
+    def _embedding(self, deployment: Deployment) -> Embedding | None:
+        return embedding_on_cores(self._embedding_spec, deployment.mode, deployment.strategy)
 
-    def _feed_from(
-        self, host: int, cores: int, input_fn: Callable, deployment: Deployment
-    ) -> feeding.Fed:
-        """The input of a host's cores, as `TPUConfig.per_host_input_for_training` says."""
-        pipeline = deployment.pipeline
-        first = host * cores if pipeline is InputPipelineConfig.PER_SHARD_V1 else host
-
-        def call(core: int) -> Any:
-            return self._call_for_invocation(input_fn, deployment, first + core, host)
-
-        if deployment.mode == ModeKeys.PREDICT:
-            batch_size = deployment.input_batch_size or 0  # validate() saw that it is given
-            if pipeline is InputPipelineConfig.BROADCAST:
-                return feeding.padded_broadcast(call, cores, batch_size)
-            whole = pipeline is not InputPipelineConfig.PER_HOST_V2
-            return feeding.padded(call, cores, batch_size, whole)
-        if pipeline is InputPipelineConfig.PER_SHARD_V1:
-            return feeding.per_core(call, cores)
-        if pipeline is InputPipelineConfig.PER_HOST_V2:
-            return feeding.per_host_v2(call, cores)
-        if pipeline is InputPipelineConfig.BROADCAST:
-            return feeding.broadcast(call, cores)
-        return feeding.per_host(call, cores, self._batch_axis)
+    def _partitions(self, fed: feeding.Fed, deployment: Deployment) -> tuple[Any, ...]:
+        """How each tensor of a replica's input is cut for its cores."""
+        tpu_config = self._config.tpu_config
+        if tpu_config.input_partition_dims is None:
+            return ()
+        cores = tpu_config.num_cores_per_replica or 1
+        partitions = partition_dims(fed.structure, tpu_config.input_partition_dims, cores)
+        return partitions if deployment.device_assignment else ()
 
     def _outfed(self, cores: Cores, tensors: Any, deployment: Deployment) -> Any:
         """Host stand-ins for a list or dict of what the cores computed."""
@@ -367,78 +452,60 @@ class TPUEstimator(Estimator):
         """Name -> (value, update): what metric_fn makes of what all cores computed."""
         function, tensors = cores.spec.eval_metrics
         stand_ins = self._outfed(cores, tensors, deployment)
-        with cores.refusing_captures(function, "metric_fn") as results:
+        with cores.on_host(function, "metric_fn") as results:
             metrics = checked_eval_metric_ops(call_on_host((function, stand_ins)))
             results += tf.nest.flatten(metrics)
         return metrics
 
     def _host_call(self, cores: Cores, deployment: Deployment) -> list[HostCallHook]:
+        """The hook that runs the spec's host_call.
+
+        In training it runs every `TPUConfig.experimental_host_call_every_n_steps`, and only if it
+        is given tensors.
+        """
+        trains = deployment.mode == ModeKeys.TRAIN
         host_call = getattr(cores.spec, "host_call", None)
-        if not host_call or not host_call[1]:
+        if host_call is None or (trains and not host_call[1]):
             return []
         function, tensors = host_call
-        return [HostCallHook(call_on_host((function, self._outfed(cores, tensors, deployment))))]
+        stand_ins = self._outfed(cores, tensors, deployment)
+        with cores.on_host(function, "host_call") as results:
+            fetches = call_on_host((function, stand_ins))
+            results += [fetch for fetch in tf.nest.flatten(fetches) if fetch is not None]
+        steps = self._config.tpu_config.experimental_host_call_every_n_steps
+        if trains and steps > 1:
+            fetches, splice = every_n_steps(steps, results, tf.nest.flatten(stand_ins))
+            cores.later.append(splice)
+        return [HostCallHook(fetches)]
 
     def _recorded(self, graph: tf.Graph, cores: Cores, spec: EstimatorSpec) -> Recording:
+        sleep = self._config.tpu_config.initial_infeed_sleep_secs
         return Recording(
             graph,
             spec,
-            input_hooks=cores.fed.hooks,
-            splices=(cores.splice(),),
+            input_hooks=(*cores.fed.hooks, *([InfeedSleepHook(sleep)] if sleep else [])),
+            splices=cores.splices,
             strategy=cores.strategy,
             on_cores=cores.variables,
             iterations=self._iterations,
         )
 
-    def _logging_hooks(self, loss: Any, mode: str, *, on_host: bool) -> list[Any]:
-        """Log the loss, `global_step/sec` and `examples/sec`.
-
-        The rates come every `log_step_count_steps / iterations_per_loop` steps, on the host too:
-        that is how the original reads `log_step_count_steps`. It did not log the loss on the host;
-        we do.
-
-        Source: `TPUEstimator.__init__` and `_augment_model_fn`, tensorflow_estimator 2.15.
-        """
-        if mode != ModeKeys.TRAIN or not self._log_every:
-            return []
-        tensors = {"loss": loss, "step": tf1.train.get_global_step()}
-        output_dir = self.model_dir if self._config.save_summary_steps else None
-        batch_size = self._batch_sizes[mode]
-        if self._iterations.unit == "seconds":
-            every = {"every_n_secs": self._iterations.value}
-            loss_hook = tf1.train.LoggingTensorHook(tensors, **every)
-            rates = ExamplesPerSecondHook(
-                batch_size, every_n_steps=None, output_dir=output_dir, **every
-            )
-            return [loss_hook, rates]
-        runs = math.ceil(self._log_every / self._iterations.value)
-        rates = ExamplesPerSecondHook(batch_size, every_n_steps=runs, output_dir=output_dir)
-        if not on_host:
-            rates._set_steps_per_run(self._iterations.value)
-        every_n_iter = self._log_every if on_host else runs
-        return [tf1.train.LoggingTensorHook(tensors, every_n_iter=every_n_iter), rates]
-
-
-def _scaffold(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
-    """Calls scaffold_fn, on the host.
-
-    Raises:
-        ValueError: It returns no Scaffold, or uses what the cores compute from a batch.
-    """
-    scaffold_fn = getattr(spec, "scaffold_fn", None)
-    if scaffold_fn is None:
-        return None
-    graph = tf1.get_default_graph()
-    before = len(graph.get_operations())
-    scaffold = scaffold_fn()
-    if scaffold is None:
-        raise ValueError("TPUEstimatorSpec.scaffold_fn returns None, which is not allowed")
-    capture = cores.capture(since=before)
-    if capture and capture.user:
-        raise ValueError(
-            f"scaffold_fn {location(scaffold_fn)}: op {capture.user.name} depends on a TPU "
-            "computation, which is not allowed. It was made at "
-            f"{user_line(capture.user.traceback)}. What the cores compute reaches the host through "
-            "a host_call."
+    def _logging_hooks(self, loss: Any, *, on_host: bool) -> list[Any]:
+        return logging_hooks(
+            loss,
+            self._log_every,
+            self._iterations,
+            batch_size=self._batch_sizes[ModeKeys.TRAIN],
+            output_dir=self.model_dir if self._config.save_summary_steps else None,
+            on_host=on_host,
         )
-    return scaffold
+
+
+def _set_param(params: Any, key: str, value: Any) -> None:
+    """Sets a hyperparameter of a dict, or of a `tf.contrib.training.HParams`."""
+    if not hasattr(params, "set_hparam"):
+        params[key] = value
+    elif key in params:
+        params.set_hparam(key, value)
+    else:
+        params.add_hparam(key, value)

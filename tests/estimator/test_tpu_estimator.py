@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+import estimator2strategy.tf1 as tf1_facade
 from estimator2strategy import estimator
 from tests.runtime.programs import cores_estimator, falling_on_cores, ones
 
@@ -56,6 +57,25 @@ def test_batch_sizes_on_the_host_are_global(model_dir):
 
     cores_estimator(model_dir, model_fn, use_tpu=False).train(ones, steps=1)
     assert seen == [(4, False)]
+
+
+@pytest.mark.parametrize("make_params", [dict, tf1_facade.contrib.training.HParams])
+def test_params_may_hold_a_use_tpu_of_their_own_and_may_be_hparams(model_dir, make_params):
+    seen = []
+
+    def model_fn(features, labels, mode, params):
+        seen.append((params, params.get("use_tpu"), params.get("batch_size"), params.get("units")))
+        return falling_on_cores(features, labels, mode, {"use_tpu": True})
+
+    def input_fn(params):
+        return ones({"batch_size": params.get("batch_size")})
+
+    params = make_params(use_tpu=False, units=3)
+    cores_estimator(model_dir, model_fn, params=params).train(input_fn, steps=1)
+    ((given, *values),) = seen
+    assert type(given) is make_params
+    assert values == [True, 2, 3]
+    assert "batch_size" not in params
 
 
 def test_input_fn_is_told_its_place(model_dir):
@@ -149,3 +169,85 @@ def test_optimizer_that_does_not_sum_over_cores_is_refused(model_dir):
 
     with pytest.raises(ValueError, match="must be used for model training on TPUs"):
         cores_estimator(model_dir, model_fn).train(ones, steps=1)
+
+
+def test_model_dir_is_that_of_the_config_or_the_argument(model_dir, tmp_path):
+    config = tpu.RunConfig(model_dir=model_dir)
+    model = tpu.TPUEstimator(falling_on_cores, config=config, use_tpu=False, params={})
+    assert model.model_dir == model.config.model_dir == model_dir
+    with pytest.raises(ValueError, match="`model_dir` are set both in constructor and `RunConfig`"):
+        tpu.TPUEstimator(falling_on_cores, str(tmp_path / "other"), config, use_tpu=False)
+
+
+def test_config_is_a_tpu_run_config(model_dir):
+    with pytest.raises(ValueError, match=r"`config` must be provided with type `tpu_config.RunC"):
+        tpu.TPUEstimator(falling_on_cores, config=estimator.RunConfig(model_dir=model_dir))
+
+
+def test_cores_start_from_the_values_of_warm_start_from(tmp_path):
+    first = cores_estimator(str(tmp_path / "first"))
+    first.train(ones, steps=3)
+    second = cores_estimator(str(tmp_path / "second"), warm_start_from=str(tmp_path / "first"))
+    second.train(ones, steps=1)
+    assert second.get_variable_value("weight") == -4.0
+    assert second.get_variable_value("global_step") == 1
+
+
+def test_strategy_is_what_it_runs_on_in_place_of_a_tpu(model_dir, monkeypatch):
+    monkeypatch.setattr("estimator2strategy.runtime.devices._emulated_cores", 0)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1", "CPU:2", "CPU:3"])
+    seen = []
+
+    def model_fn(features, labels, mode, params):
+        seen.append((params["batch_size"], params["context"].num_replicas))
+        return falling_on_cores(features, labels, mode, params)
+
+    config = tpu.RunConfig(model_dir=model_dir, tpu_config=tpu.TPUConfig(iterations_per_loop=2))
+    model = tpu.TPUEstimator(model_fn, config=config, train_batch_size=4, strategy=strategy)
+    model.train(ones, steps=2)
+    assert seen == [(1, 4)]
+    assert model.get_variable_value("weight") == -2.0
+
+
+@pytest.mark.parametrize("use_tpu", [True, False])
+def test_hooks_of_the_spec_run_in_their_mode(model_dir, use_tpu):
+    ran = []
+
+    class Hook(tf1.train.SessionRunHook):
+        def __init__(self, name):
+            self.name = name
+
+        def end(self, session):
+            ran.append(self.name)
+
+    def model_fn(features, labels, mode, params):
+        return falling_on_cores(features, labels, mode, params)._replace(
+            training_hooks=(Hook("train"),),
+            evaluation_hooks=(Hook("evaluate"),),
+            prediction_hooks=(Hook("predict"),),
+        )
+
+    model = cores_estimator(model_dir, model_fn, use_tpu=use_tpu)
+    model.train(ones, steps=1)
+    model.evaluate(ones, steps=1)
+    list(model.predict(lambda params: ones(params).take(1)))
+    assert ran == ["train", "evaluate", "predict"]
+
+
+def test_export_outputs_of_the_spec_are_the_signatures(model_dir, tmp_path):
+    def model_fn(features, labels, mode, params):
+        spec = falling_on_cores(features, labels, mode, params)
+        outputs = {"scores": estimator.export.PredictOutput({"s": features + 1.0})}
+        return spec._replace(export_outputs=outputs) if mode == "infer" else spec
+
+    model = cores_estimator(model_dir, model_fn, export_to_tpu=False)
+    model.train(ones, steps=1)
+
+    def receiver_fn():
+        x = tf1.placeholder(tf.float32, [None])
+        return estimator.export.TensorServingInputReceiver(x, {"x": x})
+
+    folder = model.export_saved_model(str(tmp_path / "exports"), receiver_fn)
+    served = tf.saved_model.load(folder.decode()).signatures
+    assert set(served) == {"serving_default", "scores"}
+    assert list(served["scores"](x=tf.constant([1.0]))["s"]) == [2.0]

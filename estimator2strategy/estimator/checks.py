@@ -1,0 +1,56 @@
+"""What an Estimator refuses of its arguments, before it calls anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from estimator2strategy.record.functions import argument_names, location
+
+tf1 = tf.compat.v1
+Hook: TypeAlias = tf1.train.SessionRunHook
+
+_MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
+
+
+def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
+    """Checks that model_fn can be called as Estimator calls it.
+
+    Raises:
+        ValueError: It lacks `features` or a needed `params`, or has arguments nobody passes.
+    """
+    names = set(argument_names(model_fn))
+    where = location(model_fn)
+    if "features" not in names:
+        raise ValueError(f"model_fn {where} must include features argument.")
+    if params is not None and "params" not in names:
+        raise ValueError(
+            f"model_fn {where} does not include params argument, but params ({params}) is passed "
+            "to Estimator."
+        )
+    if params is None and "params" in names:
+        tf1.logging.warn(
+            f"Estimator's model_fn {where} includes params argument, but params are not passed to "
+            "Estimator."
+        )
+    unknown = sorted(names - _MODEL_FN_ARGUMENTS)
+    if unknown:
+        raise ValueError(f"model_fn {where} has following not expected args: {unknown}")
+
+
+def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:
+    for hook in hooks or []:
+        if not isinstance(hook, tf1.train.SessionRunHook):
+            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
+    return list(hooks or [])
+
+
+def checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
+    for listener in listeners or []:
+        if not isinstance(listener, tf1.train.CheckpointSaverListener):
+            raise TypeError(
+                f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
+            )
+    return list(listeners or [])

@@ -1,0 +1,116 @@
+"""Records training and evaluation on the replicas of `train_distribute` and `eval_distribute`.
+
+Each replica takes the next batch of input_fn. In training they meet in the optimizer; in evaluation
+each counts its own batches, and the counts are added up at the end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.record import feeding
+from estimator2strategy.record.legacy import modern_world
+from estimator2strategy.record.recording import Recording
+from estimator2strategy.record.replicated import Cores
+from estimator2strategy.record.strategy import one_replica_of, reports_mean_loss
+from estimator2strategy.runtime.evaluation import metric_pairs
+
+tf1 = tf.compat.v1
+CallModelFn = Callable[[Any, Any], Any]
+
+
+def record_training(
+    graph: tf.Graph, result: Any, strategy: tf.distribute.Strategy, call_model_fn: CallModelFn
+) -> Recording:
+    """Records training on the replicas of a strategy.
+
+    Args:
+        result: What input_fn returned.
+        call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
+
+    Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.
+    """
+    fed = feeding.per_replica(result, strategy.num_replicas_in_sync)
+    replicas = Cores(fed, strategy, call_model_fn, inside=one_replica_of)
+    spec = replicas.spec
+    loss = replicas.mean(spec.loss) if reports_mean_loss(graph) else replicas.sum(spec.loss)
+    spec = spec._replace(loss=loss, train_op=replicas.runs(spec.train_op))
+    return _recording(graph, spec, replicas)
+
+
+def record_evaluation(
+    graph: tf.Graph, result: Any, strategy: tf.distribute.Strategy, call_model_fn: CallModelFn
+) -> Recording:
+    """Records evaluation on the replicas of a strategy; see `record_training` for the arguments.
+
+    The last batches may be fewer than the replicas. Those without a batch repeat the first one, and
+    what it counted is taken back.
+
+    Source: `Estimator._call_model_fn_eval_distributed`, tensorflow_estimator 2.15.
+    """
+
+    def call(features: Any, labels: Any) -> Any:
+        features, real = features
+        spec = call_model_fn(features, labels)
+        pairs = metric_pairs(spec)
+        update = tf.group(*(update for _, update in pairs.values()))
+        return spec, pairs, _unless(real, update, tf1.local_variables())
+
+    fed = feeding.per_replica_to_the_end(result, strategy.num_replicas_in_sync)
+    replicas = Cores(fed, strategy, call, inside=one_replica_of)
+    spec, pairs, counts = replicas.spec
+    step = replicas.runs(counts)
+    hooks = (*spec.evaluation_hooks, AddUpHook(tf1.local_variables()))
+    recording = _recording(graph, spec._replace(evaluation_hooks=hooks), replicas)
+    metrics = {name: (value, step) for name, (value, _) in pairs.items()}
+    return dataclasses.replace(recording, metrics=metrics)
+
+
+def _recording(graph: tf.Graph, spec: Any, replicas: Cores) -> Recording:
+    return Recording(
+        graph,
+        spec,
+        input_hooks=replicas.fed.hooks,
+        splices=replicas.splices,
+        strategy=replicas.strategy,
+        on_cores=replicas.variables,
+    )
+
+
+def _unless(real: tf.Tensor, update: tf.Operation, variables: Sequence[tf.Variable]) -> Any:
+    """Runs `update`; unless `real`, the variables then are what they were before it."""
+    before = [variable.read_value() for variable in variables]
+    with tf.control_dependencies([update]):
+        kept = [
+            variable.assign(tf.where(real, variable.read_value(), value)).op
+            for variable, value in zip(variables, before, strict=True)
+        ]
+    return tf.group(*kept)
+
+
+class AddUpHook(tf1.train.SessionRunHook):
+    """At the end, gives the first replica what all replicas have counted.
+
+    Args:
+        variables: Variables of the replicas; those with an aggregation of their own (`tf.metrics`
+            and metric objects have SUM) are added up, of the others the first replica's stays.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable]):
+        summed = (tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN)
+        self._variables = [(v.handle.op.name, v.aggregation) for v in variables]
+        self._variables = [(name, how) for name, how in self._variables if how in summed]
+
+    def end(self, session: Any) -> None:
+        state = session.state
+        with modern_world():
+            for node, aggregation in self._variables:
+                replicas = range(state.num_replicas)
+                total = tf.add_n([state.variable(node, r).read_value() for r in replicas])
+                if aggregation == tf.VariableAggregation.MEAN:
+                    total /= state.num_replicas
+                state.variable(node, 0).assign(total)

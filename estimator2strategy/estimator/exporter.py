@@ -1,0 +1,266 @@
+"""Exporters: which of the evaluated checkpoints `train_and_evaluate` exports as SavedModels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.record.functions import argument_names, location
+
+tf1 = tf.compat.v1
+
+_COMPARED = frozenset({"best_eval_result", "current_eval_result"})
+
+
+class Exporter:
+    """One way to export, called after each evaluation of a `train_and_evaluate`.
+
+    Not an abstract class: the original let programs leave a member out until it was used.
+
+    Source: `tf.estimator.Exporter`, tensorflow_estimator 2.15.
+    """
+
+    @property
+    def name(self) -> str | None:
+        """Folder of these exports, within `<model_dir>/export`; must be overridden."""
+        return None
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> Any:
+        """Exports a checkpoint, or does not.
+
+        Args:
+            estimator: The Estimator.
+            export_path: Folder of these exports.
+            checkpoint_path: The checkpoint that was evaluated.
+            eval_result: What `Estimator.evaluate` returned for it.
+            is_the_final_export: Whether training has ended with this checkpoint. Never, if
+                `TrainSpec.max_steps` is None.
+
+        Returns:
+            Path of the folder that was written, None if there was none.
+        """
+
+
+class _SavedModelExporter(Exporter):
+    """Exports each checkpoint that it is given.
+
+    Args:
+        name: Folder of these exports, within `<model_dir>/export`.
+        serving_input_receiver_fn: As for `Estimator.export_saved_model`, and so are the others.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any] | None,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+    ):
+        self._name = name
+        self._serving_input_receiver_fn = serving_input_receiver_fn
+        self._assets_extra = assets_extra
+        self._as_text = as_text
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        del eval_result, is_the_final_export
+        return estimator.export_saved_model(
+            export_path,
+            self._serving_input_receiver_fn,
+            assets_extra=self._assets_extra,
+            as_text=self._as_text,
+            checkpoint_path=checkpoint_path,
+        )
+
+
+class FinalExporter(_SavedModelExporter):
+    """Exports once, when training has ended.
+
+    Args:
+        name: Folder of these exports, within `<model_dir>/export`.
+        serving_input_receiver_fn: As for `Estimator.export_saved_model`.
+        assets_extra: Likewise.
+        as_text: Likewise.
+
+    Source: `tf.estimator.FinalExporter`, tensorflow_estimator 2.15.
+    """
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        if not is_the_final_export:
+            return None
+        tf1.logging.info("Performing the final export in the end of training.")
+        return super().export(estimator, export_path, checkpoint_path, eval_result, True)
+
+
+class LatestExporter(_SavedModelExporter):
+    """Exports after each evaluation, and keeps the newest exports.
+
+    Args:
+        name: Folder of these exports, within `<model_dir>/export`.
+        serving_input_receiver_fn: As for `Estimator.export_saved_model`.
+        assets_extra: Likewise.
+        as_text: Likewise.
+        exports_to_keep: How many of the newest exports are kept; None: all.
+
+    Raises:
+        ValueError: `exports_to_keep` is not positive.
+
+    Source: `tf.estimator.LatestExporter`, tensorflow_estimator 2.15.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        exports_to_keep: int | None = 5,
+    ):
+        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text)
+        self._exports_to_keep = _checked_number(exports_to_keep)
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        result = super().export(
+            estimator, export_path, checkpoint_path, eval_result, is_the_final_export
+        )
+        _delete_older_exports(export_path, self._exports_to_keep)
+        return result
+
+
+def _loss_smaller(
+    best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]
+) -> bool:
+    """Whether the current loss is below the best one.
+
+    Raises:
+        ValueError: One of them has no loss.
+    """
+    results = {"best_eval_result": best_eval_result, "current_eval_result": current_eval_result}
+    for name, result in results.items():
+        if not result or "loss" not in result:
+            raise ValueError(f"{name} cannot be empty or no loss is found in it.")
+    return best_eval_result["loss"] > current_eval_result["loss"]
+
+
+class BestExporter(_SavedModelExporter):
+    """Exports a checkpoint that is better than all before it, and keeps the newest exports.
+
+    The first checkpoint that one object sees is always exported. What was the best before, when
+    training is resumed in another process, is read from the event files of the evaluations.
+
+    Args:
+        name: Folder of these exports, within `<model_dir>/export`.
+        serving_input_receiver_fn: As for `Estimator.export_saved_model`.
+        event_file_pattern: Event files of the evaluations, relative to the model's folder. None:
+            what was the best in another process is not known.
+        compare_fn: `compare_fn(best_eval_result, current_eval_result)` tells whether the current
+            results are better. The default compares losses.
+        assets_extra: As for `Estimator.export_saved_model`.
+        as_text: Likewise.
+        exports_to_keep: How many of the newest exports are kept; None: all.
+
+    Raises:
+        ValueError: compare_fn has other arguments, `exports_to_keep` is not positive.
+
+    Source: `tf.estimator.BestExporter`, tensorflow_estimator 2.15.
+    """
+
+    def __init__(
+        self,
+        name: str = "best_exporter",
+        serving_input_receiver_fn: Callable[[], Any] | None = None,
+        event_file_pattern: str | None = "eval/*.tfevents.*",
+        compare_fn: Callable[..., bool] = _loss_smaller,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        exports_to_keep: int | None = 5,
+    ):
+        _check_compare_fn(compare_fn)
+        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text)
+        self._compare_fn = compare_fn
+        self._event_file_pattern = event_file_pattern
+        self._exports_to_keep = _checked_number(exports_to_keep)
+        self._model_dir: str | None = None
+        self._best: Mapping[str, Any] | None = None
+        self._has_exported = False
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        if self._event_file_pattern and self._model_dir != estimator.model_dir:
+            tf1.logging.info("Loading best metric from event files.")
+            self._model_dir = estimator.model_dir
+            self._best = self._best_of(os.path.join(self._model_dir, self._event_file_pattern))
+        if self._has_exported and self._best is not None and not self._better(eval_result):
+            return None
+        tf1.logging.info("Performing best model export.")
+        self._best = eval_result
+        result = super().export(
+            estimator, export_path, checkpoint_path, eval_result, is_the_final_export
+        )
+        _delete_older_exports(export_path, self._exports_to_keep)
+        self._has_exported = True
+        return result
+
+    def _better(self, eval_result: Mapping[str, Any]) -> bool:
+        return self._compare_fn(best_eval_result=self._best, current_eval_result=eval_result)
+
+    def _best_of(self, pattern: str) -> dict[str, float] | None:
+        """The best among the results in event files; None if there are none."""
+        best = None
+        for path in tf.io.gfile.glob(pattern):
+            for event in tf1.train.summary_iterator(path):
+                values = event.summary.value
+                result = {v.tag: v.simple_value for v in values if v.HasField("simple_value")}
+                if result and (
+                    best is None
+                    or self._compare_fn(best_eval_result=best, current_eval_result=result)
+                ):
+                    best = result
+        return best
+
+
+def _check_compare_fn(compare_fn: Any) -> None:
+    if compare_fn is None:
+        raise ValueError("`compare_fn` must not be None.")
+    names = set(argument_names(compare_fn))
+    for name in sorted(_COMPARED - names):
+        raise ValueError(f"compare_fn ({location(compare_fn)}) must include {name} argument.")
+    if names - _COMPARED:
+        raise ValueError(
+            f"compare_fn ({location(compare_fn)}) has following not expected args: "
+            f"{sorted(names - _COMPARED)}"
+        )
+
+
+def _checked_number(exports_to_keep: int | None) -> int | None:
+    if exports_to_keep is not None and exports_to_keep <= 0:
+        raise ValueError(
+            f"`exports_to_keep`, if provided, must be a positive number. Got {exports_to_keep}"
+        )
+    return exports_to_keep
+
+
+def _delete_older_exports(folder: str, keep: int | None) -> None:
+    """Deletes all but the newest exports; what is not named as an export is left alone."""
+    if keep is None:
+        return
+    names = [os.fsdecode(name).rstrip("/") for name in tf.io.gfile.listdir(folder)]
+    exports = sorted(name for name in names if len(name) == 10 and name.isdigit())
+    for name in exports[:-keep]:
+        path = os.path.join(folder, name)
+        try:
+            tf.io.gfile.rmtree(path)
+        except tf.errors.NotFoundError as error:
+            tf1.logging.warn("Can not delete %s recursively: %s", path, error)

@@ -1,0 +1,125 @@
+"""The metrics of heads as rows: each is measured by tf-keras metrics, or by `tf.metrics`.
+
+    row = Row("precision", "precision", ("labels", "class_ids"))
+    metric = row.keras_metric()
+    row.update(metric, observed)                # what TF 2's heads do
+    value, update_op = row.pair(observed)       # what TF 1's heads did
+
+`observed` has tensors by name: labels, predictions, weights, ... of one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+Observed = Mapping[str, Any]
+
+
+def _mean(values: Any, weights: Any, name: str) -> Any:
+    return tf1.metrics.mean(values, weights, name=name)
+
+
+def _accuracy_baseline(labels: Any, weights: Any, name: str) -> Any:
+    value, update = _mean(labels, weights, name)
+    return tf.maximum(value, 1.0 - value), tf.maximum(update, 1.0 - update)
+
+
+def _auc(curve: str) -> Callable[..., Any]:
+    def auc(labels: Any, predictions: Any, weights: Any, name: str) -> Any:
+        return tf1.metrics.auc(labels, predictions, weights, curve=curve, name=name)
+
+    return auc
+
+
+def _accuracy_at(labels: Any, predictions: Any, weights: Any, name: str, threshold: float) -> Any:
+    positive = tf.cast(predictions >= threshold, tf.float32)
+    return tf1.metrics.accuracy(labels, positive, weights, name=name)
+
+
+def _at(function: Callable[..., Any]) -> Callable[..., Any]:
+    def at_threshold(labels: Any, predictions: Any, weights: Any, name: str, threshold: float):
+        pair = function(labels, predictions, (threshold,), weights, name=name)
+        return tuple(tf.squeeze(part) for part in pair)
+
+    return at_threshold
+
+
+class _Kind(NamedTuple):
+    pair: Callable[..., Any]  # (values..., weights, name[, threshold]) -> (value, update op)
+    keras_class: str  # in tf_keras.metrics, or in keras_metrics.py
+    arguments: dict[str, Any]
+    threshold: str | None = None  # the class's argument for it
+
+
+_KINDS = {
+    "mean": _Kind(_mean, "Mean", {}),
+    "accuracy": _Kind(tf1.metrics.accuracy, "Accuracy", {}),
+    "precision": _Kind(tf1.metrics.precision, "Precision", {}),
+    "recall": _Kind(tf1.metrics.recall, "Recall", {}),
+    "accuracy_baseline": _Kind(_accuracy_baseline, "AccuracyBaseline", {}),
+    "auc": _Kind(_auc("ROC"), "AUC", {}),
+    "auc_precision_recall": _Kind(_auc("PR"), "AUC", {"curve": "PR"}),
+    "accuracy_at": _Kind(_accuracy_at, "BinaryAccuracy", {}, "threshold"),
+    "precision_at": _Kind(_at(tf1.metrics.precision_at_thresholds), "Precision", {}, "thresholds"),
+    "recall_at": _Kind(_at(tf1.metrics.recall_at_thresholds), "Recall", {}, "thresholds"),
+}
+
+
+class Row(NamedTuple):
+    """One metric of a head.
+
+    Attributes:
+        key: Its key in `eval_metric_ops`, without the head's name.
+        kind: A key of the table above.
+        of: Names in `observed`: of the values, or of labels and predictions.
+        threshold: For the kinds that end in `_at`.
+        class_id: Measure this class alone: a column of the values.
+        weighted: Whether the examples' weights count.
+    """
+
+    key: str
+    kind: str
+    of: tuple[str, ...]
+    threshold: float | None = None
+    class_id: int | None = None
+    weighted: bool = True
+
+    def keras_metric(self, name: str | None = None) -> Any:
+        """A fresh tf-keras metric."""
+        from estimator2strategy.estimator.heads import keras_metrics
+
+        kind = _KINDS[self.kind]
+        at = {kind.threshold: self.threshold} if kind.threshold else {}
+        cls = keras_metrics.find(kind.keras_class)
+        return cls(name=name or self.key, **kind.arguments, **at)
+
+    def update(self, metric: Any, observed: Observed) -> None:
+        """Adds a batch to what `keras_metric` returned."""
+        values, weights = self._values_and_weights(observed)
+        metric.update_state(*values, sample_weight=weights)
+
+    def pair(self, observed: Observed) -> tuple[tf.Tensor, tf.Tensor]:
+        """`(value, update_op)`, by `tf.metrics`, for batches like this one."""
+        values, weights = self._values_and_weights(observed)
+        at = {} if self.threshold is None else {"threshold": self.threshold}
+        return _KINDS[self.kind].pair(*values, weights=weights, name=self.key, **at)
+
+    def _values_and_weights(self, observed: Observed) -> tuple[list[Any], Any]:
+        values = [observed[name] for name in self.of]
+        if self.class_id is not None:
+            values = [value[..., self.class_id : self.class_id + 1] for value in values]
+        if not self.weighted:
+            return values, None
+        # A column of weights counts for every column of the values.
+        ones = tf.ones_like(values[-1], dtype=tf.float32)
+        return values, observed["weights"] * ones
+
+
+def regularization_row() -> Row:
+    """The mean of the regularization losses."""
+    key = "regularization_loss"
+    return Row(key, "mean", (key,), weighted=False)

@@ -1,0 +1,102 @@
+"""`InMemoryEvaluatorHook`: evaluates the weights as they are in training, without a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.runtime import evaluation
+
+tf1 = tf.compat.v1
+
+
+class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
+    """Evaluates before training, every so many steps, and after it.
+
+    The evaluation is recorded once; the values of all variables that training has too are taken
+    from there, the others have their initial values.
+
+    Args:
+        estimator: What is trained.
+        input_fn: As for `Estimator.evaluate`, and so are `steps`, `hooks` and `name`.
+        every_n_iter: Steps between evaluations (on cores: calls of the training loop).
+
+    Raises:
+        ValueError: `every_n_iter` is not positive, or several processes train; when training
+            starts: the model has a Saver or an init_fn of its own, or saves more than variables.
+
+    Source: `tf.estimator.experimental.InMemoryEvaluatorHook`, tensorflow_estimator 2.15.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Sequence[tf1.train.SessionRunHook] | None = None,
+        name: str | None = None,
+        every_n_iter: int = 100,
+    ):
+        if every_n_iter is None or every_n_iter <= 0:
+            raise ValueError(f"invalid every_n_iter={every_n_iter}.")
+        config = estimator.config
+        if config.num_ps_replicas > 0 or config.num_worker_replicas > 1:
+            raise ValueError("InMemoryEvaluator supports only single machine (aka Local) setting.")
+        self._estimator = estimator
+        self._input_fn = input_fn
+        self._hooks = estimator._evaluation_hooks(hooks, steps)
+        self._eval_dir = estimator.eval_dir(name)
+        self._timer = tf1.train.SecondOrStepTimer(every_steps=every_n_iter)
+
+    def begin(self):
+        self._timer.reset()
+        self._runs = 0
+        with self._estimator._recording() as graph:
+            self._graph = graph
+            self._evaluation = self._estimator._record_evaluation(graph, self._input_fn)
+            self._evaluation.reusable = self._evaluation.can_be_reused
+            scaffold = self._evaluation.scaffold
+            if scaffold.saver is not None:
+                raise ValueError("InMemoryEvaluator does not support custom saver")
+            if scaffold.init_fn is not None:
+                raise ValueError("InMemoryEvaluator does not support custom init_fn")
+
+    def after_create_session(self, session, coord):
+        del coord
+        if tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS):
+            raise ValueError(
+                "InMemoryEvaluator does not support saveables other than global variables."
+            )
+        trained = {variable.name: variable for variable in tf1.global_variables()}
+        self._trained, self._values, assignments = [], [], []
+        with self._graph.as_default():
+            for variable in tf1.global_variables():
+                if variable.name in trained:
+                    value = tf1.placeholder(variable.dtype, variable.shape)
+                    assignments.append(variable.assign(value, read_value=False))
+                    self._trained.append(trained[variable.name])
+                    self._values.append(value)
+            self._assign = tf.group(*assignments)
+        self._evaluate(session)
+
+    def after_run(self, run_context, run_values):
+        del run_values
+        self._runs += 1
+        if self._timer.should_trigger_for_step(self._runs):
+            self._evaluate(run_context.session)
+
+    def end(self, session):
+        self._evaluate(session)
+        self._evaluation.close()
+
+    def _evaluate(self, session: Any) -> None:
+        values = dict(zip(self._values, session.run(self._trained), strict=True))
+        results = self._evaluation.run(
+            None, self._hooks, init_fn=lambda session: session.run(self._assign, values)
+        )
+        with self._graph.as_default():
+            evaluation.write_results(self._eval_dir, results, None)
+        self._timer.update_last_triggered_step(self._runs)

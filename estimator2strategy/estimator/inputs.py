@@ -1,0 +1,254 @@
+"""`numpy_input_fn` and `pandas_input_fn`: input functions of arrays in memory.
+
+The original fed queues from Python threads; here a dataset draws row numbers, and the rows are
+taken from the arrays when they are needed: the arrays are neither copied nor put into the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+
+__all__ = ["numpy_input_fn", "pandas_input_fn"]
+
+
+def numpy_input_fn(
+    x: np.ndarray | Mapping[str, np.ndarray],
+    y: np.ndarray | Mapping[str, np.ndarray] | None = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+) -> Callable[[], Any]:
+    """An input_fn that returns batches of rows of numpy arrays.
+
+    Args:
+        x: Features: an array or a dict of arrays, of one length.
+        y: Labels, likewise; None: the input has features only.
+        batch_size: Rows in a batch. Batches go across the end of an epoch; the very last may be
+            smaller.
+        num_epochs: How often each row comes; None: without end.
+        shuffle: Must be given.
+        queue_capacity: Among how many rows shuffling chooses.
+        num_threads: The original's threads read `num_epochs` epochs each, so this multiplies them.
+
+    Returns:
+        `input_fn()`, which returns features like `x`, or (features, labels).
+
+    Raises:
+        ValueError: `shuffle` is no bool; from input_fn: empty arrays, different lengths, a key
+            that is in both dicts.
+        TypeError: From input_fn: `x` is neither an array nor a dict.
+
+    Source: `tf.compat.v1.estimator.inputs.numpy_input_fn`, tensorflow_estimator 2.15.
+    """
+    _check_shuffle(shuffle)
+    rows = _Rows()
+
+    def input_fn() -> Any:
+        features = _arrays_of(x)
+        labels = _labels_of(y)
+        both = sorted(set(features) & set(labels))
+        if both:
+            raise ValueError(f"{len(both)} duplicate keys are found in both x and y: {both}")
+        if len({len(array) for array in (*features.values(), *labels.values())}) > 1:
+            raise ValueError(
+                "Length of tensors in x and y is mismatched. All elements in x and y must have the "
+                f"same length.\nShapes in x: {_shapes(features)}\nShapes in y: {_shapes(labels)}\n"
+            )
+        columns = [*features.values(), *labels.values()]
+        batch = _batches(
+            rows, columns, batch_size, num_epochs, shuffle, queue_capacity, num_threads
+        )
+        taken = dict(zip(features, batch, strict=False))
+        targets = dict(zip(labels, batch[len(features) :], strict=True))
+        first = taken if isinstance(x, Mapping) else batch[0]
+        if y is None:
+            return first
+        return first, targets if isinstance(y, Mapping) else batch[-1]
+
+    return input_fn
+
+
+def _arrays_of(x: Any) -> dict[str, np.ndarray]:
+    if isinstance(x, Mapping):
+        if not x:
+            raise ValueError("x cannot be an empty dict")
+        return dict(sorted(x.items()))
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"x must be a dict or array; got {type(x).__name__}")
+    if x.size == 0:
+        raise ValueError("x cannot be an empty array")
+    return {"__x__": x}
+
+
+def _labels_of(y: Any) -> dict[str, np.ndarray]:
+    if y is None:
+        return {}
+    if not isinstance(y, Mapping):
+        return {"__y__": y}
+    if not y:
+        raise ValueError("y cannot be empty dict, use None instead.")
+    return dict(sorted(y.items()))
+
+
+def _shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    return {key: array.shape for key, array in arrays.items()}
+
+
+def pandas_input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int | None = 1000,
+    num_threads: int = 1,
+    target_column: str = "target",
+) -> Callable[[], Any]:
+    """An input_fn that returns batches of rows of a pandas DataFrame.
+
+    Args:
+        x: DataFrame of features.
+        y: Series or DataFrame of labels, with the index of `x`; None: the input has features only.
+        batch_size: As for `numpy_input_fn`, and so are the others.
+        queue_capacity: None: as many as there are rows.
+        target_column: What labels of a Series are called among the columns of `x`, where no
+            column may have that name.
+
+    Returns:
+        `input_fn()`, which returns a dict of features by column, or (features, labels); the labels
+        of a DataFrame are a dict, too.
+
+    Raises:
+        ValueError: `shuffle` is no bool; `x` has a column `target_column`; the indices differ.
+        TypeError: `target_column` is no string.
+
+    Source: `tf.compat.v1.estimator.inputs.pandas_input_fn`, tensorflow_estimator 2.15.
+    """
+    _check_shuffle(shuffle)
+    if not isinstance(target_column, str):
+        raise TypeError("target_column must be a string type")
+    x = x.copy()
+    labels: dict[str, Any] = {}
+    if y is not None:
+        if target_column in x:
+            raise ValueError(
+                f"Cannot use name {target_column} for target column: DataFrame already has a "
+                f"column with that name: {x.columns}"
+            )
+        if not np.array_equal(x.index, y.index):
+            raise ValueError(
+                f"Index for x and y are mismatched.\nIndex for x: {x.index}\n"
+                f"Index for y: {y.index}\n"
+            )
+        labels = _columns(y.copy()) if _is_frame(y) else {target_column: y.to_numpy(copy=True)}
+    features = _columns(x)
+    capacity = len(x) if queue_capacity is None else queue_capacity
+    rows = _Rows()
+
+    def input_fn() -> Any:
+        columns = [*features.values(), *labels.values()]
+        batch = _batches(rows, columns, batch_size, num_epochs, shuffle, capacity, num_threads)
+        taken = dict(zip(features, batch, strict=False))
+        targets = dict(zip(labels, batch[len(features) :], strict=True))
+        if y is None:
+            return taken
+        return taken, targets if _is_frame(y) else batch[-1]
+
+    return input_fn
+
+
+def _is_frame(y: Any) -> bool:
+    """A DataFrame has columns, a Series has none. So pandas need not be imported."""
+    return hasattr(y, "columns")
+
+
+def _columns(frame: Any) -> dict[str, np.ndarray]:
+    return {column: frame[column].to_numpy() for column in frame.columns}
+
+
+def _check_shuffle(shuffle: Any) -> None:
+    if not isinstance(shuffle, bool):
+        raise ValueError(
+            "shuffle must be provided and explicitly set as boolean (it is recommended to set it "
+            f"as True for training); got {shuffle}"
+        )
+
+
+def _batches(
+    rows: _Rows,
+    columns: Sequence[np.ndarray],
+    batch_size: int,
+    num_epochs: int | None,
+    shuffle: bool | None,
+    capacity: int,
+    num_threads: int,
+) -> list[tf.Tensor]:
+    """The next batch of each column, drawn anew at each step.
+
+    Source: `_enqueue_data`, tensorflow_estimator 2.15 feeding_functions.py.
+    """
+    if num_threads > 1 and num_epochs is not None:
+        tf1.logging.warn(
+            "num_epochs is applied per thread: with num_threads=%d this input has %d epochs. Use "
+            "num_threads=1.",
+            num_threads,
+            num_threads * num_epochs,
+        )
+        num_epochs *= num_threads
+    count = len(columns[0])
+
+    def from_row(start: tf.Tensor) -> tf.data.Dataset:
+        return tf.data.Dataset.range(count).map(lambda i: (i + start) % count).repeat(num_epochs)
+
+    if shuffle:
+        # From a random row on, since the rows that shuffling chooses among may be few.
+        numbers = tf.data.Dataset.random().take(1).flat_map(from_row).shuffle(capacity)
+    else:
+        numbers = tf.data.Dataset.range(count).repeat(num_epochs)
+    numbers = numbers.batch(batch_size, drop_remainder=num_epochs is None)
+    dtypes = [tf.as_dtype(column.dtype) for column in columns]
+    rows_of = rows.of(columns)
+
+    def take(numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        taken = tf.numpy_function(rows_of, [numbers], dtypes)
+        for tensor, column in zip(taken, columns, strict=True):
+            tensor.set_shape([numbers.shape[0], *column.shape[1:]])
+        return tuple(taken)
+
+    iterator = tf1.data.make_one_shot_iterator(numbers.map(take).prefetch(1))
+    return list(iterator.get_next())
+
+
+class _Rows:
+    """Functions that take rows of arrays: one and the same for the same arrays.
+
+    By it an input is known that was there before; see `runtime/kept.py`.
+    """
+
+    def __init__(self) -> None:
+        self._columns: Sequence[np.ndarray] = ()
+        self._function: Callable[..., Any] = lambda numbers: []
+
+    def of(self, columns: Sequence[np.ndarray]) -> Callable[[np.ndarray], list[np.ndarray]]:
+        if [*map(id, columns)] != [*map(id, self._columns)]:
+
+            def function(numbers: np.ndarray) -> list[np.ndarray]:
+                taken = [column[numbers] for column in columns]
+                return [_encoded(part) if part.dtype.kind in "OU" else part for part in taken]
+
+            self._columns, self._function = columns, function
+        return self._function
+
+
+def _encoded(strings: np.ndarray) -> np.ndarray:
+    """Strings as TensorFlow keeps them."""
+    encoded = [s.encode() if isinstance(s, str) else s for s in strings.ravel()]
+    return np.array(encoded, dtype=object).reshape(strings.shape)

@@ -1,0 +1,192 @@
+"""Writes recorded models as a SavedModel of TF1: graphs, signatures, one set of variables, assets.
+
+    serving = ServedGraph(ModeKeys.PREDICT, ["serve"], serving_input_receiver_fn, call_model_fn)
+    write_saved_model("/models/mine", [serving], "/tmp/model/model.ckpt-100", config)
+
+The graphs are run by a Session only, here and wherever they are served, and are never replayed.
+
+Source: `Estimator._export_all_saved_models`, tensorflow_estimator 2.15 estimator.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.estimator import export
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.record.functions import location
+from estimator2strategy.record.legacy import serving
+
+tf1 = tf.compat.v1
+
+# The collection in which a SavedModel keeps the train op; TensorFlow has no public name for it.
+_TRAIN_OP = "saved_model_train_op"
+_ASSETS_EXTRA = "assets.extra"
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedGraph:
+    """One graph of a SavedModel, before it is made.
+
+    Attributes:
+        mode: The mode in which model_fn is called.
+        tags: What a loader asks for to get this graph.
+        receiver_fn: Makes the placeholders that are fed, and of them what model_fn takes.
+        call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
+        check_variables: Whether to see that the checkpoint has all variables. Those of the first
+            graph are restored from it, and so are checked.
+        resource_step: Whether the global step is a resource variable in any case, as in a graph for
+            a TPU, or as the program's variables are.
+    """
+
+    mode: str
+    tags: Sequence[str]
+    receiver_fn: Callable[[], Any]
+    call_model_fn: Callable[[Any, Any], EstimatorSpec]
+    check_variables: bool = True
+    resource_step: bool = False
+
+
+def write_saved_model(
+    base: str | bytes | os.PathLike,
+    graphs: Iterable[ServedGraph],
+    checkpoint_path: str,
+    config: RunConfig,
+    *,
+    assets_extra: Mapping[str, str] | None,
+    as_text: bool,
+    strip_default_attrs: bool,
+) -> bytes:
+    """Writes a new numbered folder below `base`, all of it or nothing.
+
+    Args:
+        base: The folder of all versions of the model.
+        graphs: What to write; the first one's variables are what is saved.
+        checkpoint_path: Whence the variables come.
+        config: Whose seed and `session_config` to use.
+        assets_extra: Path below `assets.extra` -> file to copy there.
+        as_text: Write `saved_model.pbtxt`, not `saved_model.pb`.
+        strip_default_attrs: Leave out attributes of nodes that have their default, so that older
+            releases of TensorFlow, which do not know the attribute, can load the graph.
+
+    Returns:
+        The folder: `base`/seconds since 1970.
+
+    Raises:
+        ValueError: The checkpoint lacks variables of a graph.
+    """
+    folder = export.get_timestamped_export_dir(os.fspath(base))
+    # Servers take numbered folders only, so they see the new one when it is complete.
+    unfinished = export.get_temp_export_dir(folder)
+    builder = tf1.saved_model.Builder(unfinished)
+    for i, served in enumerate(graphs):
+        with serving(config.tf_random_seed):
+            _add_graph(builder, served, checkpoint_path, config, strip_default_attrs, first=i == 0)
+    with tf.Graph().as_default():
+        builder.save(as_text)
+    for relative, source in (assets_extra or {}).items():
+        target = os.path.join(os.fsdecode(unfinished), _ASSETS_EXTRA, os.fsdecode(relative))
+        tf.io.gfile.makedirs(os.path.dirname(target))
+        tf.io.gfile.copy(source, target)
+    tf.io.gfile.rename(unfinished, folder)
+    return folder
+
+
+def _add_graph(
+    builder: tf1.saved_model.Builder,
+    served: ServedGraph,
+    checkpoint_path: str,
+    config: RunConfig,
+    strip_default_attrs: bool,
+    *,
+    first: bool,
+) -> None:
+    scope = tf1.get_variable_scope()
+    with tf1.variable_scope(scope, use_resource=served.resource_step or scope.use_resource):
+        tf1.train.create_global_step()
+    receiver = _receiver(served.receiver_fn)
+    spec = served.call_model_fn(receiver.features, getattr(receiver, "labels", None))
+    signatures = _signatures(spec, receiver)
+    scaffold = spec.scaffold
+    local_init_op = scaffold.local_init_op
+    if local_init_op is None:
+        local_init_op = tf1.train.Scaffold.default_local_init_op()
+    with tf1.Session(config=_session_config(config)) as session:
+        # It restores here and, written into the graph, wherever the graph is loaded.
+        saver = _saver(scaffold)
+        if first or served.check_variables:
+            _restore(saver, session, checkpoint_path, served.mode)
+        if spec.train_op is not None:
+            tf1.add_to_collection(_TRAIN_OP, spec.train_op)
+        what = {
+            "tags": served.tags,
+            "signature_def_map": signatures,
+            "assets_collection": tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS),
+            "main_op": local_init_op,
+            "saver": saver,
+            "strip_default_attrs": strip_default_attrs,
+        }
+        if first:
+            builder.add_meta_graph_and_variables(session, **what)
+        else:
+            builder.add_meta_graph(**what)
+
+
+def _receiver(receiver_fn: Callable[[], Any]) -> Any:
+    receiver = receiver_fn()
+    for field in ("features", "receiver_tensors"):
+        if not hasattr(receiver, field):
+            raise AttributeError(
+                f"{location(receiver_fn)} returned a {type(receiver).__name__}, which has no "
+                f"{field!r}. It should return an `estimator.export.ServingInputReceiver`, or for "
+                "TRAIN and EVAL a `SupervisedInputReceiver`."
+            )
+    return receiver
+
+
+def _session_config(config: RunConfig) -> tf1.ConfigProto:
+    session_config = tf1.ConfigProto(allow_soft_placement=True)
+    if config.session_config:
+        session_config.CopyFrom(config.session_config)
+    # Only the saver runs here. The rest of the graph may be for devices that this machine has not.
+    session_config.graph_options.place_pruned_graph = True
+    return session_config
+
+
+def _signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
+    outputs = export.export_outputs_for_mode(
+        spec.mode, spec.export_outputs, spec.predictions, spec.loss, spec.eval_metric_ops
+    )
+    return export.build_all_signature_defs(
+        receiver.receiver_tensors,
+        outputs,
+        getattr(receiver, "receiver_tensors_alternatives", None),
+        serving_only=spec.mode == ModeKeys.PREDICT,
+    )
+
+
+def _saver(scaffold: tf1.train.Scaffold) -> tf1.train.Saver:
+    if isinstance(scaffold.saver, tf.train.Checkpoint):
+        saveables = _tf_private.saveable_objects(scaffold.saver)
+        return tf1.train.Saver(var_list=saveables, sharded=True)
+    return scaffold.saver or tf1.train.Saver(sharded=True)
+
+
+def _restore(saver: tf1.train.Saver, session: tf1.Session, path: str, mode: str) -> None:
+    try:
+        saver.restore(session, path)
+    except tf.errors.NotFoundError as error:
+        raise ValueError(
+            "Could not load all requested variables from checkpoint. Please make sure your "
+            "model_fn does not expect variables that were not saved in the checkpoint.\n\n"
+            f"Encountered error with mode `{mode}` while restoring checkpoint from: `{path}`. "
+            f"Full Traceback:\n\n{error}"
+        ) from error

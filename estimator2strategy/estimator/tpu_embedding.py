@@ -1,0 +1,94 @@
+"""What of an EmbeddingConfigSpec a TPUEstimator can do where it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.estimator.embedding_spec import EmbeddingConfigSpec, configurations
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.tpu_config import InputPipelineConfig
+from estimator2strategy.record.embedding import Embedding
+from estimator2strategy.record.embedding_update import SLOTS
+from estimator2strategy.replay.tpu import is_tpu
+
+_PIPELINES = (InputPipelineConfig.PER_HOST_V1, InputPipelineConfig.PER_HOST_V2)
+_ON_THE_HOST = (
+    "  With use_tpu=False the same columns are looked up and trained on the host, under the same "
+    "names."
+)
+
+
+def check_embedding_spec(spec: Any, tpu_config: Any, use_tpu: bool, eval_on_tpu: bool) -> None:
+    """Raises ValueError or TypeError if the spec cannot go with the rest of the configuration."""
+    if spec is None:
+        return
+    if not isinstance(spec, EmbeddingConfigSpec):
+        raise TypeError(
+            "embedding_config_spec must be an EmbeddingConfigSpec of estimator.tpu.experimental, "
+            f"got {type(spec)}."
+        )
+    if use_tpu and tpu_config.per_host_input_for_training not in _PIPELINES:
+        raise ValueError(
+            "Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU Embedding; got "
+            f"{tpu_config.per_host_input_for_training}."
+        )
+    if not (use_tpu and eval_on_tpu) and spec.partition_strategy == "mod":
+        raise ValueError("Mod sharding of embedding tables not supported on CPU.")
+    if tpu_config.num_shards == 1 and tpu_config.num_cores_per_replica is None:
+        raise ValueError(
+            "Setting TPUConfig.num_shards==1 is unsupported when embedding_config_spec is not None."
+        )
+
+
+def embedding_on_cores(spec: Any, mode: str, strategy: Any) -> Embedding | None:
+    """The tables as cores have them; None: none.
+
+    Raises:
+        UnsupportedError: They cannot be had there.
+    """
+    if spec is None:
+        return None
+    if is_tpu(strategy):
+        raise UnsupportedError(
+            "embedding_config_spec: tables in a TPU's embedding hardware are not supported yet.\n"
+            "  They run on emulated cores and on the host only.\n" + _ON_THE_HOST
+        )
+    if mode == ModeKeys.PREDICT:
+        raise UnsupportedError(
+            "embedding_config_spec: TPUEstimator.predict never looked tables up on cores.\n"
+            + _ON_THE_HOST
+        )
+    if spec.tensor_core_feature_columns:
+        raise UnsupportedError(
+            "embedding_config_spec: a column with embedding_lookup_device='tpu_tensor_core' needs "
+            "a real TPU.\n  Leave embedding_lookup_device out.\n" + _ON_THE_HOST
+        )
+    tables, features = configurations(spec)
+    for parameters in (
+        spec.optimization_parameters,
+        *(t.optimization_parameters for t in tables.values()),
+    ):
+        _check_parameters(parameters)
+    return Embedding(
+        tables,
+        features,
+        spec.optimization_parameters,
+        from_columns=spec.feature_columns is not None,
+        gradient_multiplier=spec.experimental_gradient_multiplier_fn,
+    )
+
+
+def _check_parameters(parameters: Any) -> None:
+    if parameters is None:
+        return
+    if type(parameters).__name__ not in SLOTS:
+        raise UnsupportedError(
+            f"embedding_config_spec: {type(parameters).__name__} is not supported on emulated "
+            f"cores.\n  These are: {', '.join(SLOTS)}.\n" + _ON_THE_HOST
+        )
+    if parameters.weight_decay_factor:
+        raise UnsupportedError(
+            "embedding_config_spec: weight_decay_factor is not supported on emulated cores.\n"
+            + _ON_THE_HOST
+        )

@@ -1,0 +1,61 @@
+"""Feeds the cores of a TPUEstimator as `TPUConfig.per_host_input_for_training` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.tpu_config import InputPipelineConfig
+from estimator2strategy.estimator.tpu_context import Deployment
+from estimator2strategy.record import feeding
+
+
+def fed_to_cores(
+    call: Callable[[int, int], Any], deployment: Deployment, batch_axis: Sequence[int] | None
+) -> feeding.Fed:
+    """The input of all cores; each host draws its own cores', on itself.
+
+    Args:
+        call: `call(invocation, host)` calls the user's input_fn.
+        batch_axis: As of TPUEstimator.
+    """
+    parts = []
+    for index, host in enumerate(deployment.feeding_hosts):
+        with tf.compat.v1.device(host.device):
+            parts.append(_fed_from(index, len(host.replicas), call, deployment, batch_axis))
+    return feeding.together(parts, [host.replicas for host in deployment.feeding_hosts])
+
+
+def _fed_from(
+    host: int,
+    cores: int,
+    call: Callable[[int, int], Any],
+    deployment: Deployment,
+    batch_axis: Sequence[int] | None,
+) -> feeding.Fed:
+    """The input of a host's cores."""
+    pipeline = deployment.pipeline
+    first = host * cores if pipeline is InputPipelineConfig.PER_SHARD_V1 else host
+
+    def call_for(core: int) -> Any:
+        return call(first + core, host)
+
+    if deployment.mode == ModeKeys.PREDICT:
+        batch_size = deployment.input_batch_size or 0  # validate() saw that it is given
+        if pipeline is InputPipelineConfig.BROADCAST:
+            return feeding.padded_broadcast(call_for, cores, batch_size)
+        if pipeline is InputPipelineConfig.PER_HOST_V1 and batch_axis is not None:
+            raise TypeError("For mode PREDICT, batch_axis is not supported yet.")
+        whole = pipeline is not InputPipelineConfig.PER_HOST_V2
+        return feeding.padded(call_for, cores, batch_size, whole)
+    if pipeline is InputPipelineConfig.PER_SHARD_V1:
+        return feeding.per_core(call_for, cores)
+    if pipeline is InputPipelineConfig.PER_HOST_V2:
+        return feeding.per_host_v2(call_for, cores)
+    if pipeline is InputPipelineConfig.BROADCAST:
+        return feeding.broadcast(call_for, cores)
+    sliced = pipeline is InputPipelineConfig.SLICED
+    return feeding.per_host(call_for, cores, None if sliced else batch_axis)

@@ -1,0 +1,272 @@
+"""`TF_CONFIG`: what each process of a cluster does, and which clusters are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from estimator2strategy.errors import UnsupportedError
+from tests.estimator import workers_program
+from tests.estimator.test_train_and_evaluate import steps_evaluated
+from tests.runtime.programs import host_estimator, numbers
+
+tf1 = tf.compat.v1
+
+CLUSTER = {"chief": ["host0:1"], "worker": ["host1:1", "host2:1"], "ps": ["host3:1"]}
+
+
+@pytest.fixture
+def task(monkeypatch):
+    """`task("chief", 0, cluster)` makes this process a task of the cluster."""
+
+    def become(job, index=0, cluster=CLUSTER):
+        tf_config = {"cluster": cluster, "task": {"type": job, "index": index}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
+
+    return become
+
+
+def train_and_evaluate(model):
+    return estimator.train_and_evaluate(
+        model,
+        estimator.TrainSpec(numbers(9), max_steps=2),
+        estimator.EvalSpec(numbers(2), start_delay_secs=0, throttle_secs=0),
+    )
+
+
+class TestRefused:
+    @pytest.mark.parametrize("job", ["chief", "worker", "ps"])
+    def test_asynchronous_training_names_the_way_out(self, task, model_dir, job):
+        task(job)
+        model = host_estimator(model_dir)
+        with pytest.raises(UnsupportedError, match="asynchronous training over") as error:
+            train_and_evaluate(model)
+        assert "3 workers, the chief included" in str(error.value)
+        assert not tf.io.gfile.exists(model_dir)
+
+    def test_so_does_train_by_itself(self, task, model_dir):
+        task("worker")
+        with pytest.raises(UnsupportedError, match="one process with all the devices"):
+            host_estimator(model_dir).train(numbers(2))
+
+    def test_a_strategy_that_does_not_span_the_processes(self, task, model_dir):
+        task("chief")
+        model = host_estimator(
+            model_dir, train_distribute=tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
+        )
+        with pytest.raises(UnsupportedError, match="spans the devices of one process"):
+            train_and_evaluate(model)
+        assert not tf.io.gfile.exists(model_dir)
+
+    def test_parameter_server_strategy(self, task, model_dir):
+        task("chief")
+        strategy = tf1.distribute.experimental.ParameterServerStrategy(
+            tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        )
+        model = host_estimator(model_dir, train_distribute=strategy)
+        with pytest.raises(UnsupportedError, match="parameter servers are not supported"):
+            train_and_evaluate(model)
+
+    def test_a_second_evaluator(self, task, model_dir):
+        task("evaluator", 1)
+        with pytest.raises(ValueError, match="only be one `evaluator` task"):
+            train_and_evaluate(host_estimator(model_dir))
+
+    def test_train_as_evaluator_names_train_and_evaluate(self, task, model_dir):
+        task("evaluator")
+        with pytest.raises(ValueError, match="train_and_evaluate"):
+            host_estimator(model_dir).train(numbers(2))
+
+    @pytest.mark.parametrize(
+        ("job", "message"),
+        [
+            (None, "must have task_type set"),
+            ("local", "`task.type` in TF_CONFIG cannot be `local`"),
+            ("boss", "Task type boss is not supported. Supported task types are"),
+        ],
+    )
+    def test_a_task_that_there_is_not(self, task, model_dir, job, message):
+        task("chief", 0, {"chief": ["host0:1"]})
+        model = host_estimator(model_dir)
+        model._config._task_type = job  # as a subclass of RunConfig may say
+        with pytest.raises(ValueError, match=message):
+            train_and_evaluate(model)
+
+
+class TestOneTrainer:
+    def test_a_lone_chief_trains_and_leaves_evaluation_to_another(self, task, model_dir):
+        task("chief", 0, {"chief": ["host0:1"]})
+        model = host_estimator(model_dir)
+        assert train_and_evaluate(model) is None
+        assert model.get_variable_value("global_step") == 2
+        assert not tf.io.gfile.exists(model.eval_dir())
+
+    def test_a_chief_without_workers_needs_no_parameter_server(self, task, model_dir):
+        task("chief", 0, {"chief": ["host0:1"], "ps": ["host3:1"]})
+        model = host_estimator(model_dir)
+        train_and_evaluate(model)
+        assert model.get_variable_value("weight") == -3
+
+    def test_a_master_trains_and_evaluates(self, task, model_dir):
+        task("master", 0, {"master": ["host0:1"]})
+        model = host_estimator(model_dir)
+        assert train_and_evaluate(model) is None
+        assert tf.io.gfile.glob(f"{model.eval_dir()}/*tfevents*")
+
+    def test_an_evaluator_ends_with_the_checkpoint_of_the_last_step(self, task, model_dir):
+        host_estimator(model_dir).train(numbers(2))
+        task("evaluator")
+        model = host_estimator(model_dir)
+        assert train_and_evaluate(model) is None
+        assert tf.io.gfile.glob(f"{model.eval_dir()}/*tfevents*")
+
+    def test_an_evaluator_waits_before_it_starts(self, task, model_dir):
+        host_estimator(model_dir).train(numbers(1))
+        task("evaluator")
+        spec = estimator.EvalSpec(numbers(2), start_delay_secs=1)
+        started = time.monotonic()
+        estimator.train_and_evaluate(
+            host_estimator(model_dir), estimator.TrainSpec(numbers(9), max_steps=1), spec
+        )
+        assert time.monotonic() - started > 1
+
+
+# What each process of the cluster runs. The chief's input is slow, so that the evaluator sees more
+# than one checkpoint.
+PROGRAM = """
+import json, sys, time
+import tensorflow as tf
+from estimator2strategy import estimator
+from tests.runtime.programs import host_estimator, numbers
+
+def slow():
+    def wait(x):
+        time.sleep(0.3)
+        return x
+    return numbers(99)().map(lambda x: tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), [1]))
+
+class Exports(estimator.Exporter):
+    name = "exports"
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        print("EXPORT", json.dumps([int(eval_result["global_step"]), is_the_final_export]))
+
+model = host_estimator(sys.argv[1], save_checkpoints_steps=5)
+result = estimator.train_and_evaluate(
+    model,
+    estimator.TrainSpec(slow, max_steps=30),
+    estimator.EvalSpec(numbers(3), start_delay_secs=0, throttle_secs=1, exporters=Exports()),
+)
+assert result is None
+print("DONE", model.config.task_type, model.config.is_chief)
+"""
+
+
+# Trains on batches of 2 from its part of four examples, and prints what hooks see.
+WORKER = """
+import json, sys
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+from estimator2strategy import estimator
+from tests.estimator import workers_program
+workers_program.train(sys.argv[1], strategy)
+"""
+
+
+def free_address():
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return f"localhost:{free.getsockname()[1]}"
+
+
+def start(job, cluster, model_dir, program=None):
+    """A process that is a task of the cluster."""
+    tf_config = {"cluster": cluster, "task": {"type": job, "index": 0}}
+    root = str(pathlib.Path(__file__).parents[2])
+    environment = {**os.environ, "TF_CONFIG": json.dumps(tf_config), "PYTHONPATH": root}
+    return subprocess.Popen(
+        [sys.executable, "-c", program or PROGRAM, model_dir],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+class TestProcesses:
+    def test_the_evaluator_follows_the_chief_to_the_last_step(self, model_dir):
+        cluster = {"chief": ["localhost:1"]}
+        processes = {job: start(job, cluster, model_dir) for job in ("evaluator", "chief")}
+        outputs = {job: process.communicate(timeout=300) for job, process in processes.items()}
+        for job, process in processes.items():
+            assert process.returncode == 0, outputs[job][1]
+        printed = {job: output.splitlines() for job, (output, _) in outputs.items()}
+        assert printed["chief"] == ["DONE chief True"]
+        *exports, done = printed["evaluator"]
+        assert done == "DONE evaluator False"
+        calls = [json.loads(line.removeprefix("EXPORT ")) for line in exports]
+        steps = [step for step, _ in calls]
+        assert len(steps) > 1
+        assert steps == sorted(set(steps))
+        assert [final for _, final in calls] == [False] * (len(calls) - 1) + [True]
+        assert steps[-1] == 30
+        evaluated = steps_evaluated(model_dir)
+        assert list(evaluated) == steps
+        assert set(evaluated.values()) == {2.0}
+
+    def test_workers_train_as_one_process_with_all_their_input(self, tmp_path, capsys):
+        """Four examples in one process, and two in each of two: mean losses, the same weights."""
+        workers_program.train(str(tmp_path / "alone"))
+        expected = json.loads(capsys.readouterr().out)
+        cluster = {"chief": [free_address()], "worker": [free_address()]}
+        model_dir = str(tmp_path / "model")
+        processes = [start(job, cluster, model_dir, WORKER) for job in ("chief", "worker")]
+        outputs = [process.communicate(timeout=300) for process in processes]
+        for process, (_, error) in zip(processes, outputs, strict=True):
+            assert process.returncode == 0, error
+        of_chief, of_worker = (json.loads(output) for output, _ in outputs)
+        # The worker has started with the chief's weights, and kept them all the way.
+        assert of_chief == of_worker
+        np.testing.assert_allclose(of_chief["losses"], expected["losses"], rtol=1e-6)
+        np.testing.assert_allclose(of_chief["weights"], expected["weights"], rtol=1e-6)
+        assert len(tf.io.gfile.glob(f"{model_dir}/*tfevents*")) == 1
+        assert tf.train.latest_checkpoint(model_dir).endswith("model.ckpt-8")
+
+    def test_a_parameter_server_without_workers_waits(self, model_dir):
+        address = free_address()
+        process = start("ps", {"chief": ["localhost:1"], "ps": [address]}, model_dir)
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=25)
+        finally:
+            process.kill()
+        assert "Error" not in process.communicate()[1]
+
+
+def test_a_loop_over_checkpoints_evaluates_each(model_dir):
+    """Continuous evaluation as programs wrote it before `train_and_evaluate`."""
+    model = host_estimator(model_dir)
+    seen = []
+
+    def train_on():
+        model.train(numbers(9), steps=2)
+        return len(seen) == 3  # True ends the loop
+
+    paths = tf1.train.checkpoints_iterator(
+        model_dir, timeout=0.1, min_interval_secs=0, timeout_fn=train_on
+    )
+    for path in paths:
+        results = model.evaluate(numbers(3), checkpoint_path=path, name="continuous")
+        seen.append(int(results["global_step"]))
+    assert seen == [2, 4, 6]
+    assert list(steps_evaluated(model_dir, "eval_continuous")) == seen

@@ -1,0 +1,162 @@
+"""Exporters: which checkpoints each of them exports, and which exports are kept."""
+
+from __future__ import annotations
+
+import os
+import types
+
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from estimator2strategy.runtime.evaluation import write_results
+
+tf1 = tf.compat.v1
+
+
+class StandIn:
+    """In place of an Estimator: each export is an empty folder, named by a count of seconds."""
+
+    def __init__(self, model_dir, first_export=1_600_000_000):
+        self.model_dir = str(model_dir)
+        self._next = first_export
+        self.calls = []
+
+    def export_saved_model(self, *args, **kwargs):
+        self.calls.append((args, kwargs))
+        path = os.path.join(args[0], str(self._next))
+        os.makedirs(path)
+        self._next += 1
+        return path
+
+
+def receiver_fn():
+    raise AssertionError("No exporter calls it by itself.")
+
+
+def exporters():
+    return [
+        estimator.FinalExporter("name", receiver_fn, {"a": "b"}, as_text=True),
+        estimator.LatestExporter("name", receiver_fn, {"a": "b"}, as_text=True),
+        estimator.BestExporter("name", receiver_fn, assets_extra={"a": "b"}, as_text=True),
+    ]
+
+
+def export(exporter, model, loss=1.0, final=False, path=None):
+    """True if the exporter exported."""
+    path = path or os.path.join(model.model_dir, "export", exporter.name)
+    return exporter.export(model, path, "ckpt-7", {"loss": loss, "global_step": 7}, final)
+
+
+@pytest.mark.parametrize("exporter", exporters(), ids=lambda e: type(e).__name__)
+def test_export_is_what_export_saved_model_returns(exporter, tmp_path):
+    model = StandIn(tmp_path)
+    assert export(exporter, model, final=True) == f"{tmp_path}/export/name/1600000000"
+    (((path, function), options),) = model.calls
+    assert (path, function) == (f"{tmp_path}/export/name", receiver_fn)
+    assert options == {"assets_extra": {"a": "b"}, "as_text": True, "checkpoint_path": "ckpt-7"}
+
+
+def test_final_exporter_waits_for_the_end(tmp_path):
+    exporter, model = exporters()[0], StandIn(tmp_path)
+    assert export(exporter, model) is None
+    assert export(exporter, model, final=True)
+
+
+@pytest.mark.parametrize("kind", [estimator.LatestExporter, estimator.BestExporter])
+def test_newest_exports_are_kept(kind, tmp_path):
+    exporter = kind("name", receiver_fn, exports_to_keep=2)
+    model = StandIn(tmp_path)
+    folder = tmp_path / "export" / "name"
+    for other in ("temp-1600000000", "16000000001", "notes"):
+        (folder / other).mkdir(parents=True)
+    for loss in (5.0, 4.0, 3.0, 2.0):
+        export(exporter, model, loss)
+    others = {"temp-1600000000", "16000000001", "notes"}
+    assert set(os.listdir(folder)) == {"1600000002", "1600000003", *others}
+
+
+@pytest.mark.parametrize("kind", [estimator.LatestExporter, estimator.BestExporter])
+def test_all_exports_are_kept_on_request(kind, tmp_path):
+    exporter, model = kind("name", receiver_fn, exports_to_keep=None), StandIn(tmp_path)
+    for loss in (9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0):
+        export(exporter, model, loss)
+    assert len(os.listdir(tmp_path / "export" / "name")) == 7
+
+
+def test_best_exporter_exports_what_is_better(tmp_path):
+    exporter, model = exporters()[2], StandIn(tmp_path)
+    exported = [bool(export(exporter, model, loss)) for loss in (5.0, 6.0, 4.0, 4.0, 3.0)]
+    assert exported == [True, False, True, False, True]
+
+
+def test_compare_fn_says_what_is_better(tmp_path):
+    def higher(best_eval_result, current_eval_result):
+        return current_eval_result["loss"] > best_eval_result["loss"]
+
+    exporter = estimator.BestExporter("name", receiver_fn, compare_fn=higher)
+    model = StandIn(tmp_path)
+    exported = [bool(export(exporter, model, loss)) for loss in (5.0, 6.0, 4.0)]
+    assert exported == [True, True, False]
+
+
+def written(folder, losses):
+    with tf.Graph().as_default():
+        for step, loss in enumerate(losses):
+            write_results(str(folder), {"loss": loss, "global_step": step}, None)
+    tf1.summary.FileWriterCache.clear()
+
+
+def test_first_export_happens_also_when_an_earlier_process_was_better(tmp_path):
+    written(tmp_path / "eval", [50.0, 60.0])
+    exporter, model = exporters()[2], StandIn(tmp_path)
+    exported = [bool(export(exporter, model, loss)) for loss in (100.0, 70.0, 80.0)]
+    assert exported == [True, True, False]
+
+
+def test_best_loss_is_recovered_from_the_event_files(tmp_path):
+    """It counts from the second folder on: a first export of an exporter always happens."""
+    written(tmp_path / "other" / "eval_x", [50.0, 60.0])
+    exporter = estimator.BestExporter("name", receiver_fn, event_file_pattern="eval_x/*.tfevents.*")
+    assert export(exporter, StandIn(tmp_path / "first"))
+    model = StandIn(tmp_path / "other")
+    exported = [bool(export(exporter, model, loss)) for loss in (55.0, 49.0)]
+    assert exported == [False, True]
+
+
+def test_without_a_pattern_no_event_file_is_read(tmp_path):
+    written(tmp_path / "eval", [50.0])
+    exporter = estimator.BestExporter("name", receiver_fn, event_file_pattern=None)
+    assert export(exporter, StandIn(tmp_path / "first"), 90.0)
+    assert export(exporter, StandIn(tmp_path), 80.0)
+
+
+@pytest.mark.parametrize("kind", [estimator.LatestExporter, estimator.BestExporter])
+def test_number_to_keep_must_be_positive(kind):
+    with pytest.raises(ValueError, match="positive number"):
+        kind("name", receiver_fn, exports_to_keep=0)
+
+
+@pytest.mark.parametrize(
+    ("compare_fn", "message"),
+    [
+        (None, "must not be None"),
+        (lambda current_eval_result: True, "must include best_eval_result argument"),
+        (lambda best_eval_result: True, "must include current_eval_result argument"),
+        (
+            lambda best_eval_result, current_eval_result, x: True,
+            r"not expected args: \['x'\]",
+        ),
+    ],
+)
+def test_compare_fn_has_two_arguments(compare_fn, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.BestExporter("name", receiver_fn, compare_fn=compare_fn)
+
+
+def test_results_without_a_loss_cannot_be_compared(tmp_path):
+    exporter, model = exporters()[2], types.SimpleNamespace(model_dir=str(tmp_path))
+    model.export_saved_model = lambda path, *args, **kwargs: os.makedirs(path) or path
+    exporter.export(model, str(tmp_path / "a"), "ckpt", {"accuracy": 1.0}, False)
+    with pytest.raises(ValueError, match="no loss is found"):
+        exporter.export(model, str(tmp_path / "b"), "ckpt", {"loss": 1.0}, False)

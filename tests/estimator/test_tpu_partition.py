@@ -1,0 +1,125 @@
+"""num_cores_per_replica and input_partition_dims, as far as a TPU can be told without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.estimator.tpu_partition import partition_dims
+from estimator2strategy.runtime import devices
+from tests.tpu_metadata import MetadataResolver
+from tests.tpu_program import TpuProgram, make_session, traced
+
+tf1 = tf.compat.v1
+tpu = estimator.tpu
+
+IMAGES, LABELS = tf.zeros([2, 4, 6]), {"a": tf.zeros([2]), "b": tf.zeros([2])}
+
+
+def cores_of(tpu_config, num_hosts=1):
+    """The cores of a TPU with two cores on each of four chips, per host."""
+    coordinates = np.array(
+        [[[x, y + 2 * host, 0, core] for x in (0, 1) for y in (0, 1) for core in (0, 1)]
+         for host in range(num_hosts)]
+    )  # fmt: skip
+    topology = tf.tpu.experimental.Topology(
+        mesh_shape=[2, 2 * num_hosts, 1, 2], device_coordinates=coordinates
+    )
+    return devices.assigned(MetadataResolver(num_hosts, 8), topology, tpu_config)
+
+
+@pytest.mark.parametrize(("per_replica", "replicas"), [(1, 8), (2, 4), (4, 2), (8, 1)])
+def test_replicas_have_as_many_cores_as_asked_for(per_replica, replicas):
+    cores = cores_of(tpu.TPUConfig(num_cores_per_replica=per_replica))
+    assert cores.strategy.num_replicas_in_sync == replicas
+    assert cores.device_assignment.core_assignment.shape == (replicas, per_replica, 4)
+
+
+def test_one_shard_is_one_core():
+    cores = cores_of(tpu.TPUConfig(num_shards=1))
+    assert cores.strategy.num_replicas_in_sync == 1
+    assert cores.device_assignment is None
+
+
+def test_more_cores_than_there_are_are_refused():
+    with pytest.raises(ValueError, match=r"larger than the total num of TPU cores"):
+        cores_of(tpu.TPUConfig(num_cores_per_replica=16))
+
+
+@pytest.mark.parametrize(
+    ("dims", "expected"),
+    [
+        ([[1, 2, 1]], ((1, 2, 1), None, None)),
+        ([None, None], (None, None, None)),
+        ([[1, 1, 2], {"a": None, "b": [2]}], ((1, 1, 2), None, (2,))),
+        (None, (None, None, None)),
+    ],
+)
+def test_partition_of_each_tensor(dims, expected):
+    assert partition_dims((IMAGES, LABELS), dims, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("dims", "words"),
+    [
+        ([[1, 2, 0]], "All input partition dims must be >= 1."),
+        ([[1, 2, 2]], "The product of each input partition dim should equal to num_cores_per_rep"),
+        ([[2, 1]], "Input partition dims must have the same number of dimensions"),
+        ([{"x": [1, 2, 1]}], r"input_partition_dims\[0\] mismatched"),
+        ([[1, 2, 1], {"a": None}], r"TPUConfig.input_partition_dims\[1\] mismatched label keys"),
+    ],
+)
+def test_partition_that_does_not_fit_is_refused(dims, words):
+    with pytest.raises(ValueError, match=words):
+        partition_dims((IMAGES, LABELS), dims, 2)
+
+
+def test_parts_of_different_size_are_refused():
+    with pytest.raises(UnsupportedError, match=r"cuts axis 1 of .* into 3 parts"):
+        partition_dims((IMAGES, LABELS), [[1, 3, 1]], 3)
+
+
+def model_fn(features, labels, mode, params):
+    context = params["context"]
+    assert context.device_assignment.num_cores_per_replica == 2
+    with pytest.raises(ValueError, match=r"is not supported for model_parallelism"):
+        context.num_of_replicas_per_host  # noqa: B018
+    weight = tf1.get_variable("weight", [])
+    loss = tf.reduce_mean(features["x"] * weight) + tf.reduce_mean(labels)
+    optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(1.0))
+    train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn(params):
+    context = params["context"]
+    assert context.num_replicas == 4
+    assert params["batch_size"] == 2
+    # Where the first core of replica 1 is.
+    assert context.device_for_replica(1) == ("/job:localhost/task:0/device:CPU:0", 4)
+    example = ({"x": tf.zeros([4, 6])}, tf.zeros([]))
+    return tf.data.Dataset.from_tensors(example).repeat().batch(2, drop_remainder=True)
+
+
+def test_tpu_program_cuts_the_input_for_the_cores_of_a_replica():
+    tpu_config = tpu.TPUConfig(
+        num_cores_per_replica=2,
+        input_partition_dims=[{"x": [1, 2, 1]}, None],
+        per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2,
+    )
+    config = tpu.RunConfig(model_dir="/never/written", tpu_config=tpu_config)
+    model = tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
+    model._tpu_cores = cores_of(tpu_config)  # what starting a TPU would have given
+    with model._recording() as graph:
+        recording = model._record_train(graph, input_fn)
+        spec = recording.spec
+        function = traced(make_session(recording), [spec.loss], [spec.train_op])
+    program = TpuProgram(function)
+    assert program.replicas == 4
+    assert program.metadata.attr["num_cores_per_replica"].i == 2
+    (sharding,) = program.ops("XlaSharding")
+    assert sharding.attr["sharding"].s  # an OpSharding proto: OTHER, tiles [1, 2, 1]
+    assert list(sharding.attr["_XlaSharding"].s)[:1] == [0x08]

@@ -1,0 +1,3 @@
+import tensorflow as tf
+
+print(tf.__version__, tf.executing_eagerly())

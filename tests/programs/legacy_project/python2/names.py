@@ -1,0 +1,2 @@
+for step in xrange(3):  # noqa: F821
+    print(step)

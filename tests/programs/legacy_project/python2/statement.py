@@ -1,0 +1,4 @@
+# fmt: off
+import tensorflow as tf
+
+print "training"

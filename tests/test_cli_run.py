@@ -1,0 +1,218 @@
+"""`e2s run` runs a legacy program as `python` ran it under TF 1.15."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = ROOT / "tests" / "programs" / "legacy_project"
+
+
+def e2s(*arguments: str, folder: Path = PROJECT) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "estimator2strategy", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def ran():
+    # The program's flags come after its name, also those that e2s has too.
+    return e2s("run", "main.py", "--units=5", "--fail", "more")
+
+
+@pytest.fixture(scope="module")
+def observed(ran):
+    return json.loads(ran.stdout)
+
+
+def test_the_program_is_main_with_its_own_arguments(ran, observed):
+    assert ran.returncode == 1, ran.stderr
+    assert observed["name"] == "__main__"
+    assert observed["argv"] == ["main.py", "more"]
+
+
+def test_every_import_gives_tensorflow_1_15(observed):
+    assert observed["version"] == "1.15.5"
+    assert observed["same"] == [True, True, False]
+    assert observed["imported"] == "TPUConfig"
+    assert observed["deep"] == [True, True, True]
+
+
+def test_graphs_sessions_and_shapes_are_those_of_tensorflow_1(observed):
+    assert observed["eager"] is False
+    assert observed["run"] == [[1, 5], [0, 2, 4]]
+    assert (observed["dimension"], observed["helper dimension"]) == (5, 1)
+    assert observed["variables"] == ["dense/kernel"]
+    assert observed["is variable"]
+    assert observed["step"] == "global_step:0"
+    assert observed["left after reset"] == 0
+
+
+def test_a_module_that_names_this_package_is_tf2_code(observed):
+    migrated = observed["migrated"]
+    assert migrated["shape"] == ["int", "int"]
+    assert not migrated["contrib"]
+    assert migrated["keras"].startswith("keras.")
+    assert migrated["same types"]
+
+
+def test_an_error_shows_the_lines_of_the_program_only(ran):
+    assert 'main.py", line' in ran.stderr
+    assert "RuntimeError: the program's own error" in ran.stderr
+    assert "estimator2strategy/run.py" not in ran.stderr
+
+
+@pytest.mark.slow
+def test_processes_that_the_program_starts_have_its_tensorflow():
+    ran = e2s("run", "-m", "package.workers")
+    assert ran.returncode == 3, ran.stderr
+    observed = json.loads(ran.stdout)
+    assert observed["spawned"] == [["1.15.5", 3, False]]
+    assert observed["script"] == "1.15.5 False"
+    assert observed["package"] == "package"
+
+
+@pytest.mark.slow
+def test_a_program_of_tensorflow_2_15_gets_its_tensorflow():
+    ran = e2s("run", "--tf2", "tf2_style.py")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {
+        "eager": True,
+        "dimension": "int",
+        "keras": "tf_keras",
+        "mean": 2.0,
+        "step": 4,
+    }
+
+
+@pytest.mark.slow
+def test_a_line_in_conftest_runs_the_tests_of_a_project(tmp_path):
+    (tmp_path / "conftest.py").write_text(
+        "from estimator2strategy import legacy\nlegacy.install()\n"
+    )
+    (tmp_path / "model.py").write_text(
+        "import tensorflow as tf\n"
+        "def width(x):\n"
+        "  return tf.contrib.layers.layer_norm(x).shape[1].value\n"
+    )
+    (tmp_path / "model_test.py").write_text(
+        "import tensorflow as tf\nimport model\n"
+        "class ModelTest(tf.test.TestCase):\n"
+        "  def test_width(self):\n"
+        "    self.assertEqual(model.width(tf.placeholder(tf.float32, [2, 3])), 3)\n"
+        "    with self.test_session():\n"
+        "      self.assertAllEqual(tf.ones([2]).eval(), [1, 1])\n"
+        "def test_assertions_are_explained():\n"
+        "  assert tf.__version__ == '2.0'\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path / "model_test.py"),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert "assert '1.15.5' == '2.0'" in ran.stdout, ran.stdout
+    assert "1 failed, 1 passed" in ran.stdout
+
+
+def test_python_2_syntax_is_refused_with_its_line():
+    ran = e2s("run", "python2/statement.py")
+    assert ran.returncode == 1
+    assert 'statement.py", line 4' in ran.stderr
+    assert "this is Python 2 (a print statement, line 4)" in ran.stderr
+    assert "2to3" in ran.stderr
+
+
+def test_python_2_names_are_explained_where_they_fail():
+    ran = e2s("run", "python2/names.py")
+    assert ran.returncode == 1
+    assert 'names.py", line 1' in ran.stderr
+    assert "`xrange` is a built-in of Python 2" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
+def test_help_does_not_import_tensorflow(arguments):
+    program = (
+        "import sys\nfrom estimator2strategy import cli\n"
+        "try:\n    code = cli.main(sys.argv[1:])\n"
+        "except SystemExit as end:\n    code = end.code\n"
+        "print(code, 'tensorflow' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.splitlines()[-1] == "0 False"
+    assert "e2s" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "which program"),
+        (["run", "-m"], "which program"),
+        (["run", "no_such_file.py"], "no file 'no_such_file.py'"),
+        (["run", "-m", "no_such_module"], "no module 'no_such_module'"),
+        (["run", "--emulate_tpu_cores=0", "main.py"], "at least 1"),
+        (["run", "--emulate_cores=8", "main.py"], "emulate_cores"),
+    ],
+)
+def test_wrong_use_is_an_error_that_says_so(arguments, message):
+    ran = e2s(*arguments)
+    assert ran.returncode != 0
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.slow
+def test_bert_of_the_registry_runs_whole(tmp_path):
+    data = ROOT / "tests" / "goldens" / "bert_classifier" / "data"
+    ran = e2s(
+        "run",
+        "--emulate_tpu_cores=2",
+        "-m",
+        "bert.run_classifier",
+        "--use_tpu=true",
+        "--num_tpu_cores=2",
+        "--task_name=mrpc",
+        "--do_train=true",
+        "--do_eval=true",
+        "--do_predict=true",
+        f"--data_dir={data}",
+        f"--vocab_file={data}/vocab.txt",
+        f"--bert_config_file={data}/bert_config.json",
+        f"--init_checkpoint={data}/pretrained/model.ckpt-20",
+        f"--output_dir={tmp_path}/out",
+        "--max_seq_length=32",
+        "--train_batch_size=8",
+        "--eval_batch_size=8",
+        "--predict_batch_size=8",
+        "--num_train_epochs=0.5",
+        "--iterations_per_loop=5",
+    )
+    assert ran.returncode == 0, ran.stderr
+    evaluated = (tmp_path / "out" / "eval_results.txt").read_text()
+    assert "global_step = 5" in evaluated
+    assert "eval_accuracy = " in evaluated
+    predicted = (tmp_path / "out" / "test_results.tsv").read_text().splitlines()
+    assert len(predicted) == len((data / "test.tsv").read_text().splitlines()) - 1
+    assert all(sum(map(float, line.split())) == pytest.approx(1) for line in predicted)
