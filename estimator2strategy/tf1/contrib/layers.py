@@ -1,38 +1,17 @@
-"""The parts of `tf.contrib` (TF 1.15) that TPUEstimator programs use."""
+"""`tf.contrib.layers` of TF 1.15: what tf-slim does not have, and what needs no tf-slim."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.estimator import tpu as _estimator_tpu
+from estimator2strategy.tf1.contrib import names_of
 
 _v1 = tf.compat.v1
 
-
-class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
-    """Like TF 1.15's: an empty name means this machine, and touches no network."""
-
-    def __new__(cls, tpu: Any = None, *args: Any, **kwargs: Any):
-        return super().__new__(cls) if tpu else _LocalResolver()
-
-
-class _LocalResolver:
-    """Stands for the devices of this machine, whatever they are."""
-
-    def master(self, *unused: Any, **unused_kwargs: Any) -> str:
-        return ""
-
-    get_master = master
-
-    def cluster_spec(self) -> None:
-        return None
-
-    def get_job_name(self) -> None:
-        return None
+__getattr__ = names_of("layers")
 
 
 def layer_norm(
@@ -86,34 +65,50 @@ def layer_norm(
         return outputs
 
 
-def batch_and_drop_remainder(batch_size: int) -> Callable:
-    """`dataset.apply` function: batches of exactly `batch_size`."""
-    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: bool | None = None,
+) -> tf.Tensor:
+    """Embeddings of integer ids: one more axis of `embed_dim`; variable `embeddings`.
 
+    Args:
+        ids: Integers, [batch, length].
+        vocab_size: Number of ids.
+        embed_dim: Size of an embedding.
+        unique: Whether each id is looked up once.
+        initializer: Of the embeddings; that of the scope by default.
+        regularizer: Of the embeddings.
+        trainable: Whether they are trained.
+        scope: Variable scope, `EmbedSequence` by default.
+        reuse: Whether the embeddings are those that the scope has.
 
-def _module(name: str, **members: Any) -> types.ModuleType:
-    module = types.ModuleType(f"{__name__}.{name}")
-    vars(module).update(members)
-    return module
-
-
-_experimental = _v1.data.experimental
-_estimator_names = {name: getattr(_estimator_tpu, name) for name in _estimator_tpu.__all__}
-
-tpu = _module(
-    "tpu",
-    CrossShardOptimizer=_v1.tpu.CrossShardOptimizer,
-    bfloat16_scope=_v1.tpu.bfloat16_scope,
-    cross_replica_sum=_v1.tpu.cross_replica_sum,
-    **_estimator_names,
-)
-cluster_resolver = _module("cluster_resolver", TPUClusterResolver=TPUClusterResolver)
-layers = _module("layers", layer_norm=layer_norm)
-data = _module(
-    "data",
-    AUTOTUNE=_experimental.AUTOTUNE,
-    batch_and_drop_remainder=batch_and_drop_remainder,
-    map_and_batch=_experimental.map_and_batch,
-    parallel_interleave=_experimental.parallel_interleave,
-    shuffle_and_repeat=_experimental.shuffle_and_repeat,
-)
+    Raises:
+        ValueError: Neither the sizes are given nor `reuse`.
+    """
+    if not (reuse or (vocab_size and embed_dim)):
+        raise ValueError(
+            "Must specify vocab size and embedding dimension when not reusing. "
+            f"Got vocab_size={vocab_size} and embed_dim={embed_dim}"
+        )
+    with _v1.variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
+        embeddings = _v1.get_variable(
+            "embeddings",
+            [vocab_size, embed_dim] if vocab_size and embed_dim else None,
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=[_v1.GraphKeys.GLOBAL_VARIABLES, _v1.GraphKeys.MODEL_VARIABLES],
+        )
+        if not unique:
+            return _v1.nn.embedding_lookup(embeddings, ids)
+        ids = tf.convert_to_tensor(ids)
+        distinct, places = tf.unique(tf.reshape(ids, [-1]))
+        rows = tf.gather(_v1.nn.embedding_lookup(embeddings, distinct), places)
+        return tf.reshape(rows, tf.concat([tf.shape(ids), tf.shape(embeddings)[1:]], 0))

@@ -1,0 +1,114 @@
+"""Names that Python and NumPy have dropped since TensorFlow 1.15, for legacy modules.
+
+TensorFlow 1.15 ran on Python 2.7 to 3.7 with NumPy 1.x. A legacy module that imports one of the
+modules in `_DROPPED` gets a copy that has the dropped names too; what is still there is the same.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+
+class ArgSpec(collections.namedtuple("ArgSpec", ["args", "varargs", "keywords", "defaults"])):
+    """What `inspect.getargspec` returned until Python 3.10."""
+
+
+def _getargspec(function: Callable) -> ArgSpec:
+    spec = inspect.getfullargspec(function)
+    if spec.kwonlyargs or spec.annotations:
+        raise ValueError(
+            "Function has keyword-only parameters or annotations, use inspect.signature()"
+        )
+    return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
+
+
+def _fromstring(
+    string: Any, dtype: Any = float, count: int = -1, sep: str = "", **more: Any
+) -> Any:
+    import numpy as np
+
+    if sep:
+        return np.fromstring(string, dtype, count, sep=sep, **more)
+    data = string.encode("latin1") if isinstance(string, str) else string
+    return np.frombuffer(data, dtype, count).copy()
+
+
+def _asscalar(array: Any) -> Any:
+    return array.item()
+
+
+# Module -> dropped name -> "module:name" of what it is today, or the thing itself.
+_DROPPED: dict[str, dict[str, Any]] = {
+    "base64": {
+        "encodestring": "base64:encodebytes",
+        "decodestring": "base64:decodebytes",
+    },
+    "collections": {
+        name: f"collections.abc:{name}" for name in collections.abc.__all__ if name != "Buffer"
+    },
+    "fractions": {"gcd": "math:gcd"},
+    "inspect": {"getargspec": _getargspec},
+    "numpy": {
+        "Inf": "math:inf",
+        "Infinity": "math:inf",
+        "NAN": "math:nan",
+        "NaN": "math:nan",
+        "alltrue": "numpy:all",
+        "asscalar": _asscalar,
+        "bool": bool,
+        "complex": complex,
+        "complex_": "numpy:complex128",
+        "cumproduct": "numpy:cumprod",
+        "float": float,
+        "float_": "numpy:float64",
+        "fromstring": _fromstring,
+        "in1d": "numpy:isin",
+        "infty": "math:inf",
+        "int": int,
+        "long": int,
+        "mat": "numpy:asmatrix",
+        "object": object,
+        "product": "numpy:prod",
+        "round_": "numpy:round",
+        "row_stack": "numpy:vstack",
+        "sometrue": "numpy:any",
+        "str": str,
+        "string_": "numpy:bytes_",
+        "trapz": "numpy:trapezoid",
+        "unicode": str,
+        "unicode_": "numpy:str_",
+    },
+    "time": {"clock": "time:perf_counter"},
+}
+# Still there, but no longer for what it was used for then.
+_CHANGED = {("numpy", "fromstring")}
+
+
+def covers(name: str) -> bool:
+    """Whether legacy modules get a copy of this module."""
+    return name in _DROPPED
+
+
+@functools.cache
+def module(name: str) -> ModuleType:
+    """A copy of a module, with the names that it lost."""
+    genuine = importlib.import_module(name)
+    copy = ModuleType(name, genuine.__doc__)
+    copy.__dict__.update(vars(genuine))
+    copy.__dict__["__getattr__"] = lambda attribute: getattr(genuine, attribute)
+    for lost, today in _DROPPED[name].items():
+        if lost in vars(genuine) and (name, lost) not in _CHANGED:
+            continue
+        value = today
+        if isinstance(today, str):
+            home, _, attribute = today.partition(":")
+            value = getattr(importlib.import_module(home), attribute, None)
+        if value is not None:
+            setattr(copy, lost, value)
+    return copy

@@ -1,0 +1,111 @@
+"""What became of each name of TF 1.15, `tf.contrib` aside; read without TensorFlow.
+
+    table.find("tf.keras.layers.Dense").home       # "tf_keras.api._v1.keras:layers.Dense"
+    table.find("tf.nn.dropout").home               # "tensorflow.compat.v1:nn.dropout"
+    table.find("tf.no_such_name")                  # None
+
+`symbols.csv` has the names that are not simply `tf.compat.v1`'s. Its homes may also be `=tf.name`
+(the same as another legacy name), or several modules, tried in order.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+from pathlib import Path
+
+from estimator2strategy import symbols
+from estimator2strategy.symbols import Symbol
+
+_BASE = "tensorflow.compat.v1"
+
+# Deep modules whose files are not kept apart: programs import from whichever file had a name at
+# their time. What the row of the root has not is looked up in the modules named here, in order.
+FLAT = {
+    "tf.python.estimator": (
+        "tf.estimator",
+        "tf.estimator.tpu",
+        "tf.estimator.export",
+        "tf.estimator.inputs",
+        "tf.estimator.experimental",
+    ),
+}
+
+
+@functools.cache
+def rows() -> dict[str, Symbol]:
+    """The rows of `symbols.csv`, by name."""
+    return dict(symbols.read("facade/symbols.csv").symbols)
+
+
+@functools.cache
+def parents() -> frozenset[str]:
+    """Every prefix of a row's name: modules of which some part is not as in `tf.compat.v1`."""
+    found = set()
+    for name in rows():
+        while "." in name:
+            name = name.rpartition(".")[0]
+            found.add(name)
+    return frozenset(found)
+
+
+@functools.cache
+def names() -> dict[str, frozenset[str]]:
+    """TF 1.15's public names by module: {"tf.app": {"flags", "run"}, ...}."""
+    listed = json.loads((Path(__file__).parent / "names.json").read_text())
+    return {module: frozenset(line.split()) for module, line in listed.items()}
+
+
+def existed(name: str) -> bool:
+    """Whether TF 1.15 had this public name."""
+    module, _, last = name.rpartition(".")
+    return name in names() or last in names().get(module, ())
+
+
+def canonical(name: str) -> str:
+    """The name without the aliases `tf.compat.v1`, `tf.app.flags`, `tensorflow_estimator`..."""
+    for legacy, row in rows().items():
+        if row.home.startswith("=") and (name == legacy or name.startswith(f"{legacy}.")):
+            return canonical(row.home[1:] + name[len(legacy) :])
+    return name
+
+
+def find(name: str) -> Symbol | None:
+    """What stands for a legacy name today; None if TF 1.15 had none such."""
+    name = canonical(name)
+    for root, public in FLAT.items():
+        if name.startswith(f"{root}.") and not existed(name):
+            last = name.rpartition(".")[2]
+            found = (find(f"{module}.{last}") for module in public)
+            return rows().get(f"{root}.{last}") or next(filter(None, found), None)
+    parts = name.split(".")
+    for end in range(len(parts), 1, -1):
+        row = rows().get(".".join(parts[:end]))
+        if row is None:
+            continue
+        rest = ".".join(parts[end:])
+        if not rest or row.status == "refused":
+            return row
+        joint = "." if ":" in row.home else ":"
+        return Symbol(name, row.status, f"{row.home}{joint}{rest}", row.advice, row.since)
+    if existed(name):
+        return Symbol(name, "home", f"{_BASE}:{'.'.join(parts[1:])}")
+    return None
+
+
+def nearest(name: str) -> str | None:
+    """The existing name that looks most like `name`: in its module, else in any."""
+    module, _, last = name.rpartition(".")
+    close = difflib.get_close_matches(last, names().get(module, ()), 1, cutoff=0.8)
+    if close:
+        return f"{module}.{close[0]}"
+    close = difflib.get_close_matches(last, set().union(*names().values()), 1, cutoff=0.8)
+    homes = [f"{m}.{n}" for m, listed in names().items() for n in close if n in listed]
+    return min(homes, key=lambda home: (home.count("."), home), default=None)
+
+
+def page(name: str) -> str:
+    """The page of TF 1.15's documentation that lists the module of `name`."""
+    module = name.rpartition(".")[0].replace(".", "/")
+    return f"https://www.tensorflow.org/versions/r1.15/api_docs/python/{module}"

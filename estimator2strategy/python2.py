@@ -1,0 +1,85 @@
+"""Says of a program that it is written in Python 2, and where."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+# What the first line that Python 3 cannot read looks like -> what it is.
+_SYNTAX = {
+    r"^\s*print\s+[^=(\s]|^\s*print\s*$|^\s*print\s*\(.*\)\s*%|^\s*print\s*>>": "a print statement",
+    r"^\s*except\s+[^:]+,\s*\w+\s*:": "`except Error, name:`",
+    r"^\s*raise\s+[\w.]+\s*,": "`raise Error, message`",
+    r"^\s*exec\s+[^(\s]": "an exec statement",
+    r"(?<![\w.])0\d+[lL]?\b": "an octal number without 0o",
+    r"\b\d+[lL]\b": "a long integer",
+    r"<>": "the operator <>",
+    r"`": "backquotes for repr",
+    r"\b[uU][rR]['\"]": "a ur'' string",
+    r"(lambda\s*|def\s+\w+\s*\([^)]*)\(\w+\s*,": "an argument that is a tuple",
+}
+# What the messages of errors look like that Python 2 code meets when it runs -> what it is there.
+_RUNTIME = {
+    r"name '(xrange|unicode|basestring|raw_input|long|unichr|reduce|execfile|cmp|file|reload)' is "
+    "not defined": "`{}` is a built-in of Python 2",
+    r"'dict' object has no attribute '(iteritems|itervalues|iterkeys|has_key)'": (
+        "`dict.{}` is of Python 2"
+    ),
+    r"object has no attribute '(next)'": "`iterator.{}()` is of Python 2: next(iterator)",
+    r"No module named '(urllib2|cPickle|StringIO|ConfigParser|Queue|__builtin__|cStringIO)'": (
+        "the module `{}` is of Python 2"
+    ),
+}
+# The same of what later versions of libraries dropped.
+_DROPPED = {
+    r"'numpy.ndarray' object has no attribute 'tostring'": (
+        "NumPy 2.3 dropped `tostring`: write `tobytes`, or install numpy<2.3"
+    ),
+    r"'\w*Thread' object has no attribute 'isAlive'": (
+        "Python 3.9 dropped `isAlive`: write `is_alive`"
+    ),
+}
+CONVERT = (
+    "Convert the program first: `2to3 -w FILES` (part of Python up to 3.12) or "
+    "`pip install future && futurize -w FILES`."
+)
+
+
+def construct(error: Exception, line: str) -> str | None:
+    """The name of the Python 2 construct in the line of a syntax error, if there is one."""
+    if isinstance(error, TabError):
+        return "tabs mixed with spaces"
+    if not isinstance(error, SyntaxError):
+        return None
+    return next((what for pattern, what in _SYNTAX.items() if re.search(pattern, line)), None)
+
+
+def explain(error: SyntaxError) -> None:
+    """Rewrites the message of a SyntaxError that comes from Python 2 code."""
+    what = construct(error, error.text or _line(error.filename, error.lineno))
+    if what is not None:
+        python3 = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+        error.msg = (
+            f"this is Python 2 ({what}, line {error.lineno}), and runs on {python3} only after a "
+            f"conversion. {CONVERT} ({error.msg})"
+        )
+
+
+def hint(error: BaseException) -> str | None:
+    """What to say of an error that running Python 2 code typically meets; None for others."""
+    for pattern, what in _RUNTIME.items():
+        match = re.search(pattern, str(error))
+        if match and isinstance(error, (NameError, AttributeError, ImportError)):
+            return f"This is Python 2: {what.format(match[1])}. {CONVERT}"
+    for pattern, what in _DROPPED.items():
+        if re.search(pattern, str(error)):
+            return f"{what}."
+    return None
+
+
+def _line(filename: str | None, number: int | None) -> str:
+    try:
+        return Path(filename or "").read_text(errors="replace").splitlines()[(number or 1) - 1]
+    except (OSError, IndexError):
+        return ""

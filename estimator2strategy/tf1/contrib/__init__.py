@@ -1,0 +1,136 @@
+"""`tf.contrib` of TF 1.15.
+
+`symbols.csv` says for each name where it is now: written anew in a module here, in an installed
+library, or refused. Modules are made, and what they lead to is imported, at the first use of a
+name. Deep paths (`tf.contrib.tpu.python.tpu.tpu_config`) are modules too.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from estimator2strategy import symbols
+from estimator2strategy.facade.refused import Refused
+
+_LEGACY = "tf.contrib"
+_HERE = Path(__file__).parent
+
+
+@functools.cache
+def table() -> symbols.Table:
+    """The rows of `symbols.csv`."""
+    return symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
+
+
+def member(module: str, name: str) -> Any:
+    """What `name` is in the contrib module `module`, a path such as "layers" or "tpu.python.tpu".
+
+    Raises:
+        AttributeError: TF 1.15 had no such name.
+    """
+    path = ".".join(filter(None, (_LEGACY, module, name)))
+    symbol = table().find(path)
+    if path in table().modules and not (symbol and symbol.home and ":" not in symbol.home):
+        return _module(path)
+    if symbol and symbol.home:
+        return _resolve(symbol.home)
+    if symbol:
+        return Refused(path, f"{symbol.advice} See migration_guide/contrib.md.")
+    if ".python." in f".{module}.":
+        # Which private names a file had is not recorded, and most are imported for nothing.
+        return Refused(path, "It is not among the names of tf.contrib that are carried over.")
+    nearest = table().nearest(path)
+    hint = f" Did you mean {nearest}?" if nearest else ""
+    raise AttributeError(
+        f"TF 1.15 has no {path}.{hint} All names: migration_guide/contrib.md and "
+        f"https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/contrib",
+        name=name,
+    )
+
+
+def names_of(module: str) -> Callable[[str], Any]:
+    """`__getattr__` for a contrib module that is a file here: the names that the file lacks."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name.startswith("__"):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        return member(module, name)
+
+    return __getattr__
+
+
+class _Module(types.ModuleType):
+    """A contrib module, or a deep one, that has nothing of its own."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
+        value = member(self.__name__.removeprefix(f"{__name__}."), name)
+        setattr(self, name, value)
+        return value
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # framework.python.ops.arg_scope is a file, and the function that its package took from it.
+        symbol = table().find(self.__name__.replace(__name__, _LEGACY, 1))
+        if symbol is None or not symbol.home:
+            raise TypeError(f"{self.__name__!r} is a module, and not callable")
+        return _resolve(symbol.home)(*args, **kwargs)
+
+    def __dir__(self) -> list[str]:
+        prefix = _LEGACY + self.__name__.removeprefix(__name__) + "."
+        names = [n.removeprefix(prefix) for n in table().symbols if n.startswith(prefix)]
+        return sorted(n for n in names if "." not in n)
+
+
+def _module(path: str) -> types.ModuleType:
+    """The module for `tf.contrib.a.b`: the file here if there is one, else one without a file."""
+    own = __name__ + path.removeprefix(_LEGACY)
+    if own not in sys.modules:
+        if (_HERE / f"{path.removeprefix(_LEGACY + '.')}.py").exists():
+            return importlib.import_module(own)
+        sys.modules[own] = _Module(own, f"`{path}` of TF 1.15.")
+        # So that `import` finds what is below.
+        sys.modules[own].__path__ = []
+    return sys.modules[own]
+
+
+def _resolve(home: str) -> Any:
+    """The object at `module:attribute`."""
+    name, _, attributes = home.partition(":")
+    if name.partition(".")[0] == "tf_slim":
+        from estimator2strategy.tf1.contrib import _slim
+
+        value: Any = _slim.module(name)
+    else:
+        try:
+            value = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != "tensorboard":
+                raise
+            error.msg += ", which TensorFlow no longer brings along: pip install tensorboard"
+            raise
+    for attribute in filter(None, attributes.split(".")):
+        value = getattr(value, attribute)
+    return value
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    return member("", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({path.split(".")[2] for path in table().modules})
+
+
+# `import estimator2strategy.tf1.contrib.data` finds these here.
+for _path in table().modules:
+    if _path.count(".") == 2 and not (_HERE / f"{_path.split('.')[2]}.py").exists():
+        _module(_path)

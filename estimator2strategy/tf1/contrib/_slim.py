@@ -1,0 +1,115 @@
+"""tf-slim, which is what became of `tf.contrib.slim` and `layers`, run on the TF 1.15 facade.
+
+tf-slim 1.1 expects `tf.layers` and some names at places that TensorFlow 2.16 and Keras 3 emptied.
+So its files are executed a second time, as modules of this package, and these find the facade's
+there. The installed package and TensorFlow are left as they are.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from typing import Any
+
+_PREFIX = f"{__name__.rpartition('.')[0]}._"
+
+
+def module(name: str) -> types.ModuleType:
+    """Our own copy of a module of tf-slim: "tf_slim.layers.layers".
+
+    Raises:
+        ModuleNotFoundError: tf-slim is not installed, or has no such module.
+    """
+    own = _PREFIX + name
+    parent, _, last = name.rpartition(".")
+    path = module(parent).__path__ if parent and own not in sys.modules else None
+    if own in sys.modules:  # perhaps by now, as packages import what is in them
+        return sys.modules[own]
+    spec = importlib.machinery.PathFinder.find_spec(name, path)
+    if spec is None:
+        if parent:
+            raise ModuleNotFoundError(f"tf-slim has no module {name}", name=name)
+        raise ModuleNotFoundError(
+            "This name of tf.contrib lives on in tf-slim, which is not installed: "
+            "pip install 'estimator2strategy[slim]'",
+            name=name,
+        )
+    copy = importlib.util.module_from_spec(spec)
+    # tf-slim looks itself up by this name.
+    vars(copy).update(__name__=own, __builtins__=_BUILTINS)
+    sys.modules[own] = copy
+    try:
+        loader: Any = spec.loader
+        exec(loader.get_code(name), vars(copy))
+    except BaseException:
+        del sys.modules[own]
+        raise
+    if parent:
+        setattr(module(parent), last, copy)
+    return copy
+
+
+# What tf-slim takes from modules of TensorFlow, where these no longer have it.
+_LAYERS = "estimator2strategy.tf1.layers"
+_MOVED = {
+    "tensorflow.python.framework.ops": {
+        "IndexedSlices": "tensorflow:IndexedSlices",
+        "Tensor": "tensorflow:Tensor",
+    },
+    "tensorflow.python.layers.base": {"Layer": f"{_LAYERS}:Layer"},
+    "tensorflow.python.layers.convolutional": {
+        "Convolution1D": f"{_LAYERS}:Conv1D",
+        "Convolution2D": f"{_LAYERS}:Conv2D",
+        "Convolution2DTranspose": f"{_LAYERS}:Conv2DTranspose",
+        "Convolution3D": f"{_LAYERS}:Conv3D",
+        "Convolution3DTranspose": f"{_LAYERS}:Conv3DTranspose",
+        "SeparableConvolution2D": f"{_LAYERS}:SeparableConv2D",
+    },
+    "tensorflow.python.layers.core": {
+        name: f"{_LAYERS}:{name}" for name in ("Dense", "Dropout", "flatten")
+    },
+    "tensorflow.python.layers.normalization": {
+        "BatchNormalization": f"{_LAYERS}:BatchNormalization"
+    },
+    "tensorflow.python.layers.pooling": {
+        name: f"{_LAYERS}:{name}"
+        for name in ("AveragePooling2D", "AveragePooling3D", "MaxPooling2D", "MaxPooling3D")
+    },
+    "tensorflow.python.ops.array_ops": {
+        name: f"tensorflow.compat.v1:{name}" for name in ("stack", "unstack")
+    },
+    "tensorflow.python.ops.control_flow_ops": {
+        name: f"tensorflow.compat.v1:{name}" for name in ("Assert", "case", "cond", "while_loop")
+    },
+    "tensorflow.python.ops.variable_scope": {"variable": "tensorflow.compat.v1:Variable"},
+}
+
+
+class _Overlay(types.ModuleType):
+    """A module of TensorFlow, with the names put back that moved away."""
+
+    def __getattr__(self, name: str) -> Any:
+        moved = _MOVED[self.__name__]
+        if name in moved:
+            home, _, attribute = moved[name].partition(":")
+            return getattr(importlib.import_module(home), attribute)
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def _import(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
+    if name.partition(".")[0] == "tf_slim":
+        found = module(name)
+        for part in fromlist or ():
+            if part != "*" and not hasattr(found, part):
+                module(f"{name}.{part}")
+        return found if fromlist else module("tf_slim")
+    if fromlist and f"{name}.{fromlist[0]}" in _MOVED:
+        return types.SimpleNamespace(**{n: _Overlay(f"{name}.{n}") for n in fromlist})
+    return builtins.__import__(name, globals, locals, fromlist, level)
+
+
+_BUILTINS = {**vars(builtins), "__import__": _import}

@@ -1,0 +1,39 @@
+"""`tf.contrib.data` of TF 1.15: what is not in `tf.data.experimental`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.tf1.contrib import names_of
+
+_v1 = tf.compat.v1
+
+__getattr__ = names_of("data")
+
+_Transformation = Callable[[Any], Any]
+
+
+def batch_and_drop_remainder(batch_size: int | tf.Tensor) -> _Transformation:
+    """`dataset.apply` function: batches of exactly `batch_size`."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def padded_batch_and_drop_remainder(
+    batch_size: int | tf.Tensor, padded_shapes: Any, padding_values: Any = None
+) -> _Transformation:
+    """`dataset.apply` function: padded batches of exactly `batch_size`."""
+    return lambda dataset: dataset.padded_batch(
+        batch_size, padded_shapes, padding_values, drop_remainder=True
+    )
+
+
+def sloppy_interleave(
+    map_func: Callable, cycle_length: int, block_length: int = 1
+) -> _Transformation:
+    """`dataset.apply` function: an interleave that does not wait for a slow source."""
+    return _v1.data.experimental.parallel_interleave(
+        map_func, cycle_length, block_length, sloppy=True
+    )

@@ -1,0 +1,80 @@
+"""`tf.contrib.distribute` of TF 1.15, for `RunConfig(train_distribute=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.tf1.contrib import names_of
+
+__getattr__ = names_of("distribute")
+
+
+class MirroredStrategy(tf.distribute.MirroredStrategy):
+    """`tf.distribute.MirroredStrategy` with the arguments of the contrib version.
+
+    Args:
+        devices: Names of devices; all GPUs by default, or the CPU.
+        num_gpus: In place of `devices`: the first so many GPUs.
+        num_gpus_per_worker: Another name of `num_gpus`.
+        cross_device_ops: How gradients are added up.
+        auto_shard_dataset: Only for several workers, which are not supported here.
+        cross_tower_ops: The older name of `cross_device_ops`.
+
+    Raises:
+        ValueError: Both `devices` and a number are given, or both numbers.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] | None = None,
+        num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None,
+        cross_device_ops: Any = None,
+        auto_shard_dataset: bool = False,
+        cross_tower_ops: Any = None,
+    ):
+        if num_gpus is not None and num_gpus_per_worker is not None:
+            raise ValueError("You cannot specify both `num_gpus` and `num_gpus_per_worker`.")
+        if auto_shard_dataset:
+            raise UnsupportedError(
+                "auto_shard_dataset=True divided files between workers; in one process there is "
+                "one input. Leave it out, and use dataset.shard where there are several."
+            )
+        count = num_gpus if num_gpus_per_worker is None else num_gpus_per_worker
+        if count is not None:
+            if devices is not None:
+                raise ValueError("Must only specify one of `devices` and `num_gpus`.")
+            devices = [f"/gpu:{i}" for i in range(count)] if count else ["/cpu:0"]
+        super().__init__(devices, cross_device_ops or cross_tower_ops)
+
+
+class OneDeviceStrategy(tf.distribute.OneDeviceStrategy):
+    """`tf.distribute.OneDeviceStrategy`."""
+
+
+def AllReduceCrossDeviceOps(  # noqa: N802
+    all_reduce_alg: str = "nccl",
+    num_packs: int = 1,
+    agg_small_grads_max_bytes: int = 0,
+    agg_small_grads_max_group: int = 10,
+) -> Any:
+    """The class of `tf.distribute` for an algorithm, "nccl" or "hierarchical_copy".
+
+    Gradients are packed as `num_packs` says; TensorFlow no longer groups small ones by their size.
+
+    Raises:
+        ValueError: There is no such algorithm.
+    """
+    classes = {
+        "nccl": tf.distribute.NcclAllReduce,
+        "hierarchical_copy": tf.distribute.HierarchicalCopyAllReduce,
+    }
+    if all_reduce_alg not in classes:
+        raise ValueError(
+            f"all_reduce_alg must be one of {sorted(classes)}, not {all_reduce_alg!r}."
+        )
+    return classes[all_reduce_alg](num_packs=num_packs)

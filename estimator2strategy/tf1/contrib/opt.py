@@ -1,0 +1,396 @@
+"""`tf.contrib.opt` of TF 1.15: optimizers with the interface of `tf.train.Optimizer`.
+
+Where an update rule is that of TensorFlow's own kernel, the kernel does it. Sparse gradients come
+with unique indices: `tf.train.Optimizer` sums those of one row beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.tf1.contrib import names_of
+
+_v1 = tf.compat.v1
+
+__getattr__ = names_of("opt")
+
+
+class DecoupledWeightDecayExtension:
+    """Put before an optimizer class: weights decay by themselves, not through the loss.
+
+        class AdamW(DecoupledWeightDecayExtension, tf.train.AdamOptimizer): ...
+
+    A variable loses `weight_decay` times its value before its gradient is applied. The learning
+    rate has no part in it: a schedule has to be given to both. Of a sparsely updated variable only
+    rows with a gradient decay. (Loshchilov & Hutter, arXiv:1711.05101.)
+
+    Args:
+        weight_decay: A number, a scalar tensor, or a function that returns one.
+        **kwargs: For the optimizer.
+    """
+
+    def __init__(self, weight_decay: Any, **kwargs: Any):
+        self._weight_decay = weight_decay
+        self._weight_decay_tensor: Any = None
+        self._decay_var_list: list = []
+        super().__init__(**kwargs)
+
+    def minimize(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
+        """`Optimizer.minimize`; all variables decay, as TF 1.15 lost `decay_var_list` here."""
+        return super().minimize(*args, **kwargs)  # type: ignore[misc]
+
+    def apply_gradients(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
+        """`Optimizer.apply_gradients`; of `decay_var_list`, if given, only those decay."""
+        self._decay_var_list = list(decay_var_list or ())
+        return super().apply_gradients(*args, **kwargs)  # type: ignore[misc]
+
+    def _prepare(self) -> None:
+        decay = self._weight_decay
+        decay = decay() if callable(decay) else decay
+        self._weight_decay_tensor = tf.convert_to_tensor(decay, name="weight_decay")
+        super()._prepare()  # type: ignore[misc]
+
+    def _decayed(self, var: Any, indices: Any = None) -> Any:
+        """A context in which `var`, or its rows, have decayed."""
+        if self._decay_var_list and not any(var is v for v in self._decay_var_list):
+            return tf.control_dependencies([])
+        factor = tf.cast(self._weight_decay_tensor, var.dtype.base_dtype)
+        if indices is None:
+            decay = _v1.assign_sub(var, factor * var)
+        else:
+            decay = _v1.scatter_sub(var, indices, factor * tf.gather(var, indices))
+        return tf.control_dependencies([decay])
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        with self._decayed(var):
+            return super()._apply_dense(grad, var)  # type: ignore[misc]
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        with self._decayed(var):
+            return super()._resource_apply_dense(grad, var)  # type: ignore[misc]
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        with self._decayed(var, grad.indices):
+            return super()._apply_sparse(grad, var)  # type: ignore[misc]
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        with self._decayed(var, indices):
+            return super()._resource_apply_sparse(grad, var, indices)  # type: ignore[misc]
+
+
+def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
+    """The class `base_optimizer` with decoupled weight decay, its first argument."""
+
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):
+        pass
+
+    return OptimizerWithDecoupledWeightDecay
+
+
+class MomentumWOptimizer(DecoupledWeightDecayExtension, _v1.train.MomentumOptimizer):
+    """SGDW: `tf.train.MomentumOptimizer` with decoupled weight decay."""
+
+    def __init__(
+        self,
+        weight_decay: Any,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "MomentumW",
+        use_nesterov: bool = False,
+    ):
+        super().__init__(
+            weight_decay,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            use_locking=use_locking,
+            name=name,
+            use_nesterov=use_nesterov,
+        )
+
+
+class AdamWOptimizer(DecoupledWeightDecayExtension, _v1.train.AdamOptimizer):
+    """`tf.train.AdamOptimizer` with decoupled weight decay."""
+
+    def __init__(
+        self,
+        weight_decay: Any,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "AdamW",
+    ):
+        super().__init__(
+            weight_decay,
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            use_locking=use_locking,
+            name=name,
+        )
+
+
+class LARSOptimizer(_v1.train.Optimizer):
+    """Layer-wise adaptive rate scaling (arXiv:1708.03888); sparse gradients get plain momentum.
+
+    The rate of a layer is `learning_rate * eeta * |w| / (|g| + weight_decay * |w| + epsilon)`.
+
+    Args:
+        skip_list: Parts of names; variables that have one of them are neither scaled nor decayed.
+
+    Raises:
+        ValueError: `momentum` or `weight_decay` is negative.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any = 0.9,
+        weight_decay: float = 0.0001,
+        eeta: float = 0.001,
+        epsilon: float = 0.0,
+        name: str = "LARSOptimizer",
+        skip_list: Sequence[str] | None = None,
+        use_nesterov: bool = False,
+    ):
+        if momentum < 0.0:
+            raise ValueError(f"momentum should be positive: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"weight_decay should be positive: {weight_decay}")
+        super().__init__(use_locking=False, name=name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._weight_decay = weight_decay
+        self._eeta = eeta
+        self._epsilon = epsilon
+        self._skip_list = skip_list
+        self._use_nesterov = use_nesterov
+
+    def _prepare(self) -> None:
+        rate, momentum = self._learning_rate, self._momentum
+        rate = rate() if callable(rate) else rate
+        self._learning_rate_tensor = tf.convert_to_tensor(rate, name="learning_rate")
+        momentum = momentum() if callable(momentum) else momentum
+        self._momentum_tensor = tf.convert_to_tensor(momentum, name="momentum")
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "momentum", self._name)
+
+    def compute_lr(self, grad: Any, var: Any) -> tuple[Any, Any]:
+        """The rate for `var`, and its gradient with the decay added."""
+        rate = self._learning_rate() if callable(self._learning_rate) else self._learning_rate
+        if any(part in var.name for part in self._skip_list or ()):
+            return rate, grad
+        weights, gradient = tf.norm(var), tf.norm(grad)
+        # A layer that is all zeros, or gets no gradient, is not scaled.
+        ratio = tf.where(
+            (weights > 0) & (gradient > 0),
+            self._eeta * weights / (gradient + self._weight_decay * weights + self._epsilon),
+            tf.ones_like(weights),
+        )
+        return rate * ratio, grad + self._weight_decay * var
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        rate, grad = self.compute_lr(grad, var)
+        return tf.raw_ops.ResourceApplyMomentum(
+            var=var.handle,
+            accum=self.get_slot(var, "momentum").handle,
+            lr=tf.ones([], var.dtype.base_dtype),
+            grad=grad * rate,
+            momentum=tf.cast(self._momentum_tensor, var.dtype.base_dtype),
+            use_nesterov=self._use_nesterov,
+        )
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        return tf.raw_ops.ResourceSparseApplyMomentum(
+            var=var.handle,
+            accum=self.get_slot(var, "momentum").handle,
+            lr=tf.cast(self._learning_rate_tensor, grad.dtype),
+            grad=grad,
+            indices=indices,
+            momentum=tf.cast(self._momentum_tensor, grad.dtype),
+            use_nesterov=self._use_nesterov,
+        )
+
+
+class _AdamFamily(_v1.train.AdamOptimizer):
+    """Adam's hyperparameters, as tensors of a variable's type."""
+
+    def _numbers(self, dtype: Any) -> dict[str, Any]:
+        beta1_power, beta2_power = self._get_beta_accumulators()
+        numbers = {
+            "beta1_power": beta1_power,
+            "beta2_power": beta2_power,
+            "lr": self._lr_t,
+            "beta1": self._beta1_t,
+            "beta2": self._beta2_t,
+            "epsilon": self._epsilon_t,
+        }
+        return {name: tf.cast(value, dtype) for name, value in numbers.items()}
+
+    def _rate(self, n: dict[str, Any]) -> Any:
+        return n["lr"] * tf.sqrt(1 - n["beta2_power"]) / (1 - n["beta1_power"])
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        return self._resource_apply_sparse(grad.values, var, grad.indices)
+
+
+class LazyAdamOptimizer(_AdamFamily):
+    """Adam that leaves the moments of a sparsely updated variable's other rows as they are."""
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        n = self._numbers(var.dtype.base_dtype)
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        m_rows = n["beta1"] * tf.gather(m, indices) + (1 - n["beta1"]) * grad
+        v_rows = n["beta2"] * tf.gather(v, indices) + (1 - n["beta2"]) * tf.square(grad)
+        step = self._rate(n) * m_rows / (tf.sqrt(v_rows) + n["epsilon"])
+        return tf.group(
+            _v1.scatter_update(m, indices, m_rows),
+            _v1.scatter_update(v, indices, v_rows),
+            _v1.scatter_sub(var, indices, step),
+        )
+
+
+class NadamOptimizer(_AdamFamily):
+    """Adam with Nesterov momentum (Dozat, 2015)."""
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        return tf.raw_ops.ResourceApplyAdam(
+            var=var.handle,
+            m=self.get_slot(var, "m").handle,
+            v=self.get_slot(var, "v").handle,
+            grad=grad,
+            use_locking=self._use_locking,
+            use_nesterov=True,
+            **self._numbers(grad.dtype.base_dtype),
+        )
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        n = self._numbers(var.dtype.base_dtype)
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        with tf.control_dependencies([_v1.assign(m, n["beta1"] * m)]):
+            m_update = _v1.scatter_add(m, indices, (1 - n["beta1"]) * grad)
+        with tf.control_dependencies([_v1.assign(v, n["beta2"] * v)]):
+            v_update = _v1.scatter_add(v, indices, (1 - n["beta2"]) * tf.square(grad))
+        with tf.control_dependencies([m_update, v_update]):
+            m_bar = (1 - n["beta1"]) * grad + n["beta1"] * tf.gather(m, indices)
+            step = self._rate(n) * m_bar / (tf.sqrt(tf.gather(v, indices)) + n["epsilon"])
+            return _v1.scatter_sub(var, indices, step)
+
+
+class MovingAverageOptimizer(_v1.train.Optimizer):
+    """Keeps moving averages of what `opt` trains; `swapping_saver` saves them as the variables.
+
+    Args:
+        opt: The optimizer that trains.
+        average_decay: Of `tf.train.ExponentialMovingAverage`.
+        num_updates: Of `tf.train.ExponentialMovingAverage`.
+        sequential_update: Whether the averages are updated after the variables, not beside them.
+    """
+
+    def __init__(
+        self,
+        opt: Any,
+        average_decay: float = 0.9999,
+        num_updates: Any = None,
+        sequential_update: bool = True,
+    ):
+        self._optimizer = opt
+        self._ema = _v1.train.ExponentialMovingAverage(average_decay, num_updates=num_updates)
+        self._swapped_variable_name_map: dict[str, str] | None = None
+        self._sequential_update = sequential_update
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
+        """That of `opt`."""
+        return self._optimizer.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> tf.Operation:
+        """That of `opt`, then an update of the averages."""
+        grads_and_vars = list(grads_and_vars)
+        train = self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+        trained = [var for grad, var in grads_and_vars if grad is not None]
+        with tf.control_dependencies([train] if self._sequential_update else []):
+            update = self._ema.apply(trained)
+        averages = [self._ema.average(var) for var in trained]
+        pairs = [(v.op.name, a.op.name) for v, a in zip(trained, averages, strict=True)]
+        self._swapped_variable_name_map = dict(pairs + [(a, v) for v, a in pairs])
+        return tf.group(train, update, name="train_with_avg")
+
+    def swapping_saver(
+        self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
+    ) -> Any:
+        """A Saver under whose names averages and variables have changed places.
+
+        Use it while training; an ordinary Saver then restores the averages as the variables.
+
+        Args:
+            var_list: As for `tf.train.Saver`.
+            name: Of the saver.
+            **kwargs: For `tf.train.Saver`.
+
+        Raises:
+            RuntimeError: Nothing was minimized yet.
+            ValueError: `var_list` has a variable and not its average.
+        """
+        if self._swapped_variable_name_map is None:
+            raise RuntimeError(
+                "Must call apply_gradients or minimize before creating the swapping_saver"
+            )
+        if var_list is None:
+            var_list = _v1.global_variables()
+        if not isinstance(var_list, dict):
+            var_list = _by_saved_name(var_list)
+        by_name = {
+            part.op.name if parts is not saved else name: part
+            for name, saved in var_list.items()
+            for parts in [saved if isinstance(saved, list) else [saved]]
+            for part in parts
+        }
+
+        def swapped(name: str, var: Any) -> Any:
+            other = self._swapped_variable_name_map.get(name)  # type: ignore[union-attr]
+            if other is not None and other not in by_name:
+                raise ValueError(
+                    f"Variable to swap {other} is not part of variables to save. "
+                    "This breaks MovingAverageOptimizer."
+                )
+            return var if other is None else by_name[other]
+
+        saved = {
+            name: [swapped(part.op.name, part) for part in var]
+            if isinstance(var, list)
+            else swapped(name, var)
+            for name, var in var_list.items()
+        }
+        return _v1.train.Saver(saved, name=name, **kwargs)
+
+
+def _by_saved_name(variables: Sequence[Any]) -> dict[str, Any]:
+    """Variables by the names that a Saver gives them: slices of one variable are one list."""
+    found: dict[str, Any] = {}
+    for var in variables:
+        part = var._get_save_slice_info()
+        if part is None:
+            found[var.op.name] = var
+        else:
+            found.setdefault(part.full_name, []).append(var)
+    return found
+
+
+def clip_gradients_by_global_norm(
+    gradients_variables: Sequence[tuple[Any, Any]], clip_norm: Any = 20.0
+) -> tuple[list[tuple[Any, Any]], tf.Tensor]:
+    """The pairs with gradients clipped together to `clip_norm`; their norm before that."""
+    gradients = [gradient for gradient, _ in gradients_variables]
+    norm = _v1.global_norm(gradients)
+    clipped, _ = _v1.clip_by_global_norm(gradients, clip_norm, use_norm=norm)
+    return [(c, var) for c, (_, var) in zip(clipped, gradients_variables, strict=True)], norm

@@ -1,0 +1,10 @@
+"""`tf.contrib.training` of TF 1.15: what tf-slim does not have, and what needs no tf-slim."""
+
+from __future__ import annotations
+
+from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib.hparam import HParams, parse_values
+
+__all__ = ["HParams", "parse_values"]
+
+__getattr__ = names_of("training")

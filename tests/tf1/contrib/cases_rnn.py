@@ -1,0 +1,104 @@
+"""Cases for `tf.contrib.rnn`."""
+
+from parity import values
+
+
+def _steps(tf):
+    """[time, batch, size]"""
+    return tf.constant(values([4, 3, 2], "steps"), tf.float32), tf.constant([4, 2, 0])
+
+
+def _gradients(tf, outputs):
+    return tf.gradients(tf.reduce_sum(tf.square(outputs)), tf.trainable_variables())
+
+
+def lstm_block_fused_cell(tf):
+    steps, lengths = _steps(tf)
+    forward = tf.contrib.rnn.LSTMBlockFusedCell(5)
+    backward = tf.contrib.rnn.TimeReversedFusedRNN(tf.contrib.rnn.LSTMBlockFusedCell(5))
+    with tf.variable_scope("bi"):
+        first, state = forward(steps, dtype=tf.float32, sequence_length=lengths)
+        second, other = backward(steps, dtype=tf.float32, sequence_length=lengths)
+    outputs = tf.concat([first, second], -1)
+    return {
+        "outputs": outputs,
+        "state": state,
+        "other": other,
+        "gradients": _gradients(tf, outputs),
+    }
+
+
+def lstm_block_fused_cell_with_peepholes(tf):
+    steps, _ = _steps(tf)
+    cell = tf.contrib.rnn.LSTMBlockFusedCell(3, 0.5, cell_clip=0.2, use_peephole=True, name="mine")
+    start = (tf.ones([3, 3]), tf.zeros([3, 3]))
+    outputs, state = cell(steps, initial_state=start)
+    again, _ = tf.contrib.rnn.TimeReversedFusedRNN(cell)(steps, dtype=tf.float32)
+    return {"outputs": outputs, "state": state, "again": again}
+
+
+def lstm_block_cell(tf):
+    steps, lengths = _steps(tf)
+    cell = tf.contrib.rnn.LSTMBlockCell(4, use_peephole=True)
+    outputs, state = tf.nn.dynamic_rnn(cell, steps, lengths, dtype=tf.float32, time_major=True)
+    return {"outputs": outputs, "state": state, "gradients": _gradients(tf, outputs)}
+
+
+def layer_norm_lstm(tf):
+    steps, lengths = _steps(tf)
+    cell = tf.contrib.rnn.LayerNormBasicLSTMCell(3, norm_gain=0.9, norm_shift=0.1)
+    with tf.variable_scope("net"):
+        outputs, state = tf.nn.dynamic_rnn(cell, steps, lengths, dtype=tf.float32, time_major=True)
+    return {"outputs": outputs, "state": state}
+
+
+def lstm_without_layer_norm(tf):
+    steps, _ = _steps(tf)
+    cell = tf.contrib.rnn.LayerNormBasicLSTMCell(3, layer_norm=False, activation=tf.nn.relu)
+    outputs, _ = tf.nn.static_rnn(cell, tf.unstack(steps), dtype=tf.float32)
+    return {"outputs": outputs}
+
+
+def cells_of_tf_nn(tf):
+    steps, lengths = _steps(tf)
+    rnn = tf.contrib.rnn
+    cell = rnn.MultiRNNCell(
+        [
+            rnn.DropoutWrapper(rnn.BasicLSTMCell(3), output_keep_prob=1.0),
+            rnn.GRUCell(2),
+            rnn.ResidualWrapper(rnn.BasicRNNCell(2)),
+            rnn.LSTMCell(4, num_proj=2, use_peepholes=True),
+        ]
+    )
+    outputs, state = tf.nn.dynamic_rnn(cell, steps, lengths, dtype=tf.float32, time_major=True)
+    last = rnn.LSTMStateTuple(state[0].c, state[0].h)
+    return {"outputs": outputs, "last": last}
+
+
+def stacks(tf):
+    steps, lengths = _steps(tf)
+    rnn = tf.contrib.rnn
+
+    def cells():
+        return [rnn.BasicLSTMCell(3), rnn.GRUCell(2)]
+
+    outputs, fw, bw = rnn.stack_bidirectional_dynamic_rnn(
+        cells(), cells(), steps, sequence_length=lengths, dtype=tf.float32, time_major=True
+    )
+    static, _, _ = rnn.stack_bidirectional_rnn(
+        cells(), cells(), tf.unstack(steps), dtype=tf.float32, scope="static"
+    )
+    one, _, _ = rnn.static_bidirectional_rnn(
+        rnn.GRUCell(2), rnn.GRUCell(2), tf.unstack(steps), dtype=tf.float32, scope="one"
+    )
+    return {"outputs": outputs, "fw": fw, "bw": bw, "static": static, "one": one}
+
+
+def adaptor(tf):
+    steps, lengths = _steps(tf)
+    rnn = tf.contrib.rnn
+    dynamic = rnn.FusedRNNCellAdaptor(rnn.BasicRNNCell(3), use_dynamic_rnn=True)
+    static = rnn.TimeReversedFusedRNN(rnn.FusedRNNCellAdaptor(rnn.BasicRNNCell(3)))
+    first, _ = dynamic(steps, dtype=tf.float32, sequence_length=lengths)
+    second, _ = static(steps, dtype=tf.float32, scope="back")
+    return {"first": first, "second": second, "transposed": rnn.transpose_batch_time(steps)}

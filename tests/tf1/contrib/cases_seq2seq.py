@@ -1,0 +1,163 @@
+"""Cases for `tf.contrib.seq2seq`."""
+
+from parity import values
+
+
+def _target(tf):
+    inputs = tf.constant(values([3, 4, 2], "target"), tf.float32)
+    return inputs, tf.constant([4, 2, 0])
+
+
+def _memory(tf):
+    return tf.constant(values([3, 5, 6], "memory"), tf.float32), tf.constant([5, 3, 1])
+
+
+def _decoded(tf, outputs, state, lengths, *more):
+    loss = tf.reduce_sum(tf.square(outputs.rnn_output))
+    gradients = [g for g in tf.gradients(loss, tf.trainable_variables()) if g is not None]
+    return {
+        "outputs": outputs.rnn_output,
+        "ids": outputs.sample_id,
+        "state": state,
+        "lengths": lengths,
+        "gradients": gradients,
+        "more": list(more),
+    }
+
+
+def training(tf):
+    seq2seq = tf.contrib.seq2seq
+    inputs, lengths = _target(tf)
+    helper = seq2seq.TrainingHelper(inputs, lengths)
+    cell = tf.nn.rnn_cell.GRUCell(3)
+    layer = tf.layers.Dense(5, use_bias=False, name="projection")
+    decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(3, tf.float32), layer)
+    return _decoded(tf, *seq2seq.dynamic_decode(decoder, impute_finished=True))
+
+
+def training_time_major(tf):
+    seq2seq = tf.contrib.seq2seq
+    inputs, lengths = _target(tf)
+    helper = seq2seq.TrainingHelper(tf.transpose(inputs, [1, 0, 2]), lengths, time_major=True)
+    cell = tf.nn.rnn_cell.BasicLSTMCell(3)
+    with tf.variable_scope("net"):
+        decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(3, tf.float32))
+        made = seq2seq.dynamic_decode(
+            decoder, output_time_major=True, maximum_iterations=3, scope="mine"
+        )
+    return _decoded(tf, *made)
+
+
+def greedy(tf):
+    seq2seq = tf.contrib.seq2seq
+    embedding = tf.get_variable("embedding", [7, 2])
+    helper = seq2seq.GreedyEmbeddingHelper(embedding, [1, 2, 5], 3)
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    layer = tf.layers.Dense(7)
+    decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(3, tf.float32), layer)
+    outputs, _, lengths = seq2seq.dynamic_decode(decoder, maximum_iterations=6)
+    return {"ids": outputs.sample_id, "outputs": outputs.rnn_output, "lengths": lengths}
+
+
+def custom_and_inference_helpers(tf):
+    seq2seq = tf.contrib.seq2seq
+    start = tf.constant(values([3, 2], "start"), tf.float32)
+    cell = tf.nn.rnn_cell.BasicRNNCell(2)
+    helper = seq2seq.InferenceHelper(
+        lambda outputs: outputs,
+        [2],
+        tf.float32,
+        start,
+        lambda ids: ids[:, 0] > 0.4,
+        next_inputs_fn=lambda ids: 2.0 * ids,
+    )
+    decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(3, tf.float32))
+    first, _, lengths = seq2seq.dynamic_decode(decoder, maximum_iterations=4, scope="first")
+    custom = seq2seq.CustomHelper(
+        lambda: (tf.constant([False, False, True]), start),
+        lambda time, outputs, state: tf.argmax(outputs, -1, output_type=tf.int32),
+        lambda time, outputs, state, sample_ids: (tf.equal(sample_ids, time), outputs, state),
+    )
+    decoder = seq2seq.BasicDecoder(tf.nn.rnn_cell.GRUCell(2), custom, tf.zeros([3, 2]))
+    second, _, other = seq2seq.dynamic_decode(decoder, maximum_iterations=4, scope="second")
+    return {
+        "first": first.sample_id,
+        "lengths": lengths,
+        "second": second.sample_id,
+        "other": other,
+    }
+
+
+def _attend(tf, mechanism, **kwargs):
+    seq2seq = tf.contrib.seq2seq
+    inputs, lengths = _target(tf)
+    cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.BasicLSTMCell(4), mechanism, **kwargs)
+    helper = seq2seq.TrainingHelper(inputs, lengths)
+    decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(3, tf.float32))
+    outputs, state, lengths = seq2seq.dynamic_decode(decoder)
+    more = [state.alignments, state.attention, state.time]
+    if kwargs.get("alignment_history"):
+        more.append(state.alignment_history.stack())
+    return _decoded(tf, outputs, state.cell_state, lengths, *more)
+
+
+def luong(tf):
+    memory, lengths = _memory(tf)
+    attention = tf.contrib.seq2seq.LuongAttention(4, memory, lengths)
+    return _attend(tf, attention, attention_layer_size=3, alignment_history=True)
+
+
+def luong_scaled(tf):
+    memory, _ = _memory(tf)
+    attention = tf.contrib.seq2seq.LuongAttention(4, memory, scale=True)
+    return _attend(tf, attention, output_attention=False)
+
+
+def bahdanau(tf):
+    memory, lengths = _memory(tf)
+    attention = tf.contrib.seq2seq.BahdanauAttention(5, memory, lengths, normalize=True)
+    return _attend(tf, attention, attention_layer_size=3)
+
+
+def two_mechanisms(tf):
+    memory, lengths = _memory(tf)
+    first = tf.contrib.seq2seq.BahdanauAttention(5, memory, lengths)
+    second = tf.contrib.seq2seq.LuongAttention(4, memory, probability_fn=tf.sigmoid)
+    return _attend(tf, [first, second], attention_layer_size=[3, 2])
+
+
+def hardmax(tf):
+    return {"hardmax": tf.contrib.seq2seq.hardmax(_memory(tf)[0])}
+
+
+def tile_batch(tf):
+    memory, lengths = _memory(tf)
+    tiled = tf.contrib.seq2seq.tile_batch({"memory": memory, "lengths": lengths}, 2)
+    assert tiled["memory"].shape.as_list() == [6, 5, 6]
+    return tiled
+
+
+def sequence_loss(tf):
+    logits = tf.constant(values([3, 4, 5], "logits"), tf.float32)
+    targets = tf.constant([[0, 1, 2, 3], [4, 0, 1, 1], [2, 2, 0, 0]])
+    weights = tf.constant([[1.0, 1.0, 2.0, 0.0], [0.5, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    loss = tf.contrib.seq2seq.sequence_loss
+    ways = {
+        "mean": {},
+        "per_step": {"average_across_timesteps": False},
+        "per_example": {"average_across_batch": False},
+        "each": {"average_across_timesteps": False, "average_across_batch": False},
+        "total": {
+            "average_across_timesteps": False,
+            "average_across_batch": False,
+            "sum_over_timesteps": True,
+            "sum_over_batch": True,
+        },
+        "total_per_step": {
+            "average_across_timesteps": False,
+            "average_across_batch": False,
+            "sum_over_batch": True,
+        },
+        "mixed": {"average_across_batch": False, "sum_over_batch": True},
+    }
+    return {name: loss(logits, targets, weights, **how) for name, how in ways.items()}

@@ -1,0 +1,34 @@
+"""`tf.contrib.distribute`: strategies with the arguments of the contrib version."""
+
+import pytest
+import tensorflow
+
+import estimator2strategy.tf1 as tf
+from estimator2strategy.errors import UnsupportedError
+
+distribute = tf.contrib.distribute
+
+
+def test_mirrored_strategy_takes_devices_or_a_number_of_gpus():
+    two = distribute.MirroredStrategy(devices=["/cpu:0", "/cpu:1"])
+    assert isinstance(two, tensorflow.distribute.Strategy)
+    assert two.num_replicas_in_sync == 2
+    assert distribute.MirroredStrategy(num_gpus=0).num_replicas_in_sync == 1
+    assert distribute.OneDeviceStrategy("/cpu:0").num_replicas_in_sync == 1
+
+
+def test_contradicting_arguments_are_refused():
+    with pytest.raises(ValueError, match="both `num_gpus` and `num_gpus_per_worker`"):
+        distribute.MirroredStrategy(num_gpus=1, num_gpus_per_worker=1)
+    with pytest.raises(ValueError, match="only specify one of"):
+        distribute.MirroredStrategy(["/cpu:0"], num_gpus=1)
+    with pytest.raises(UnsupportedError, match="auto_shard_dataset"):
+        distribute.MirroredStrategy(auto_shard_dataset=True)
+
+
+def test_all_reduce_names_its_algorithm():
+    ops = distribute.AllReduceCrossDeviceOps("hierarchical_copy", num_packs=2)
+    assert isinstance(ops, tensorflow.distribute.HierarchicalCopyAllReduce)
+    assert isinstance(distribute.AllReduceCrossDeviceOps(), tensorflow.distribute.NcclAllReduce)
+    with pytest.raises(ValueError, match="not 'ring'"):
+        distribute.AllReduceCrossDeviceOps("ring")

@@ -1,0 +1,18 @@
+"""The page of the migration guide is what the table says."""
+
+from pathlib import Path
+
+from estimator2strategy.tf1 import contrib
+from estimator2strategy.tf1.contrib import guide
+
+PAGE = Path(__file__).resolve().parents[3] / "migration_guide" / "contrib.md"
+
+
+def test_page_is_up_to_date():
+    assert PAGE.read_text() == guide.page(), f"Run: python -m {guide.__name__} > {PAGE}"
+
+
+def test_page_has_a_line_for_each_symbol():
+    lines = [line for line in guide.page().splitlines() if line.startswith("| `")]
+    assert len(lines) == len(contrib.table().symbols)
+    assert all(cell.strip() for line in lines for cell in line.split("|")[-2:-1])

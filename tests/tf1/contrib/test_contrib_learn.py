@@ -1,0 +1,157 @@
+"""`tf.contrib.learn`: Experiment and learn_runner drive an Estimator."""
+
+import os
+
+import pytest
+import tensorflow
+
+import estimator2strategy.tf1 as tf
+from estimator2strategy.errors import UnsupportedError
+from tests.runtime.programs import falling, numbers
+
+learn = tf.contrib.learn
+
+
+def ops_model_fn(features, labels, mode, params):
+    """Of learn.Estimator; the weight falls by `rate` times the batch's mean."""
+    weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+    mean = tf.reduce_mean(features)
+    step = tf.train.get_global_step()
+    train_op = tf.group(weight.assign_sub(params["rate"] * mean), step.assign_add(1))
+    return learn.ModelFnOps(mode, {"sum": features + weight}, mean, train_op)
+
+
+def labelled():
+    return tf.data.Dataset.from_tensor_slices(([1.0, 3.0], [1.0, 2.0])).batch(1)
+
+
+@pytest.fixture
+def program(model_dir):
+    config = tf.estimator.RunConfig(model_dir, save_checkpoints_steps=2)
+    return tf.estimator.Estimator(falling, config=config, params={})
+
+
+def experiment(program, **kwargs):
+    kwargs = {"train_steps": 4, "eval_steps": None, "check_interval_secs": 0, **kwargs}
+    return learn.Experiment(program, numbers(6), numbers(2), **kwargs)
+
+
+def evaluated_steps(program):
+    from estimator2strategy.estimator.early_stopping import read_eval_metrics
+
+    return list(read_eval_metrics(program.eval_dir()))
+
+
+def test_train_and_evaluate_evaluates_each_checkpoint_and_the_end(program):
+    result, exports = experiment(program).train_and_evaluate()
+    assert (result["global_step"], result["loss"], exports) == (4, 1.5, [])
+    assert {2, 4} <= set(evaluated_steps(program))
+
+
+def test_min_eval_frequency_0_evaluates_the_end_only(program):
+    experiment(program, min_eval_frequency=0).train_and_evaluate()
+    assert evaluated_steps(program) == [4]
+
+
+def serving_input_fn():
+    features = tf.placeholder(tf.float32, [None])
+    return tf.estimator.export.TensorServingInputReceiver(features, features)
+
+
+def predicting(features, labels, mode, params):
+    spec = falling(features, labels, mode, params)
+    if mode != tf.estimator.ModeKeys.PREDICT:
+        return spec
+    outputs = {"serving_default": tf.estimator.export.PredictOutput(spec.predictions)}
+    return spec._replace(export_outputs=outputs)
+
+
+def test_export_strategies_run_after_the_evaluation(model_dir):
+    program = tf.estimator.Estimator(predicting, model_dir, params={})
+    strategy = learn.utils.saved_model_export_utils.make_export_strategy(serving_input_fn)
+    _, [path] = experiment(program, export_strategies=strategy).train_and_evaluate()
+    path = os.fsdecode(path)
+    assert os.path.dirname(path) == os.path.join(model_dir, "export", "Servo")
+    served = tensorflow.saved_model.load(path).signatures["serving_default"]
+    # The weight fell by 1 + 2 + 3 + 4.
+    assert served(tensorflow.constant([1.0]))["sum"].numpy() == [-9.0]
+
+
+def test_make_export_strategy_keeps_the_newest(tmp_path):
+    made = iter("123")
+
+    class Exporting:
+        def export_saved_model(self, base, *args, **kwargs):
+            path = tmp_path / next(made)
+            path.mkdir()
+            return str(path)
+
+    strategy = learn.make_export_strategy(serving_input_fn, exports_to_keep=2)
+    for _ in range(3):
+        strategy.export(Exporting(), str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == ["2", "3"]
+
+
+def test_continuous_train_and_eval_takes_turns(program):
+    result, _ = experiment(program, train_steps_per_iteration=2).continuous_train_and_eval()
+    assert result["global_step"] == 4
+
+
+def test_continuous_eval_ends_with_the_last_checkpoint(program):
+    run = experiment(program, eval_delay_secs=0, continuous_eval_throttle_secs=0)
+    run.train()
+    seen = []
+    run.continuous_eval(continuous_eval_predicate_fn=lambda result: seen.append(result) or True)
+    assert seen == [None]
+
+
+def test_learn_runner_runs_the_schedule(model_dir):
+    def experiment_fn(output_dir):
+        return experiment(tf.estimator.Estimator(falling, output_dir, params={}))
+
+    from_deep_path = tf.contrib.learn.python.learn.learn_runner
+    assert from_deep_path.run(experiment_fn, model_dir, "test")["global_step"] == 1
+    result, _ = learn.learn_runner.run(experiment_fn, output_dir=model_dir)
+    assert result["global_step"] == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "arguments"),
+    [
+        (ValueError, "both `output_dir` and `run_config`", (len, "a", None, "b")),
+        (ValueError, "Must set value for", (len,)),
+        (TypeError, "is not callable", ("x", "a")),
+        (TypeError, "did not return an Experiment", (lambda output_dir: 3, "a")),
+    ],
+)
+def test_learn_runner_checks_its_arguments(error, match, arguments):
+    with pytest.raises(error, match=match):
+        learn.learn_runner.run(*arguments)
+
+
+def test_an_estimator_of_learn_fits_evaluates_and_predicts(model_dir):
+    program = learn.Estimator(ops_model_fn, model_dir, params={"rate": 2.0})
+    assert program.fit(input_fn=numbers(3), steps=2) is program
+    assert program.get_variable_value("weight") == -6.0
+    metric = learn.MetricSpec(tf.metrics.mean_absolute_error, prediction_key="sum")
+    result = program.evaluate(input_fn=labelled, metrics={"error": metric})
+    # Predictions -5 and -3, labels 1 and 2.
+    assert (result["loss"], result["error"]) == (2.0, 5.5)
+    predictions = program.predict(input_fn=numbers(2), as_iterable=False)
+    assert [p["sum"] for p in predictions] == [-5.0, -4.0]
+
+
+def test_arrays_are_refused_with_the_way_out(model_dir):
+    program = learn.Estimator(ops_model_fn, model_dir, params={})
+    with pytest.raises(UnsupportedError, match="numpy_input_fn"):
+        program.fit([[1.0]], [1.0])
+
+
+def test_model_fn_ops_names_what_is_missing():
+    with pytest.raises(ValueError, match="Missing train_op"):
+        learn.ModelFnOps(learn.ModeKeys.TRAIN, loss=1.0)
+    with pytest.raises(ValueError, match="Missing loss"):
+        learn.ModelFnOps(learn.ModeKeys.EVAL)
+    with pytest.raises(ValueError, match="Missing predictions"):
+        learn.ModelFnOps(learn.ModeKeys.INFER)
+    assert learn.ModeKeys.INFER == tf.estimator.ModeKeys.PREDICT

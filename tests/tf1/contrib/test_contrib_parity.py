@@ -1,0 +1,43 @@
+"""Variables and numbers of `tf.contrib` are those that TF 1.15 made of the same cases."""
+
+import numpy as np
+import parity
+import pytest
+
+import estimator2strategy.tf1 as tf
+from estimator2strategy.record.legacy import legacy_world
+
+CASES = [(m, name) for m in parity.modules() for name in parity.cases(m)]
+
+
+@pytest.mark.parametrize(("module", "name"), CASES)
+def test_is_what_tf_1_15_made(module, name):
+    expected = parity.golden(module)[name]
+    with legacy_world():
+        actual = parity.run(tf, parity.cases(module)[name])
+    assert _described(actual, expected) == expected["variables"]
+    assert len(actual["runs"]) == len(expected["runs"])
+    for step, (ours, theirs) in enumerate(zip(actual["runs"], expected["runs"])):
+        _check(ours, theirs, f"run {step}")
+
+
+def _described(actual, expected):
+    """The variables of `actual`, without a shape where TF 1.15 knew of none."""
+    free = {name for name, shape, *_ in expected["variables"] if shape is None}
+    return [[n, None if n in free else s, *rest] for n, s, *rest in actual["variables"]]
+
+
+def _check(ours, theirs, where):
+    if isinstance(theirs, dict):
+        assert ours.keys() == theirs.keys(), where
+        for key in theirs:
+            _check(ours[key], theirs[key], f"{where}, {key}")
+    elif isinstance(theirs, list) and any(isinstance(v, (list, str)) for v in theirs):
+        assert len(ours) == len(theirs), where
+        for index, value in enumerate(theirs):
+            _check(ours[index], value, f"{where}[{index}]")
+    elif theirs is None or isinstance(theirs, str):
+        assert ours == theirs, where
+    else:
+        # Kernels of 2019 and of today add in another order.
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6, err_msg=where)

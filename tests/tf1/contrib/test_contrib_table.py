@@ -1,0 +1,130 @@
+"""`symbols.csv` says what `tf.contrib` is: every row that works leads to something."""
+
+import subprocess
+import sys
+
+import pytest
+import tensorflow
+
+import estimator2strategy.tf1 as tf
+from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.tf1 import contrib
+
+ROWS = contrib.table().symbols.values()
+
+
+def lookup(name):
+    value = tf
+    for part in name.split(".")[1:]:
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.oldest
+def test_every_row_that_works_resolves():
+    broken = []
+    for row in ROWS:
+        if row.status != "refused":
+            try:
+                value = lookup(row.name)
+            except Exception as error:
+                if "pip install tensorboard" in str(error):
+                    continue  # an optional package, as it is for TensorFlow
+                broken.append(f"{row.name} at {row.home}: {error!r}")
+            else:
+                assert not isinstance(value, contrib.Refused), row.name
+    assert not broken
+
+
+def test_every_row_has_a_status_and_what_belongs_to_it():
+    for row in ROWS:
+        assert row.status in ("works", "home", "refused"), row
+        assert bool(row.home) == (row.status != "refused"), row
+        assert row.status != "refused" or row.advice, row
+        assert (row.status == "works") == row.home.startswith("estimator2strategy.tf1.contrib"), row
+
+
+def test_a_refused_name_imports_and_its_use_says_what_to_do():
+    client = tf.contrib.cloud.BigtableClient
+    assert "not supported" in repr(client)
+    with pytest.raises(UnsupportedError, match=r"contrib\.cloud\.BigtableClient .*tensorflow-io"):
+        client("project", "instance")
+    with pytest.raises(UnsupportedError, match="Bigtable"):
+        client.table  # noqa: B018
+    with pytest.raises(UnsupportedError, match="Bigtable"):
+
+        class Client(client):
+            pass
+
+
+def test_a_name_that_tf_1_15_did_not_have_is_an_attribute_error_with_the_nearest():
+    with pytest.raises(AttributeError, match=r"Did you mean tf\.contrib\.layers\.layer_norm\?"):
+        tf.contrib.layers.layer_nrom  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no tf\.contrib\.nosuch"):
+        tf.contrib.nosuch  # noqa: B018
+    assert not hasattr(tf.contrib.data, "nosuch")
+
+
+def test_deep_paths_lead_to_the_public_names():
+    deep = tf.contrib.tpu.python.tpu
+    assert deep.tpu_config.RunConfig is tf.contrib.tpu.RunConfig
+    assert deep.tpu_estimator.TPUEstimatorSpec is tf.contrib.tpu.TPUEstimatorSpec
+    assert tf.contrib.layers.python.layers.layers.layer_norm is tf.contrib.layers.layer_norm
+
+
+def test_a_private_name_of_a_deep_module_imports_and_is_refused_when_used():
+    with pytest.raises(UnsupportedError, match="_InternalTPUContext"):
+        tf.contrib.tpu.python.tpu.tpu_context._InternalTPUContext()
+
+
+def test_modules_are_imported_by_name_too():
+    import estimator2strategy.tf1.contrib.metrics as metrics
+
+    import estimator2strategy.tf1.contrib.data as data
+    from estimator2strategy.tf1.contrib import slim
+
+    assert data is tf.contrib.data
+    assert metrics is tf.contrib.metrics
+    assert slim is tf.contrib.slim
+
+
+def test_the_table_is_read_without_tensorflow():
+    code = (
+        "import sys; from estimator2strategy import symbols\n"
+        "table = symbols.read('tf1/contrib/symbols.csv', 'tf1/contrib/modules.txt')\n"
+        "home = lambda name: table.find('tf.contrib.' + name).home\n"
+        "assert home('layers.python.layers.layers.conv2d') == 'tf_slim.layers:conv2d'\n"
+        "assert home('tpu.InputPipelineConfig.PER_HOST_V2').endswith(':InputPipelineConfig')\n"
+        "assert table.find('tf.contrib.cloud.python.ops.Reader').status == 'refused'\n"
+        "assert table.find('tf.contrib.layers.nosuch') is None\n"
+        "assert 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tf_slim_and_tensorflow_stay_as_they_are():
+    code = (
+        "import sys\n"
+        "from tensorflow.python.framework import ops\n"
+        "from tensorflow.python.ops import array_ops\n"
+        "import estimator2strategy.tf1 as tf\n"
+        "before = set(vars(ops)), set(vars(array_ops))\n"
+        "with tf.Graph().as_default():\n"
+        "    tf.contrib.slim.batch_norm(tf.placeholder(tf.float32, [2, 4, 4, 3]))\n"
+        "assert 'tf_slim' not in sys.modules\n"
+        "assert before == (set(vars(ops)), set(vars(array_ops)))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_tf_slim_its_names_say_how_to_install_it(monkeypatch):
+    from estimator2strategy.tf1.contrib import _slim
+
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(_slim, "_PREFIX", "no_copy_yet.")
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'estimator2strategy\[slim\]'"):
+        _slim.module("tf_slim")
+
+
+def test_contrib_is_no_part_of_tensorflow():
+    assert not hasattr(tensorflow, "contrib")

@@ -1,0 +1,70 @@
+"""Legacy modules find the names that Python and NumPy have dropped; others do not."""
+
+from __future__ import annotations
+
+import collections
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from estimator2strategy import bygone, legacy
+
+
+def executed(source: str) -> types.ModuleType:
+    """A module with this source, run as legacy code."""
+    module = types.ModuleType("program")
+    legacy.execute(compile(source, "program.py", "exec"), module)
+    return module
+
+
+def test_numpy_has_the_aliases_of_its_time():
+    program = executed(
+        "import numpy as np\n"
+        "from numpy import float as number\n"
+        "array = np.zeros([2], dtype=np.int)\n"
+        "product = np.product([2, 3])\n"
+        "pixels = np.fromstring(b'\\x01\\x02', dtype=np.uint8)\n"
+        "pixels[0] = 7\n"
+        "numbers = np.fromstring('1 2', sep=' ')\n"
+    )
+    assert program.number is float
+    assert type(program.array) is np.ndarray
+    assert program.array.dtype == np.int64
+    assert program.product == 6
+    assert program.pixels.tolist() == [7, 2]
+    assert program.numbers.tolist() == [1.0, 2.0]
+    assert program.np.random is np.random
+
+
+def test_modules_of_python_have_what_it_dropped():
+    program = executed(
+        "import collections, fractions, inspect, time\n"
+        "from collections import Mapping, OrderedDict\n"
+        "import collections.abc\n"
+        "spec = inspect.getargspec(lambda a, b=2, *c, **d: 0)\n"
+        "seconds = time.clock()\n"
+        "divisor = fractions.gcd(6, 4)\n"
+    )
+    assert program.Mapping is collections.abc.Mapping
+    assert program.OrderedDict is collections.OrderedDict
+    assert tuple(program.spec) == (["a", "b"], "c", "d", (2,))
+    assert program.spec.keywords == "d"
+    assert program.seconds > 0
+    assert program.divisor == 2
+
+
+@pytest.mark.parametrize("name", ["numpy", "collections", "inspect", "time"])
+def test_the_genuine_modules_stay_as_they_are(name):
+    genuine = sys.modules[name]
+    before = dict(vars(genuine))
+    copy = bygone.module(name)
+    assert copy is not genuine
+    assert vars(genuine) == before
+
+
+def test_getargspec_refuses_what_it_refused():
+    getargspec = bygone.module("inspect").getargspec
+    with pytest.raises(ValueError, match="keyword-only"):
+        getargspec(lambda *, a: a)

@@ -1,0 +1,40 @@
+"""`TPUClusterResolver` of TF 1.15 finds this machine without asking the network."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+import estimator2strategy.tf1 as tf
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch):
+    def refuse(*unused):
+        raise AssertionError("asked the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.mark.parametrize("tpu", [None, "", [""], []])
+def test_a_tpu_without_a_name_is_this_machine(tpu):
+    resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu)
+    assert resolver.master() == resolver.get_master() == ""
+    assert resolver.cluster_spec() is None
+    tf.contrib.tpu.RunConfig(cluster=resolver)
+
+
+def test_an_emulated_tpu_answers_to_every_name(emulated_cores):
+    emulated_cores(2)
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver("mine", "us-a", "project")
+    assert resolver.master() == ""
+    assert resolver.num_accelerators() == {"TPU": 2}
+    assert tf.contrib.tpu.RunConfig(cluster=resolver).master == ""
+
+
+def test_the_address_of_a_tpu_is_taken_alone_or_in_a_list():
+    for tpu in ("grpc://10.0.0.1:8470", ["grpc://10.0.0.1:8470"]):
+        resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu)
+        assert resolver.master() == "grpc://10.0.0.1:8470"

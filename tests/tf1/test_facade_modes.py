@@ -1,0 +1,64 @@
+"""Switches between graph and eager mode, and the class of all variables."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import tensorflow as tf
+
+import estimator2strategy.tf1 as tf1
+
+
+def in_thread(function):
+    """What `function` returns in a new thread, or its error; this thread stays eager."""
+    result = []
+
+    def run():
+        try:
+            result.append(function())
+        except ValueError as error:
+            result.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert tf.executing_eagerly()
+    return result[0]
+
+
+@pytest.mark.parametrize("off", [tf1.disable_eager_execution, tf1.disable_v2_behavior])
+@pytest.mark.parametrize("on", [tf1.enable_eager_execution, tf1.enable_v2_behavior])
+def test_a_program_switches_its_own_thread_only(off, on):
+    def program():
+        modes = [tf.executing_eagerly()]
+        off()
+        off()
+        modes.append(tf.executing_eagerly())
+        on()
+        on()
+        return [*modes, tf.executing_eagerly()]
+
+    assert in_thread(program) == [True, False, True]
+
+
+def test_eager_mode_comes_before_the_first_op_or_not_at_all():
+    def program():
+        tf1.disable_eager_execution()
+        tf1.placeholder(tf.float32)
+        tf1.enable_eager_execution()
+
+    assert "must be called at program startup" in str(in_thread(program))
+
+
+def test_every_variable_is_a_variable():
+    with tf.Graph().as_default():
+        made = tf1.Variable(1.0, name="made", trainable=False)
+        got = tf1.get_variable("got", [2])
+        assert tf1.trainable_variables() == [got]
+        assert made.op.name == "made"
+    for variable in (made, got, tf.Variable(1.0)):
+        assert isinstance(variable, tf1.Variable)
+    assert issubclass(type(got), tf1.Variable)
+    assert not isinstance(tf.constant(1), tf1.Variable)
+    assert tf1.Variable.SaveSliceInfo is tf.compat.v1.Variable.SaveSliceInfo

@@ -1,0 +1,72 @@
+"""Private names that programs import all the same do what they did."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import estimator2strategy.tf1 as tf1
+
+estimator_lib = tf1.python.estimator.estimator
+util = tf1.python.estimator.util
+
+
+def test_global_step_of_a_folder_of_checkpoints(tmp_path):
+    load = estimator_lib._load_global_step_from_checkpoint_dir
+    assert load(str(tmp_path)) == 0
+    with tf.Graph().as_default(), tf1.Session() as session:
+        step = tf1.train.create_global_step()
+        session.run(step.assign(7))
+        tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"), global_step=7)
+    assert load(str(tmp_path)) == 7
+
+
+def test_deep_modules_are_one(tmp_path):
+    import estimator2strategy.estimator as ours
+
+    assert estimator_lib.Estimator is ours.Estimator
+    assert tf1.python.estimator.model_fn.EstimatorSpec is ours.EstimatorSpec
+    assert tf1.python.estimator.run_config.RunConfig is ours.RunConfig
+    assert tf1.python.tpu.tpu_config.TPUConfig is ours.tpu.TPUConfig
+    assert tf1.python.estimator.model_fn.LOSS_METRIC_KEY == "loss"
+
+
+def test_fn_args():
+    def function(features, labels=None, *rest, mode, **more):
+        del features, labels, rest, mode, more
+
+    assert util.fn_args(function) == ("features", "labels", "mode")
+
+
+def test_result_of_an_input_fn_is_taken_apart():
+    with tf.Graph().as_default():
+        features, labels, hooks = util.parse_input_fn_result(
+            tf1.data.Dataset.from_tensors(({"x": [1]}, [2]))
+        )
+        assert (features["x"].shape, labels.shape) == ([1], [1])
+        for hook in hooks:
+            hook.begin()
+        with tf1.Session() as session:
+            for hook in hooks:
+                hook.after_create_session(session, None)
+            assert session.run(labels).tolist() == [2]
+    assert util.parse_input_fn_result("x") == ("x", None, [])
+    with pytest.raises(ValueError, match="len 2 tuple"):
+        util.parse_input_fn_result((1, 2, 3))
+
+
+def test_training_ops_take_arguments_by_position():
+    training_ops = tf1.python.training.training_ops
+    variable = tf.Variable([1.0, 2.0])
+    training_ops.resource_apply_gradient_descent(variable.handle, 0.5, [2.0, 2.0])
+    assert variable.numpy().tolist() == [0.0, 1.0]
+
+
+def test_devices_are_listed():
+    assert any("CPU:0" in device for device in tf1.config.experimental_list_devices())
+
+
+def test_a_type_like_a_tensor_needs_a_name_and_a_dtype():
+    register = tf1.python.framework.ops.register_dense_tensor_like_type
+    with pytest.raises(TypeError, match="does not define a `name` property"):
+        register(int)
