@@ -1,0 +1,41 @@
+"""For programs: all that the report holds. `version` changes when a field changes its meaning."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from estimator2strategy.check.report import Finding, Report
+from estimator2strategy.check.rule import rules
+
+VERSION = 1
+
+
+def render(report: Report, root: Path) -> str:
+    """A JSON object."""
+    document = {
+        "version": VERSION,
+        "verdict": report.verdict,
+        "target": report.target,
+        "evidence": {"level": report.evidence.name, "means": report.evidence.words},
+        "findings": [_finding(finding) for finding in report.findings],
+        "not_checked": [dataclasses.asdict(place) for place in report.not_checked],
+        "beyond_this_evidence": list(report.beyond),
+        "problems": list(report.problems),
+        "files": list(report.files),
+        "suppressed": report.suppressed,
+        "baselined": report.baselined,
+        "seconds": round(report.seconds, 3),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        **dataclasses.asdict(finding),
+        "severity": str(finding.severity),
+        "evidence": finding.evidence.name,
+        "name": rules()[finding.rule].name,
+        "page": rules()[finding.rule].page,
+    }

@@ -1,0 +1,139 @@
+"""What a check found, on what evidence, and what it did not look at.
+
+report.findings[0].rule          # "E2S201"
+report.exit_code(Severity.ERROR) # 0: none at or above it; 1: some; 2: could not check
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+
+class Severity(enum.IntEnum):
+    """How bad a finding is; comparable."""
+
+    INFO = 1  # works, and is worth knowing
+    WARNING = 2  # may fail, or mean something else than it did
+    ERROR = 3  # fails, or gives other numbers, wherever it is reached
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Evidence(enum.IntEnum):
+    """What a verdict rests on, least first; a lower one never stands for a higher."""
+
+    STATIC = 1
+    RECORDED = 2
+    CPU_COMPILED = 3
+    REPLICATED = 4
+    TPU_TRACED = 5
+    TPU_COMPILED = 6
+    TPU_RUN = 7
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self]
+
+
+_WORDS = {
+    Evidence.STATIC: "static: the source was read, nothing was run",
+    Evidence.RECORDED: "recorded: model_fn and input_fn were called once, and their graph was read",
+    Evidence.CPU_COMPILED: "compiled by XLA for the CPU",
+    Evidence.REPLICATED: "replicated on emulated cores",
+    Evidence.TPU_TRACED: "traced under a TPUStrategy",
+    Evidence.TPU_COMPILED: "compiled by the TPU compiler",
+    Evidence.TPU_RUN: "ran on a TPU",
+}
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class Finding:
+    """One thing at one place.
+
+    Attributes:
+        path: Relative to where the check was started, with `/`.
+        line, column: From 1; `column` in characters.
+        rule: "E2S201".
+        severity: How bad it is here; a rule may say otherwise than its default.
+        message: What is wrong here.
+        fix: What to do about it.
+        symbol: The function or class it is in, "" at the top of the file.
+        text: The line, with single spaces; with path, rule and symbol it identifies the finding.
+    """
+
+    path: str
+    line: int
+    column: int
+    rule: str
+    severity: Severity
+    message: str
+    fix: str = ""
+    symbol: str = ""
+    text: str = ""
+    evidence: Evidence = Evidence.STATIC
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What stays the same when lines above it change."""
+        return (self.rule, self.path, self.symbol, self.text)
+
+
+@dataclasses.dataclass(frozen=True)
+class NotChecked:
+    """Something that the check could not see into; `line` 0 is the whole file."""
+
+    path: str
+    line: int
+    why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The result of one check.
+
+    Attributes:
+        findings: Those that count: not suppressed, not in the baseline; by path and line.
+        files: What was read.
+        target: What the program is to run on; see `settings.Target`.
+        evidence: The highest level that was reached.
+        not_checked: Places that could not be judged.
+        beyond: What no check of this level can see.
+        suppressed: How many findings a comment in the source silences.
+        baselined: How many are in the baseline.
+        problems: Why the tool could not do its job, if so.
+        seconds: Wall time.
+    """
+
+    findings: tuple[Finding, ...]
+    files: tuple[str, ...]
+    target: str
+    evidence: Evidence = Evidence.STATIC
+    not_checked: tuple[NotChecked, ...] = ()
+    beyond: tuple[str, ...] = ()
+    suppressed: int = 0
+    baselined: int = 0
+    problems: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def count(self, severity: Severity) -> int:
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def exit_code(self, fail_on: Severity | None) -> int:
+        """0 clean, 1 findings at or above `fail_on` (None: never), 2 the check is incomplete."""
+        if self.problems:
+            return 2
+        return int(fail_on is not None and any(f.severity >= fail_on for f in self.findings))
+
+    @property
+    def verdict(self) -> str:
+        """One line, with the evidence it rests on."""
+        counts = [
+            f"{self.count(s)} {s}{'s' if self.count(s) != 1 and s != Severity.INFO else ''}"
+            for s in sorted(Severity, reverse=True)
+            if self.count(s)
+        ]
+        found = ", ".join(counts) or "nothing found"
+        files = f"{len(self.files)} file{'s' if len(self.files) != 1 else ''}"
+        return f"{found} in {files} ({self.evidence.words})"

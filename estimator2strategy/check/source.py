@@ -1,0 +1,487 @@
+"""One file of source: its tree, its scopes, and what the names in it stand for.
+
+    source = Source.parse(path, text)
+    source.resolve(node, scope)        # "tensorflow.contrib.layers.conv2d", through any alias
+    source.calls                       # every call, with the scope it is in
+
+Names are followed as far as they can be told without running anything: imports, assignments that
+are made once, definitions. What may be several things is None, and no rule says anything about it.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import io
+import re
+import tokenize
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@dataclasses.dataclass(eq=False)
+class Scope:
+    """The names that a module, class or function binds.
+
+    Attributes:
+        node: What it is the scope of.
+        parent: The scope around it, None for a module.
+        name: Dotted name of what it is in: "Model.call.body"; "" for a module.
+        bindings: Name -> what binds it: the target of an import (a str), an expression that is
+            assigned, a definition, or None for anything else (an argument, a loop variable).
+        imported: Names in `bindings` that an import binds, with the module and level of each.
+    """
+
+    node: ast.AST
+    parent: Scope | None
+    name: str
+    bindings: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+
+    def bind(self, name: str, value: Any) -> None:
+        self.bindings.setdefault(name, []).append(value)
+
+    def find(self, name: str) -> Scope | None:
+        """The scope whose binding `name` means here."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.bindings and (scope is self or not scope.is_class):
+                return scope
+            scope = scope.parent
+        return None
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    @property
+    def function(self) -> Function | None:
+        """The innermost `def` around this scope (a lambda belongs to the function it is in)."""
+        scope: Scope | None = self
+        while scope is not None and not isinstance(
+            scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        ):
+            scope = scope.parent
+        return scope.node if scope is not None and not scope.is_class else None  # type: ignore[return-value]
+
+    def ancestors(self) -> Iterator[Scope]:
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Import:
+    """What a name of an import statement is: `module`, or `name` in it; `level` counts the dots."""
+
+    module: str
+    name: str | None
+    level: int
+    node: ast.stmt
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Call:
+    """A call, where it stands, and what is called (None if that cannot be told)."""
+
+    node: ast.Call
+    scope: Scope
+    source: Source
+
+    @functools.cached_property
+    def name(self) -> str | None:
+        return self.source.name(self.node.func, self.scope)
+
+    @property
+    def last(self) -> str:
+        """The last part of what is called, as written: "batch" of `data.batch(8)`."""
+        function = self.node.func
+        if isinstance(function, ast.Attribute):
+            return function.attr
+        return function.id if isinstance(function, ast.Name) else ""
+
+    def argument(self, name: str, position: int | None = None) -> ast.expr | None:
+        """The argument given by this name, or at this position."""
+        for keyword in self.node.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        arguments = self.node.args
+        if position is not None and position < len(arguments):
+            before = arguments[: position + 1]
+            if not any(isinstance(a, ast.Starred) for a in before):
+                return arguments[position]
+        return None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether `*args` or `**kwargs` may give more arguments."""
+        return any(k.arg is None for k in self.node.keywords) or any(
+            isinstance(a, ast.Starred) for a in self.node.args
+        )
+
+    def value(self, name: str, position: int | None = None) -> Any:
+        """The constant that is given for an argument; `UNKNOWN` if there is none or it varies."""
+        node = self.argument(name, position)
+        return UNKNOWN if node is None else self.source.constant(node, self.scope)
+
+
+class _Unknown:
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Any = _Unknown()
+
+
+class Source:
+    """A parsed file; see the module.
+
+    Attributes:
+        path: Where it is on disk.
+        shown: The path as it is reported.
+        tree: The module, whose nodes have a `parent`.
+        lines: The text by line.
+        scope: The module's scope.
+        calls, imports: Those in the file, in order.
+        chains: The longest dotted names (`a.b.c`) that are read, each with its scope.
+        functions: Each `def` with its own scope.
+        classes: Each class with its own scope.
+    """
+
+    def __init__(self, path: str, shown: str, text: str, tree: ast.Module):
+        self.path, self.shown, self.text, self.tree = path, shown, text, tree
+        self.scope = Scope(tree, None, "")
+        self.calls: list[Call] = []
+        self.imports: list[tuple[Import, Scope]] = []
+        self.chains: list[tuple[ast.expr, Scope]] = []
+        self.functions: list[tuple[Function, Scope]] = []
+        self.classes: list[tuple[ast.ClassDef, Scope]] = []
+        self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
+        self.stars: list[Import] = []
+        # Set by the project: what `import name` leads to, and what a raw name is called.
+        self.follow: Callable[[Source, Import], str | None] = lambda source, target: None
+        self.canonical: Callable[[str], str] = lambda name: name
+        self.member: Callable[[str, str], str | None] = lambda base, name: f"{base}.{name}"
+        self._names: dict[tuple[Scope, str], str | None] = {}
+        self._searched: set[str] = set()
+        self._walk(tree, self.scope)
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    @functools.cached_property
+    def modules(self) -> set[str]:
+        """The top-level modules that are imported."""
+        return {target.module.partition(".")[0] for target, _ in self.imports if not target.level}
+
+    # The walk: once over the tree, in order.
+
+    def _walk(self, node: ast.AST, scope: Scope) -> None:
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, ast.AST):
+                self._visit(value, node, scope)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        self._visit(item, node, scope)
+
+    def _visit(self, node: Any, parent: ast.AST, scope: Scope) -> None:
+        kind = type(node)
+        if kind in _LEAVES:
+            return
+        node.parent = parent
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Load:
+                self.chains.append((node, scope))
+            else:
+                self._bind_target(node, parent, scope)
+            return
+        if kind is ast.Attribute:
+            self._chain(node, scope)
+            return
+        if kind is ast.Call:
+            self.calls.append(Call(node, scope, self))
+        elif kind in _BLOCKS:
+            self._block(node, scope)
+            return
+        elif kind is ast.Import or kind is ast.ImportFrom:
+            self._import(node, scope)
+            return
+        elif kind is ast.ExceptHandler and node.name:
+            scope.bind(node.name, None)
+        elif kind is ast.Global or kind is ast.Nonlocal:
+            for name in node.names:
+                scope.bind(name, None)
+                self.scope.bind(name, None)
+        self._walk(node, scope)
+
+    def _chain(self, node: ast.Attribute, scope: Scope) -> None:
+        base: Any = node
+        while type(base) is ast.Attribute:
+            value: Any = base.value
+            value.parent = base
+            base = value
+        if type(base) is ast.Name:
+            self.chains.append((node, scope))
+        else:
+            self._visit(base, base.parent, scope)
+
+    def _bind_target(self, node: ast.Name, parent: ast.AST, scope: Scope) -> None:
+        single = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is not None
+        where = scope
+        if isinstance(scope.node, ast.Lambda) or isinstance(parent, ast.comprehension):
+            single = False
+        where.bind(node.id, parent.value if single else None)  # type: ignore[attr-defined]
+
+    def _block(self, node: Any, scope: Scope) -> None:
+        name = getattr(node, "name", "<lambda>")
+        inner = Scope(node, scope, f"{scope.name}.{name}" if scope.name else name)
+        self.scopes[node] = inner
+        if not isinstance(node, ast.Lambda):
+            scope.bind(name, node)
+        if isinstance(node, ast.ClassDef):
+            self.classes.append((node, inner))
+            outside = [*node.bases, *(k.value for k in node.keywords), *node.decorator_list]
+            body: list[ast.AST] = list(node.body)
+        else:
+            arguments = node.args
+            every = [
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                *filter(None, (arguments.vararg, arguments.kwarg)),
+            ]
+            for argument in every:
+                inner.bind(argument.arg, None)
+            outside = [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+            if isinstance(node, ast.Lambda):
+                body = [node.body]
+            else:
+                self.functions.append((node, inner))
+                outside += node.decorator_list
+                body = list(node.body)
+        for child in outside:
+            self._visit(child, node, scope)
+        for statement in body:
+            self._visit(statement, node, inner)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                target = Import(alias.name, None, 0, node)
+                self.imports.append((target, scope))
+                if alias.asname:
+                    scope.bind(alias.asname, target)
+                else:
+                    top = alias.name.partition(".")[0]
+                    scope.bind(top, Import(top, None, 0, node))
+            return
+        for alias in node.names:
+            target = Import(node.module or "", alias.name, node.level, node)
+            self.imports.append((target, scope))
+            if alias.name == "*":
+                self.stars.append(target)
+            else:
+                scope.bind(alias.asname or alias.name, target)
+
+    # What a name stands for.
+
+    def name(self, node: ast.AST, scope: Scope) -> str | None:
+        """The canonical name of an expression: `tf.contrib.layers.conv2d`, `builtins.range`."""
+        raw = self.resolve(node, scope)
+        return None if raw is None else self.canonical(raw)
+
+    def resolve(self, node: ast.AST, scope: Scope) -> str | None:
+        """The full name of what an expression stands for, through aliases; None if unknown."""
+        if type(node) is ast.Attribute:
+            base = self.resolve(node.value, scope)
+            return None if base is None else self.member(base, node.attr)
+        if type(node) is ast.Name:
+            key = (scope, node.id)
+            if key not in self._names:
+                self._names[key] = None  # for names that are assigned to themselves
+                self._names[key] = self._resolve_name(node.id, scope)
+            return self._names[key]
+        return None
+
+    def _resolve_name(self, name: str, scope: Scope) -> str | None:
+        where = scope.find(name)
+        if where is None:
+            return self.from_star(name) or f"builtins.{name}"
+        if name == "self" or name == "cls":
+            return self._own_class(where)
+        values = where.bindings[name]
+        imports = [value for value in values if isinstance(value, Import)]
+        if imports and len(imports) == len(values):
+            found = [self.follow(self, value) for value in imports]
+            # `try: import a; except ImportError: import b`.
+            known = [target for target in found if target]
+            return min(known, key=_preference, default=None)
+        if len(values) != 1:
+            return None
+        (value,) = values
+        if isinstance(value, (*_BLOCKS[:2], ast.ClassDef)):
+            return f"@{self.path}::{self.scopes[value].name}"
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            return self.resolve(value, where)
+        return None
+
+    def _own_class(self, scope: Scope) -> str | None:
+        for outer in scope.ancestors():
+            if outer.is_class:
+                return f"@{self.path}::{outer.name}"
+        return None
+
+    def from_star(self, name: str) -> str | None:
+        """What a name is that `from module import *` may bind; None if that is not known."""
+        if name in self._searched:
+            return None  # modules that import all of one another
+        self._searched.add(name)
+        try:
+            for star in self.stars:
+                target = self.follow(self, dataclasses.replace(star, name=name))
+                if target is not None and (target.startswith("@") or "tensorflow" in target):
+                    return target
+        finally:
+            self._searched.remove(name)
+        return None
+
+    def assigned(self, node: ast.AST, scope: Scope) -> tuple[ast.expr, Scope] | None:
+        """The expression that a name was assigned, if it is assigned once; with its scope."""
+        if not isinstance(node, ast.Name):
+            return None
+        where = scope.find(node.id)
+        values = where.bindings[node.id] if where else []
+        if where and len(values) == 1 and isinstance(values[0], ast.expr):
+            return values[0], where
+        return None
+
+    def calls_behind(self, node: ast.AST, scope: Scope) -> list[Call]:
+        """The calls whose results an expression may be; none if it may be something else too."""
+        if isinstance(node, ast.Call):
+            return [Call(node, scope, self)]
+        where = scope.find(node.id) if isinstance(node, ast.Name) else None
+        values = where.bindings[node.id] if where else []  # type: ignore[attr-defined]
+        if where is None or not all(isinstance(value, ast.Call) for value in values):
+            return []
+        return [Call(value, where, self) for value in values]
+
+    def constant(self, node: ast.AST, scope: Scope) -> Any:
+        """The number, string, bool or None that an expression is; `UNKNOWN` if it may vary."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self.constant(node.operand, scope)
+            return -value if isinstance(value, (int, float)) else UNKNOWN
+        found = self.assigned(node, scope)
+        if found and not isinstance(found[0], ast.Name):
+            return self.constant(*found)
+        return UNKNOWN
+
+    def call(self, node: ast.AST | None, scope: Scope) -> Call | None:
+        """The call that an expression is, or that it was assigned."""
+        if node is None:
+            return None
+        found = self.assigned(node, scope)
+        if found:
+            node, scope = found
+        return Call(node, scope, self) if isinstance(node, ast.Call) else None
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope that a node is in."""
+        while node not in self.scopes or isinstance(node, ast.expr):
+            node = node.parent  # type: ignore[attr-defined]
+        return self.scopes[node]
+
+    @functools.cached_property
+    def comments(self) -> dict[int, str]:
+        """The comment on each line that has one."""
+        if "#" not in self.text:
+            return {}
+        found = {}
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+                if token.type == tokenize.COMMENT:
+                    found[token.start[0]] = token.string
+        except (tokenize.TokenError, SyntaxError):
+            for number, line in enumerate(self.lines, 1):
+                if match := re.search(r"#.*$", line):
+                    found[number] = match[0]
+        return found
+
+
+# Nodes without names in them.
+_LEAVES = frozenset(
+    {ast.Constant, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break, ast.Continue, ast.alias}
+    | set(ast.operator.__subclasses__())
+    | set(ast.cmpop.__subclasses__())
+    | set(ast.boolop.__subclasses__())
+    | set(ast.unaryop.__subclasses__())
+)
+
+
+def _preference(target: str) -> tuple[int, int]:
+    """Which of several imports of one name a program gets: the facade, if it asks for it."""
+    order = ("estimator2strategy", "tensorflow", "")
+    return (next(i for i, start in enumerate(order) if target.startswith(start)), -len(target))
+
+
+def parse(path: str, shown: str, text: str) -> Source:
+    """Reads a file's text.
+
+    Raises:
+        SyntaxError: It is not Python 3.
+        RecursionError: It is nested too deeply.
+        ValueError: It contains null bytes.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Source(path, shown, text, ast.parse(text))
+
+
+def parents(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes around a node, from the inside out."""
+    while (outer := getattr(node, "parent", None)) is not None:
+        yield outer
+        node = outer
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """All identifiers in an expression, attributes included."""
+    found = set()
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name):
+            found.add(child.id)
+        elif isinstance(child, ast.Attribute):
+            found.add(child.attr)
+    return found
+
+
+def words_in(node: ast.AST) -> set[str]:
+    """All identifiers and strings in an expression."""
+    strings = {
+        child.value
+        for child in ast.walk(node)
+        if isinstance(child, ast.Constant) and isinstance(child.value, str)
+    }
+    return names_in(node) | strings
+
+
+def arguments_of(function: Function) -> list[str]:
+    """Names of the arguments of a `def`, `self` aside."""
+    spec = function.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
