@@ -278,7 +278,7 @@ MODELS = {
     model.name: model
     for model in (
         Model("dense", 32, 10_000, 5000, dense_data, dense_logits, sgd_train_op),
-        Model("conv", 32, 50, 300, conv_data, conv_logits, adam_train_op),
-        Model("bert", 8, 100, 300, bert_data, bert_logits, bert_train_op),
+        Model("conv", 32, 50, 1000, conv_data, conv_logits, adam_train_op),
+        Model("bert", 8, 100, 2000, bert_data, bert_logits, bert_train_op),
     )
 }

@@ -185,6 +185,16 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def save(args: argparse.Namespace, results: list[Result], recording: dict[str, Any] | None) -> None:
+    """Writes the files asked for; called after every model, so that a broken run loses little."""
+    if args.json:
+        samples = [dataclasses.asdict(result) for result in results]
+        content = {"machine": machine(), "results": samples, "ratios": report.ratios(results)}
+        Path(args.json).write_text(json.dumps({**content, "recording": recording}, indent=1))
+    if args.plot and results:
+        report.plot(results, args.plot)
+
+
 def main(argv: list[str] | None = None) -> None:
     """Measures, prints the table, writes the files asked for."""
     args = parse_args(argv)
@@ -192,17 +202,13 @@ def main(argv: list[str] | None = None) -> None:
     for model in filter(None, args.models.split(",")):
         print(f"measuring {model} ...", file=sys.stderr, flush=True)
         results += measure(args, model)
+        save(args, results, recording=None)
     if results:
-        print(report.table(results, STEPS_PER_EXECUTION))
-    recording = measure_recording(args.evaluations) if args.record_bert12 else None
-    if recording:
+        print(report.table(results, STEPS_PER_EXECUTION), flush=True)
+    if args.record_bert12:
+        recording = measure_recording(args.evaluations)
         print(report.recording_line(recording))
-    if args.json:
-        samples = [dataclasses.asdict(result) for result in results]
-        content = {"machine": machine(), "results": samples, "ratios": report.ratios(results)}
-        Path(args.json).write_text(json.dumps({**content, "recording": recording}, indent=1))
-    if args.plot:
-        report.plot(results, args.plot)
+        save(args, results, recording)
 
 
 if __name__ == "__main__":
