@@ -21,6 +21,7 @@ from tensorflow.python.eager import context as _context
 from tensorflow.python.feature_column import feature_column as _feature_column_v1
 from tensorflow.python.feature_column import feature_column_v2 as _feature_column
 from tensorflow.python.framework import function as _function
+from tensorflow.python.framework import op_def_registry as _op_def_registry
 from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import stack as _stack
 from tensorflow.python.framework import tensor_shape as _tensor_shape
@@ -144,6 +145,15 @@ def xla_control_flow_context(name: str) -> Iterator[None]:
         yield
     finally:
         control_flow_context.Exit()
+
+
+def is_stateful(op: str) -> bool:
+    """Whether TensorFlow takes ops of this type to have state, or effects.
+
+    An `Operation` says so, but not a node of a function.
+    """
+    definition = _op_def_registry.get(op)
+    return definition is None or definition.is_stateful
 
 
 def capture(tensor: tf.Tensor) -> tf.Tensor:

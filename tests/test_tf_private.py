@@ -36,6 +36,12 @@ def test_an_uninitialized_variable_has_no_value_and_then_one():
     assert variable.numpy().tolist() == [1.0, 2.0]
 
 
+def test_stateful_ops_are_told_by_their_type():
+    stateful = {"AssignVariableOp", "RandomUniform", "PyFunc", "IteratorGetNext", "OfNoLibrary"}
+    assert all(map(_tf_private.is_stateful, stateful))
+    assert not any(map(_tf_private.is_stateful, ["MatMul", "StatelessIf", "PyFuncStateless"]))
+
+
 def test_tensor_shapes_switch_and_come_back():
     assert isinstance(tf.TensorShape([3])[0], int)
     with _tf_private.tensor_shapes(v2=False):

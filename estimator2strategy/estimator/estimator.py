@@ -272,7 +272,10 @@ class Estimator(Exporting):
         checkpoint_path: str | None = None,
         yield_single_examples: bool = True,
     ) -> Iterator[Any]:
-        """Yields predictions, lazily: a batch is computed when its first example is asked for.
+        """Yields predictions, lazily: nothing is computed before the first example is asked for.
+
+        Small batches may be computed some at a time, unless a hook is called around each, or
+        Python (`from_generator`, `py_func`) makes the input or the predictions.
 
         Args:
             input_fn: As for `train`; labels are ignored.

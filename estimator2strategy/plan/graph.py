@@ -6,15 +6,23 @@ function built, and answers with node names in creation order.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy import _tf_private
+
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
 
 _DRAWS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
 _WRITERS = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+# Ops that are stateful to TensorFlow, but change nothing.
+_LOOKS = frozenset(
+    {"Assert", "LookupTableFindV2", "LookupTableSizeV2", "ResourceGatherNd", "VarHandleOp"}
+)
 _READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather", "VariableShape"})
 
 
@@ -26,6 +34,13 @@ def input_node(edge: str) -> str:
 def tensor_name(edge: str) -> str:
     """The data edge `x` or `x:1` as a tensor name: `x:0`, `x:1`."""
     return edge if ":" in edge else f"{edge}:0"
+
+
+def _has_effects(node: NodeDef) -> bool:
+    """Of itself: a call of functions has what effects those have."""
+    if node.op in _READERS | _LOOKS or not _tf_private.is_stateful(node.op):
+        return False
+    return not any(attr.func.name or attr.list.func for attr in node.attr.values())
 
 
 # The ops of `tf.compat.v1.summary`.
@@ -194,6 +209,18 @@ class RecordedGraph:
             return None
         iterator = input_node(self[draws[0]].input[0])
         return draws[0] if self.creates_resource(iterator) else None
+
+    def is_pure(self, names: Iterable[str], draw: str) -> bool:
+        """Whether running `names` has no effect but that `draw` takes a batch."""
+        behind = self.ancestors(names, lambda edge: input_node(edge) == draw)
+        outer = [self[name] for name in behind if name != draw and not self.creates_resource(name)]
+        inner = (self.library[name].node_def for name in self.functions_behind(behind))
+        return not any(map(_has_effects, itertools.chain(outer, *inner)))
+
+    def runs_python(self) -> bool:
+        """Whether anything in the graph, the functions of datasets among it, calls Python."""
+        inner = (node for function in self.library.values() for node in function.node_def)
+        return any(node.op in _PYTHON for node in itertools.chain(self.nodes, inner))
 
     def writers_without_input(
         self, names: Iterable[str], fed: Collection[str]

@@ -32,7 +32,9 @@ class Draw:
 
     def optional(self) -> tf.Tensor:
         """The next batch, as a variant that is empty where the input has ended."""
-        iterator = _tf_private.capture(self._session.state.handle(self._iterator))
+        iterator = self._session.state.handle(self._iterator)
+        if not tf.executing_eagerly():
+            iterator = _tf_private.capture(iterator)
         return tf.raw_ops.IteratorGetNextAsOptional(iterator=iterator, **self._element)
 
     def values(self, optional: tf.Tensor) -> dict[str, tf.Tensor]:

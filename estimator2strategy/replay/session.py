@@ -23,6 +23,7 @@ from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
+from estimator2strategy.replay.ahead import ahead_of
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.overlap import Draw, Overlap, blank
 from estimator2strategy.replay.run_metadata import traced
@@ -180,6 +181,28 @@ class ReplaySession(_tf_private.SessionInterface):
         if names not in self._writes:
             self._writes[names] = self.recorded.variables_written(names)
         return self._writes[names]
+
+    def ahead(self, fetches: Any) -> Callable[[int], tuple[list[Any], Exception | None]] | None:
+        """How such fetches run for several batches at once; None if they cannot.
+
+        Returns:
+            A function of the most batches to work on: see `Ahead.run`, but the values of a batch
+            have the structure of `fetches`.
+        """
+        self.recorded.refresh()
+        handler = self._handler(fetches, [])
+        if handler.targets() or self.splices:
+            return None
+        names = [_readable(tensor).name for tensor in handler.fetches()]
+        with modern_world():
+            ahead = ahead_of(self, names)
+
+        def run(batches: int) -> tuple[list[Any], Exception | None]:
+            with modern_world():
+                values, error = ahead.run(batches)
+            return [handler.build_results(self, of_batch) for of_batch in values], error
+
+        return run if ahead else None
 
     def value(self, variable: tf.Variable) -> np.ndarray:
         """Value of a recorded variable; quicker than `run`, for once per block."""

@@ -62,7 +62,7 @@ def _is_light(tensor: Any) -> bool:
     return isinstance(tensor, (tf.Tensor, tf.Variable)) and tensor.shape.rank == 0
 
 
-def _sees_runs(hook: Hook) -> bool:
+def sees_runs(hook: Hook) -> bool:
     """Whether a hook is called around runs: one that only begins or ends something is not."""
     return any(
         getattr(type(hook), name, None) is not getattr(Hook, name)
@@ -130,7 +130,7 @@ class Lookahead:
     def _patience_of(hook: Hook, watched: Sequence[tf.Tensor]) -> Callable[[Hook, int], float]:
         if type(hook) is tf1.train.NanTensorHook and any(hook._loss_tensor is t for t in watched):
             return _never
-        if not _sees_runs(hook):
+        if not sees_runs(hook):
             return _never
         return _PATIENCE.get(type(hook), lambda hook, step: 1)
 
@@ -169,7 +169,7 @@ def warn_of_missed_steps(iterations: IterationsPerLoop, hooks: Sequence[Hook]) -
     """Names the hooks that may count on seeing every step, where they see executions of many."""
     if iterations == IterationsPerLoop(1, "count"):
         return
-    seeing = {type(hook) for hook in hooks if _sees_runs(hook)}
+    seeing = {type(hook) for hook in hooks if sees_runs(hook)}
     names = sorted(cls.__name__ for cls in seeing - {*_PATIENCE, *_SEE_EXECUTIONS})
     if names:
         tf1.logging.warn(

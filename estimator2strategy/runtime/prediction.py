@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.record.legacy import legacy_world
 from estimator2strategy.record.recording import Recording
+from estimator2strategy.runtime.lookahead import sees_runs
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 
 tf1 = tf.compat.v1
@@ -42,17 +45,25 @@ def batches(
 ) -> Generator[Any, None, None]:
     """Yields the values of `predictions`, a batch at a time, until the input ends.
 
-    The legacy world is entered for each batch and left before it is yielded, so that the consumer
-    never runs in it.
+    Where no hook is called around batches, and no Python in the input could wait for what was
+    yielded, some batches are worked on at once.
+
+    The legacy world is entered for each call and left before anything is yielded, so that the
+    consumer never runs in it.
     """
     all_hooks = [*recording.input_hooks, *hooks, *(recording.spec.prediction_hooks or [])]
+    creator = ReplaySessionCreator(recording, checkpoint_path=checkpoint_path)
     with _inside(recording.graph):
-        monitored = tf1.train.MonitoredSession(
-            session_creator=ReplaySessionCreator(recording, checkpoint_path=checkpoint_path),
-            hooks=all_hooks,
-        )
+        monitored = tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks)
     error: tuple[Any, Any, Any] = (None, None, None)
     try:
+        with _inside(recording.graph):
+            assert creator.session  # a MonitoredSession makes it first of all
+            seen = any(map(sees_runs, all_hooks))
+            ahead = None if seen else creator.session.ahead(predictions)
+        if ahead:
+            yield from _ahead(ahead, recording.graph)
+            return
         while not monitored.should_stop():
             try:
                 with _inside(recording.graph):
@@ -66,6 +77,55 @@ def batches(
     finally:
         with _inside(recording.graph):
             monitored.__exit__(*error)
+
+
+class Growth:
+    """How many batches to work on at once: more and more, as they turn out to be small.
+
+    Nobody should wait much longer for a first batch because others come with it, and who keeps one
+    example keeps all that came with it in memory.
+    """
+
+    _MOST = 256
+    _SECONDS = 0.02
+    _BYTES = 4 * 2**20
+
+    def __init__(self) -> None:
+        self._batches = 1
+        self._calls = 0
+
+    def batches(self) -> int:
+        return self._batches
+
+    def ran(self, batches: int, seconds: float, size: int) -> None:
+        """Takes note of a call: how long it took, and how many bytes it gave."""
+        self._calls += 1
+        if self._calls == 1 or not batches:  # it has built the program
+            return
+        by_time = self._SECONDS * batches / max(seconds, 1e-9)
+        by_size = self._BYTES * batches / max(size, 1)
+        affordable = max(1, int(min(by_time, by_size, self._MOST)))
+        self._batches = min(2 * self._batches, affordable)
+
+
+def _ahead(run: Any, graph: tf.Graph) -> Generator[Any, None, None]:
+    """Yields what `ReplaySession.ahead` gives, batch by batch."""
+    growth = Growth()
+    error: Exception | None = None
+    while error is None:
+        started = time.perf_counter()
+        with _inside(graph):
+            values, error = run(growth.batches())
+        seconds = time.perf_counter() - started
+        growth.ran(len(values), seconds, sum(map(_size, values)))
+        yield from values
+    if not isinstance(error, tf.errors.OutOfRangeError):
+        raise error
+
+
+def _size(values: Any) -> int:
+    tensors = values.values() if isinstance(values, dict) else [values]
+    return sum(value.nbytes for value in tensors if isinstance(value, np.ndarray))
 
 
 @contextlib.contextmanager

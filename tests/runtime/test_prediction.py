@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import queue
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.runtime import prediction
 from tests.runtime.programs import cores_estimator, host_estimator, numbers, ones
 
 tf1 = tf.compat.v1
@@ -117,3 +119,105 @@ def test_each_example_is_predicted_once_and_no_padding(
     model.train(ones, steps=1)
     sums = [float(p["sum"]) for p in model.predict(up_to(examples))]
     assert sums == (np.arange(1, examples + 1) - 1.0).tolist()
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How many batches each call worked on that may work on several; they are never slow."""
+    seen: list[int] = []
+
+    class Noted(prediction.Growth):
+        def ran(self, batches, seconds, size):
+            seen.append(batches)
+            super().ran(batches, 0.0, size)
+
+    monkeypatch.setattr(prediction, "Growth", Noted)
+    return seen
+
+
+def test_small_batches_are_worked_on_together(model_dir, calls):
+    model = estimator.Estimator(predicting(a=tf.negative), model_dir)
+    predictions = model.predict(numbers(40, batch_size=2), yield_single_examples=False)
+    assert [batch["a"].tolist() for batch in predictions] == [
+        [-i, -i - 1.0] for i in range(1, 40, 2)
+    ]
+    assert calls == [1, 1, 2, 4, 8, 4]
+
+
+def test_values_of_every_kind_come_batch_by_batch(model_dir, calls):
+    """A smaller last batch, strings, and what has no batch dimension."""
+    made = predicting(
+        text=lambda x: tf.strings.as_string(x, precision=0), total=tf.reduce_sum, same=tf.identity
+    )
+    model = estimator.Estimator(made, model_dir)
+    found = list(model.predict(numbers(9, batch_size=2), yield_single_examples=False))
+    assert calls == [1, 1, 2, 1]
+    assert [batch["text"].tolist() for batch in found][-2:] == [[b"7", b"8"], [b"9"]]
+    assert [batch["total"] for batch in found] == [3, 7, 11, 15, 9]
+    assert isinstance(found[0]["total"], np.float32)
+    assert found[-1]["same"].tolist() == [9.0]
+
+
+def refusing(seven):
+    with tf.control_dependencies([tf1.assert_less(seven, 7.0, message="seven is too much")]):
+        return tf.identity(seven)
+
+
+@pytest.mark.parametrize("where", ["model", "input"])
+def test_what_comes_before_a_failure_is_yielded(model_dir, calls, where):
+    def broken():
+        return numbers(9)().map(refusing)
+
+    model = estimator.Estimator(
+        predicting(a=refusing if where == "model" else tf.identity), model_dir
+    )
+    predictions = model.predict(numbers(9) if where == "model" else broken)
+    found = []
+    with pytest.raises(tf.errors.InvalidArgumentError, match="seven is too much"):
+        found.extend(predictions)
+    assert found == [{"a": float(i)} for i in range(1, 7)]
+    assert max(calls) > 1
+
+
+def test_a_generator_may_wait_for_what_is_made_of_the_batch_before(model_dir, calls):
+    """Programs serve so."""
+    requests: queue.Queue[float] = queue.Queue()
+    requests.put(0.0)
+
+    def generator():
+        for _ in range(9):
+            yield [requests.get(timeout=30)]
+
+    def input_fn():
+        spec = tf.TensorSpec([None], tf.float32)
+        return tf.data.Dataset.from_generator(generator, output_signature=spec)
+
+    model = estimator.Estimator(predicting(a=tf.identity), model_dir)
+    found = []
+    for prediction_ in model.predict(input_fn):
+        found.append(prediction_["a"])
+        requests.put(found[-1] + 1)
+    assert found == list(range(9))
+    assert calls == []
+
+
+def test_steps_with_effects_are_done_one_by_one(model_dir, calls):
+    def count(features):
+        counter = tf1.get_variable("counter", [], tf.int64, tf1.zeros_initializer())
+        return counter.assign_add(1) + tf.zeros_like(features, tf.int64)
+
+    model = estimator.Estimator(predicting(a=count), model_dir)
+    assert [p["a"] for p in model.predict(numbers(9))] == list(range(1, 10))
+    assert calls == []
+
+
+def test_calls_stay_short_and_what_they_give_small():
+    growth = prediction.Growth()
+    growth.ran(1, 9.0, 1)  # builds the program
+    sizes = [growth.batches()]
+    for _ in range(9):
+        growth.ran(sizes[-1], sizes[-1] * 0.001, sizes[-1] * 2**18)
+        sizes.append(growth.batches())
+    assert sizes == [1, 2, 4, 8, 16, 16, 16, 16, 16, 16]
+    growth.ran(16, 1.6, 0)
+    assert growth.batches() == 1
