@@ -19,6 +19,7 @@ from estimator2strategy.errors import UnsupportedError
 from tests.estimator import workers_program
 from tests.estimator.test_train_and_evaluate import steps_evaluated
 from tests.runtime.programs import host_estimator, numbers
+from tests.strategies import mirrored
 
 tf1 = tf.compat.v1
 
@@ -61,9 +62,7 @@ class TestRefused:
 
     def test_a_strategy_that_does_not_span_the_processes(self, task, model_dir):
         task("chief")
-        model = host_estimator(
-            model_dir, train_distribute=tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
-        )
+        model = host_estimator(model_dir, train_distribute=mirrored(2))
         with pytest.raises(UnsupportedError, match="spans the devices of one process"):
             train_and_evaluate(model)
         assert not tf.io.gfile.exists(model_dir)

@@ -8,13 +8,14 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from tests.runtime.programs import numbers
+from tests.strategies import mirrored
 
 tf1 = tf.compat.v1
 
 
 @pytest.fixture
 def strategy():
-    return tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    return mirrored(2)
 
 
 def model_fn(features, labels, mode):

@@ -8,6 +8,7 @@ import tensorflow as tf
 import estimator2strategy.tf1 as tf1_facade
 from estimator2strategy import estimator
 from tests.runtime.programs import cores_estimator, falling_on_cores, ones
+from tests.strategies import mirrored
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu
@@ -195,7 +196,7 @@ def test_cores_start_from_the_values_of_warm_start_from(tmp_path):
 
 def test_strategy_is_what_it_runs_on_in_place_of_a_tpu(model_dir, monkeypatch):
     monkeypatch.setattr("estimator2strategy.runtime.devices._emulated_cores", 0)
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1", "CPU:2", "CPU:3"])
+    strategy = mirrored(4)
     seen = []
 
     def model_fn(features, labels, mode, params):

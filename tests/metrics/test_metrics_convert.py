@@ -9,6 +9,7 @@ import tensorflow as tf
 from metrics_parity import assert_same, record
 
 from estimator2strategy.metrics import convert, keras_metric_for, observe_metric_calls
+from tests.strategies import mirrored
 
 v1 = tf.compat.v1
 NAN = float("nan")
@@ -383,8 +384,7 @@ def test_reset_state_forgets_all_batches() -> None:
 
 
 def test_sums_over_replicas() -> None:
-    devices = tf.config.list_logical_devices("CPU")
-    strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
+    strategy = mirrored(8)
     with strategy.scope():
         metric = keras_metric_for("accuracy")
     strategy.run(lambda: metric.update_state([1, 2], [1, 3]))

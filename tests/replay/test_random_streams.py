@@ -10,6 +10,7 @@ from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay.replicas import ReplicatedModel
 from estimator2strategy.replay.session import ReplaySession, Step
 from estimator2strategy.replay.state import State
+from tests.strategies import mirrored
 
 tf1 = tf.compat.v1
 
@@ -109,7 +110,7 @@ def test_op_without_a_seed_draws_anew_in_each_session():
 
 
 def test_replicas_have_streams_of_their_own_and_the_first_has_the_sessions():
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    strategy = mirrored(2)
     with tf.Graph().as_default() as graph:
         drawn = tf1.random_uniform([4], seed=1)
         with tf1.Session() as real:

@@ -18,6 +18,7 @@ from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
 from estimator2strategy.runtime import devices
+from tests.strategies import mirrored
 
 pytestmark = pytest.mark.oldest
 
@@ -442,8 +443,7 @@ def test_hosts_of_a_tpu_strategy():
 
 def test_any_other_strategy_has_this_process_as_its_host():
     assert devices.hosts(None) == (devices.Host("", (0,)),)
-    mirrored = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
-    assert devices.hosts(mirrored) == (devices.Host("", (0, 1)),)
+    assert devices.hosts(mirrored(2)) == (devices.Host("", (0, 1)),)
 
 
 def test_model_fn_finds_its_replicas_hosts_in_the_context():
