@@ -10,6 +10,9 @@ from pathlib import Path
 
 from estimator2strategy.check import baseline, formats
 from estimator2strategy.check.formats import text as text_format
+from estimator2strategy.check.levels import process
+from estimator2strategy.check.levels.asked import is_function
+from estimator2strategy.check.levels.options import add_model_options, models_of, source_files
 from estimator2strategy.check.report import Report
 from estimator2strategy.check.run import STALE, check
 from estimator2strategy.check.settings import (
@@ -26,6 +29,11 @@ examples:
   e2s check trainer/ --target tf2                   what is left to do until it needs no facade
   e2s check trainer/ --write-baseline               accept what is there; later runs report news
 
+of a model, whose functions are then called:
+  e2s check trainer.model:model_fn --input trainer.data:input_fn --params hidden=64,rate=0.1
+  e2s check trainer.model:model_fn --input trainer/data.py:input_fn --levels all --batch-size 64
+  e2s check --levels recorded --program train.py --data_dir=/tmp/data --use_tpu=True
+
 exit code: 0 nothing at or above --fail-on; 1 something; 2 the check could not be done.
 Settings are read from [tool.estimator2strategy.check] in pyproject.toml of this folder.
 A comment `# e2s: ignore[E2S201] the reason` silences a finding of its line.
@@ -34,11 +42,18 @@ A comment `# e2s: ignore[E2S201] the reason` silences a finding of its line.
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s check` with these arguments; returns the exit code."""
-    options = _parser().parse_args(argv)
+    ours, program = _split(argv)
+    options = _parser().parse_args(ours)
+    options.program = program
     try:
         settings = _settings(options)
         outputs = [_output(given) for given in options.format or ["text"]]
-        report = check(options.paths, settings)
+        asked = models_of(options, settings)
+        paths = [path for path in options.paths if not is_function(path)]
+        if not (paths or asked):
+            raise SettingsError("give files or folders, MODULE:model_fn, or --program FILE.py")
+        levels = [process.run(model, level) for model in asked for level in model.levels]
+        report = check([*paths, *source_files(asked)], settings, levels)
         if options.write_baseline or options.prune_baseline:
             return _write_baseline(report, settings, options)
         for name, path in outputs:
@@ -55,12 +70,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="e2s check",
         description="Reads the source of a program written for TensorFlow's Estimator, and says "
-        "what will not run or will mean something else. Nothing is imported or run.",
+        "what will not run or will mean something else; nothing is imported or run. Of a model_fn "
+        "it says so too from the graph that it builds, and more with --levels.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="files, and folders of them")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH | MODULE:model_fn",
+        help="files and folders to read; models to call, also as FILE.py:model_fn",
+    )
     parser.add_argument(
         "--target",
         choices=("facade", "tf2"),
@@ -89,7 +110,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--prune-baseline", action="store_true", help="remove what is not found any more from it"
     )
+    add_model_options(parser)
     return parser
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Our arguments, and the program with its own: all that comes after `--program`."""
+    for i, argument in enumerate(argv):
+        if argument == "--program":
+            return list(argv[:i]), tuple(argv[i + 1 :])
+        if argument.startswith("--program="):
+            return list(argv[:i]), (argument.partition("=")[2], *argv[i + 1 :])
+    return list(argv), ()
 
 
 def _settings(options: argparse.Namespace) -> Settings:

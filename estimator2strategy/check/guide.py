@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from estimator2strategy.check.report import Evidence
 from estimator2strategy.check.rule import Rule, rules
 
 _FOLDER = Path(__file__).resolve().parents[2] / "migration_guide" / "rules"
@@ -20,6 +21,10 @@ _FAMILIES = {
     "E2S3": ("Input pipelines", "What input_fn must not do, and what a TPU refuses."),
     "E2S4": ("Code for TPUs", "What a TPU cannot execute, in model_fn and in all that it calls."),
     "E2S5": ("TensorFlow 2", "Traps on the other side."),
+    "E2S6": (
+        "Recorded graphs",
+        "What the graphs of model_fn and input_fn show, of a model that is named to the check.",
+    ),
 }
 
 
@@ -68,6 +73,8 @@ def _section(rule: Rule) -> str:
     lines += [textwrap.fill(f"**Fix.** {rule.fix}", 100, break_long_words=False), ""]
     if rule.guide:
         lines += [f"**More.** [{rule.guide}](../{rule.guide})", ""]
+    if rule.level != Evidence.STATIC:
+        lines += [f"**Evidence.** {rule.level.words[0].upper()}{rule.level.words[1:]}.", ""]
     if rule.bad is not None and rule.good is not None:
         for what, code in (("Found", rule.bad), ("Not found", rule.good)):
             target = f" with `--target {rule.target}`" if rule.target != "facade" else ""

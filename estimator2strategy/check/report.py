@@ -1,6 +1,7 @@
 """What a check found, on what evidence, and what it did not look at.
 
 report.findings[0].rule          # "E2S201"
+report.levels[0].verdicts        # what one level of evidence says of one model
 report.exit_code(Severity.ERROR) # 0: none at or above it; 1: some; 2: could not check
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+
+from estimator2strategy.check.facts import Fact
 
 
 class Severity(enum.IntEnum):
@@ -35,6 +38,11 @@ class Evidence(enum.IntEnum):
     @property
     def words(self) -> str:
         return _WORDS[self]
+
+    @property
+    def option(self) -> str:
+        """What `--levels` calls it."""
+        return self.name.lower().replace("_", "-")
 
 
 _WORDS = {
@@ -89,6 +97,54 @@ class NotChecked:
     why: str
 
 
+class Outcome(enum.Enum):
+    """What a verdict says."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "cannot tell"
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What a level of evidence says of one question.
+
+    Attributes:
+        question: In a few words, with the mode: "train: records", "train: fits a v3-8".
+        outcome: The answer.
+        message: Why; "" where the answer says it all.
+    """
+
+    question: str
+    outcome: Outcome
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class LevelReport:
+    """What one level of evidence says of one model.
+
+    Attributes:
+        level: The evidence that all of this rests on.
+        subject: The model, as the user named it.
+        verdicts: Answers; `failed` ones have a finding or a problem that says more.
+        findings: Each with `evidence=level`.
+        facts: What was measured or counted.
+        not_checked: What this level could not see.
+        problems: Why it could not do its job, if so.
+        seconds: Wall time.
+    """
+
+    level: Evidence
+    subject: str
+    verdicts: tuple[Verdict, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
 @dataclasses.dataclass(frozen=True)
 class Report:
     """The result of one check.
@@ -104,6 +160,7 @@ class Report:
         baselined: How many are in the baseline.
         problems: Why the tool could not do its job, if so.
         seconds: Wall time.
+        levels: What the levels above static say, model by model.
     """
 
     findings: tuple[Finding, ...]
@@ -116,6 +173,7 @@ class Report:
     baselined: int = 0
     problems: tuple[str, ...] = ()
     seconds: float = 0.0
+    levels: tuple[LevelReport, ...] = ()
 
     def count(self, severity: Severity) -> int:
         return sum(finding.severity == severity for finding in self.findings)
@@ -136,4 +194,18 @@ class Report:
         ]
         found = ", ".join(counts) or "nothing found"
         files = f"{len(self.files)} file{'s' if len(self.files) != 1 else ''}"
-        return f"{found} in {files} ({self.evidence.words})"
+        if not self.levels:
+            return f"{found} in {files} ({self.evidence.words})"
+        names = ", ".join(dict.fromkeys(level.subject for level in self.levels))
+        return f"{found} in {files} and {names} ({self._reached()})"
+
+    def _reached(self) -> str:
+        """The levels of which all went well, and those of which some did not."""
+        done = {Evidence.STATIC} if self.files else set()
+        failed = {level.level for level in self.levels if level.problems}
+        done |= {level.level for level in self.levels} - failed
+        parts = [", ".join(level.option for level in sorted(done))] if done else []
+        if failed:
+            names = ", ".join(level.option for level in sorted(failed))
+            parts.append(f"not done: {names}")
+        return "; ".join(parts)

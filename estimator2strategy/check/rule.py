@@ -9,11 +9,14 @@ def find(source):
     for call in source.calls:
         if call.name == "tf.no_such_thing":
             yield Hit(call.node, "tf.no_such_thing does not exist")
+
+A rule about what a program builds is one in `graph_rules/`, with `level=Evidence.RECORDED`; its
+function gets a `levels.subject.Recorded`, and its hits have an op for a node. A rule without
+samples names what a level finds by itself.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import importlib
@@ -21,8 +24,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from estimator2strategy.check.report import Severity
-from estimator2strategy.check.source import Source
+from estimator2strategy.check.report import Evidence, Severity
 
 GUIDE = "migration_guide"
 
@@ -31,10 +33,11 @@ GUIDE = "migration_guide"
 class Hit:
     """Where a rule found something: a node or a line, and what to say of it.
 
-    `severity` and `fix` are the rule's own where they are None.
+    `severity` and `fix` are the rule's own where they are None. In a recorded graph `node` is an
+    op, made at the line that is meant; a function, defined there; or None: the whole model_fn.
     """
 
-    node: ast.AST | int
+    node: Any
     message: str
     severity: Severity | None = None
     fix: str | None = None
@@ -55,7 +58,8 @@ class Rule:
         bad, good: A program with a finding, and the same without. None, None for the rules about
             what is not source.
         target: What the samples are checked for.
-        find: Finds it in a file.
+        level: The evidence that its findings rest on.
+        find: Finds it in a file; or in what was recorded.
     """
 
     id: str
@@ -68,7 +72,8 @@ class Rule:
     good: str | None
     guide: str = ""
     target: str = "facade"
-    find: Callable[[Source, Any], Iterable[Hit]] = lambda source, context: ()
+    level: Evidence = Evidence.STATIC
+    find: Callable[[Any, Any], Iterable[Hit]] = lambda subject, context: ()
 
     @property
     def page(self) -> str:
@@ -82,7 +87,7 @@ _REGISTRY: dict[str, Rule] = {}
 def rule(id: str, name: str, severity: Severity, **about: Any) -> Callable:  # noqa: A002
     """Registers the function below it as what finds a rule's cases in a file."""
 
-    def register(find: Callable[[Source, Any], Iterable[Hit]]) -> Callable:
+    def register(find: Callable[[Any, Any], Iterable[Hit]]) -> Callable:
         if id in _REGISTRY:
             raise ValueError(f"{id} is {_REGISTRY[id].name} already")
         _REGISTRY[id] = Rule(id, name, severity, find=find, **about)
@@ -94,11 +99,18 @@ def rule(id: str, name: str, severity: Severity, **about: Any) -> Callable:  # n
 @functools.cache
 def rules() -> dict[str, Rule]:
     """All rules, by id."""
-    from estimator2strategy.check import rules as package
+    from estimator2strategy.check import graph_rules
+    from estimator2strategy.check import rules as source_rules
 
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for package in (source_rules, graph_rules):
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
     return dict(sorted(_REGISTRY.items()))
+
+
+def rules_of(level: Evidence) -> list[Rule]:
+    """The rules whose findings rest on this evidence."""
+    return [rule for rule in rules().values() if rule.level == level]
 
 
 def matching(selectors: Iterable[str]) -> Iterator[str]:

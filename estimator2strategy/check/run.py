@@ -12,14 +12,14 @@ import io
 import os
 import time
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from estimator2strategy import python2
 from estimator2strategy.check import baseline
 from estimator2strategy.check.project import Project
-from estimator2strategy.check.report import Finding, NotChecked, Report
-from estimator2strategy.check.rule import Hit, Rule, rules
+from estimator2strategy.check.report import Evidence, Finding, LevelReport, NotChecked, Report
+from estimator2strategy.check.rule import Hit, Rule, rules, rules_of
 from estimator2strategy.check.settings import Settings, Target
 from estimator2strategy.check.source import Source, parse
 from estimator2strategy.check.suppressions import UNREASONED, UNUSED, suppressions
@@ -53,8 +53,14 @@ class Context:
         return self.settings.target == Target.TF2 or "estimator2strategy" in source.modules
 
 
-def check(paths: Iterable[str], settings: Settings) -> Report:
-    """Checks files, and folders with all that is in them; nothing of them is executed."""
+def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport] = ()) -> Report:
+    """Checks files, and folders with all that is in them; nothing of them is executed.
+
+    Args:
+        paths: The files and folders.
+        settings: What to check for.
+        levels: What the levels above static have found; it is in the report like the rest.
+    """
     start = time.perf_counter()
     problems: list[str] = []
     skipped: list[NotChecked] = []
@@ -83,12 +89,19 @@ def check(paths: Iterable[str], settings: Settings) -> Report:
         findings += found
         suppressed += silenced
     chosen = settings.chosen()
+    for level in levels:
+        found, silenced = _silenced_by_comments(level.findings, settings)
+        findings += found
+        suppressed += silenced
     findings = [f for f in findings if f.rule in chosen]
     entries = baseline.read(settings.root / settings.baseline)
     new, unused = baseline.split(sorted(findings), entries)
     baselined = len(findings) - len(new)
     if STALE in chosen:
-        new += _stale(unused, {_shown(path, settings.root) for path in files}, settings)
+        ran = {Evidence.STATIC, *(level.level for level in levels)}
+        looked_for = {rule.id for level in ran for rule in rules_of(level)}
+        checked = {_shown(path, settings.root) for path in files}
+        new += _stale(unused, checked, looked_for, settings)
     return Report(
         findings=tuple(sorted(_weighed(new, settings))),
         files=tuple(_shown(path, settings.root) for path in files),
@@ -97,8 +110,13 @@ def check(paths: Iterable[str], settings: Settings) -> Report:
         beyond=BEYOND,
         suppressed=suppressed,
         baselined=baselined,
-        problems=tuple(problems),
-        seconds=time.perf_counter() - start,
+        evidence=max((level.level for level in levels), default=Evidence.STATIC),
+        problems=(
+            *problems,
+            *(f"{v.subject}, {v.level.option}: {p}" for v in levels for p in v.problems),
+        ),
+        seconds=time.perf_counter() - start + sum(level.seconds for level in levels),
+        levels=tuple(levels),
     )
 
 
@@ -191,9 +209,10 @@ def _read(path: Path, shown: str, problems: list[str]) -> str | None:
 def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]:
     """The findings that no comment silences, those about comments, and how many are silenced."""
     chosen = context.settings.chosen()
+    read = {rule.id for rule in rules_of(Evidence.STATIC)}
     found = [
         _finding(source, rule, hit)
-        for rule in rules().values()
+        for rule in rules_of(Evidence.STATIC)
         if rule.id in chosen
         for hit in rule.find(source, context)
     ]
@@ -215,7 +234,7 @@ def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]
             problem = (UNREASONED, f"no rule is {', '.join(unknown)}")
         elif not comment.reason:
             problem = (UNREASONED, f"this silences {', '.join(comment.rules)} without a reason")
-        elif comment not in used and set(comment.rules) <= chosen:
+        elif comment not in used and set(comment.rules) <= chosen & read:
             problem = (UNUSED, f"there is no {', '.join(comment.rules)} here any more")
         if problem:
             kept.append(_finding(source, rules()[problem[0]], Hit(comment.line, problem[1])))
@@ -270,12 +289,40 @@ def _unparsable(shown: str, text: str, error: Exception) -> Finding:
     )
 
 
-def _stale(unused: baseline.Baseline, checked: set[str], settings: Settings) -> Iterator[Finding]:
+def _silenced_by_comments(
+    findings: Iterable[Finding], settings: Settings
+) -> tuple[list[Finding], int]:
+    """Those findings of a level that no comment in their file silences, and how many one does."""
+    comments: dict[str, set[tuple[int, str]]] = {}
+    kept, silenced = [], 0
+    for finding in findings:
+        if finding.path not in comments:
+            comments[finding.path] = _silencing(finding.path, settings)
+        if (finding.line, finding.rule) in comments[finding.path]:
+            silenced += 1
+        else:
+            kept.append(finding)
+    return kept, silenced
+
+
+def _silencing(path: str, settings: Settings) -> set[tuple[int, str]]:
+    """(line, rule) of what comments silence in a file."""
+    try:
+        text = _read(settings.root / path, path, [])
+        comments = suppressions(parse(path, path, text)) if text is not None else []
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    return {(comment.applies_to, rule) for comment in comments for rule in comment.rules}
+
+
+def _stale(
+    unused: baseline.Baseline, checked: set[str], looked_for: set[str], settings: Settings
+) -> Iterator[Finding]:
     rule = rules()[STALE]
     for rule_id, path, symbol, text in sorted(unused):
         # What was not looked at may still be there.
         exists = (settings.root / path).exists()
-        if (exists and path not in checked) or rule_id not in settings.chosen():
+        if (exists and path not in checked) or rule_id not in settings.chosen() & looked_for:
             continue
         yield Finding(
             path=settings.baseline,

@@ -8,6 +8,7 @@ import linecache
 import os
 import sysconfig
 from collections.abc import Callable, Iterable
+from typing import Any
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -44,12 +45,22 @@ def _library_folders() -> tuple[str, ...]:
     return (*installed, package + os.sep, sysconfig.get_paths()["stdlib"] + os.sep)
 
 
+def is_user_file(filename: str) -> bool:
+    """Whether a file is the user's own: not of Python, TensorFlow, Keras or this package."""
+    return not filename.startswith((*_library_folders(), "<frozen"))
+
+
+def user_frame(traceback: Iterable) -> Any:
+    """The innermost frame of the user's own in an op's traceback, None if there is none."""
+    frames = [frame for frame in traceback if is_user_file(frame.filename)]
+    return frames[-1] if frames else None
+
+
 def user_line(traceback: Iterable) -> str:
     """`file.py:12: source` of the innermost frame of the user's own in an op's traceback."""
-    frames = [f for f in traceback if not f.filename.startswith(_library_folders())]
-    if not frames:
+    innermost = user_frame(traceback)
+    if innermost is None:
         return "unknown line"
-    innermost = frames[-1]
     # TensorFlow's frames come without their source line.
     line = linecache.getline(innermost.filename, innermost.lineno).strip()
     return f"{innermost.filename}:{innermost.lineno}: {line}"

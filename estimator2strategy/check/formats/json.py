@@ -6,7 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from estimator2strategy.check.report import Finding, Report
+from estimator2strategy.check.report import Finding, LevelReport, Report
 from estimator2strategy.check.rule import rules
 
 VERSION = 1
@@ -20,6 +20,7 @@ def render(report: Report, root: Path) -> str:
         "target": report.target,
         "evidence": {"level": report.evidence.name, "means": report.evidence.words},
         "findings": [_finding(finding) for finding in report.findings],
+        "levels": [_level(level) for level in report.levels],
         "not_checked": [dataclasses.asdict(place) for place in report.not_checked],
         "beyond_this_evidence": list(report.beyond),
         "problems": list(report.problems),
@@ -29,6 +30,21 @@ def render(report: Report, root: Path) -> str:
         "seconds": round(report.seconds, 3),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _level(level: LevelReport) -> dict[str, object]:
+    return {
+        "level": level.level.name,
+        "means": level.level.words,
+        "subject": level.subject,
+        "verdicts": [
+            {**dataclasses.asdict(v), "outcome": v.outcome.name.lower()} for v in level.verdicts
+        ],
+        "facts": [{"kind": type(f).__name__, **dataclasses.asdict(f)} for f in level.facts],
+        "not_checked": list(level.not_checked),
+        "problems": list(level.problems),
+        "seconds": round(level.seconds, 3),
+    }
 
 
 def _finding(finding: Finding) -> dict[str, object]:

@@ -5,12 +5,34 @@ from __future__ import annotations
 import collections
 from pathlib import Path
 
+from estimator2strategy.check.facts import (
+    Bar,
+    Bars,
+    Cell,
+    Curves,
+    Fact,
+    Number,
+    Table,
+    quantity,
+)
 from estimator2strategy.check.formats import TARGETS
-from estimator2strategy.check.report import Finding, Report, Severity
+from estimator2strategy.check.report import (
+    Evidence,
+    Finding,
+    LevelReport,
+    Outcome,
+    Report,
+    Severity,
+)
 from estimator2strategy.check.rule import rules
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-# How many places that could not be judged are listed.
+_OUTCOMES = {
+    Outcome.PASSED: "green",
+    Outcome.FAILED: "bold red",
+    Outcome.UNKNOWN: "yellow",
+}
+# How many rows of a table, and how many places that could not be judged are listed.
 _LISTED = 10
 
 Segment = tuple[str, str]
@@ -48,6 +70,7 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
             (f"{report.suppressed} silenced by comments, {report.baselined} in the baseline.\n", "")
         )
     out.append((f"For: {TARGETS[report.target]}. {report.seconds:.1f} s.\n", ""))
+    out += [part for level in report.levels for part in _level(level)]
     out.append(("Not checked:\n", ""))
     out += [(f"  {what}\n", "dim") for what in report.beyond]
     for place in report.not_checked[:_LISTED]:
@@ -59,12 +82,56 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
     return out
 
 
+def _evidence(finding: Finding) -> str:
+    """The level that a finding rests on; it goes without saying where source was read."""
+    return "" if finding.evidence == Evidence.STATIC else f" [{finding.evidence.option}]"
+
+
+def _level(level: LevelReport) -> list[Segment]:
+    """What a level says of a model: verdicts, facts, and what it did not look at."""
+    out = [("\n", ""), (f"{level.subject} ({level.level.words})\n", "bold underline")]
+    for verdict in level.verdicts:
+        said = f": {verdict.message}" if verdict.message else ""
+        out.append((f"  {verdict.question}: ", ""))
+        out.append((f"{verdict.outcome.value}{said}\n", _OUTCOMES[verdict.outcome]))
+    out += [(f"  {line}\n", "") for fact in level.facts for line in lines_of(fact)]
+    out += [(f"  not checked: {what}\n", "dim") for what in level.not_checked]
+    return out
+
+
+def lines_of(fact: Fact) -> list[str]:
+    """A fact as lines of text; long tables are cut."""
+    if isinstance(fact, Number):
+        return [f"{fact.name}: {quantity(fact.value, fact.unit)}"]
+    if isinstance(fact, Bars):
+        return [f"{fact.title}:", *(f"  {_bar(bar, fact.unit)}" for bar in fact.bars)]
+    if isinstance(fact, Curves):
+        ends = (f"  {c.label}: {c.y[0]:.6g} ... {c.y[-1]:.6g}" for c in fact.curves if c.y)
+        return [f"{fact.title} (first ... last):", *ends]
+    rows = [fact.columns, *(_cells(fact, row) for row in fact.rows[:_LISTED])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    more = len(fact.rows) - _LISTED
+    return [f"{fact.title}:", *lines, *([f"  and {more} more"] if more > 0 else [])]
+
+
+def _cells(table: Table, row: tuple[Cell, ...]) -> list[str]:
+    units = ["bytes" if column == "bytes" else "" for column in table.columns]
+    return [quantity(cell, unit) for cell, unit in zip(row, units, strict=True)]
+
+
+def _bar(bar: Bar, unit: str) -> str:
+    of = f" of {quantity(bar.limit, unit)}" if bar.limit is not None else ""
+    note = f" ({bar.note})" if bar.note else ""
+    return f"{bar.label}: {quantity(bar.used, unit)}{of}{note}"
+
+
 def _finding(finding: Finding) -> list[Segment]:
     return [
         (f"  {finding.line}:{finding.column}", "dim"),
         (f"  {finding.severity}", _STYLES[finding.severity]),
         (f" {finding.rule} ", "bold"),
-        (f"{finding.message}\n", ""),
+        (f"{finding.message}{_evidence(finding)}\n", ""),
         (f"      {finding.text}\n" if finding.text else "", "dim"),
         (f"      -> {finding.fix}\n" if finding.fix else "", "green"),
     ]

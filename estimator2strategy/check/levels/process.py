@@ -1,0 +1,122 @@
+"""Runs a level in a process of its own: what a program prints, hangs in or dies of stays there."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from estimator2strategy.check.levels.asked import Asked
+from estimator2strategy.check.levels.table import LEVELS
+from estimator2strategy.check.report import Evidence, LevelReport
+
+# How much of what a process that died had said is shown.
+_LAST_LINES = 15
+
+
+def run(asked: Asked, level: Evidence) -> LevelReport:
+    """What a level says of a model; a process that fails is a problem in the report."""
+    limit = asked.time_limit or LEVELS[level].seconds
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="e2s_check_") as folder:
+        problem = _run(asked, level, Path(folder), limit)
+        result = Path(folder, "report")
+        if problem is None and result.exists():
+            return pickle.loads(result.read_bytes())
+    seconds = time.perf_counter() - start
+    problem = problem or "its process ended without a result"
+    return LevelReport(level, asked.name, problems=(problem,), seconds=seconds)
+
+
+def _run(asked: Asked, level: Evidence, folder: Path, limit: float) -> str | None:
+    """Runs the process; returns what went wrong, if anything."""
+    Path(folder, "asked").write_bytes(pickle.dumps((asked, level)))
+    environment = {
+        **os.environ,
+        "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3"),
+        "TMPDIR": str(folder),  # what is left there goes with the folder
+    }
+    with Path(folder, "said").open("w+", encoding="utf-8", errors="replace") as said:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "estimator2strategy.check.levels", str(folder)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            return (
+                f"not done within {limit:g} seconds, and stopped. Give it more with --time-limit; "
+                "or is there an endless loop in input_fn or model_fn?" + _last_lines(said)
+            )
+        finally:
+            _end(child)
+        if code != 0:
+            return f"its process {_ended(code)}{_last_lines(said)}"
+    return None
+
+
+def _end(child: subprocess.Popen[Any]) -> None:
+    """Ends a process that is still there, with those that it started."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _ended(code: int) -> str:
+    if code < 0:
+        name = signal.Signals(-code).name
+        out_of_memory = " (out of memory?)" if name == "SIGKILL" else ""
+        return f"was ended by {name}{out_of_memory}"
+    return f"ended with exit code {code}"
+
+
+def _last_lines(said: Any) -> str:
+    said.seek(0)
+    lines = [line.rstrip() for line in said.read().splitlines() if line.strip()]
+    if not lines:
+        return ""
+    return "\n  It said last:\n" + "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])
+
+
+def main(folder: str) -> None:
+    """What the process does: makes the subject, runs the level, leaves the report in `folder`."""
+    asked, level = pickle.loads(Path(folder, "asked").read_bytes())
+    start = time.perf_counter()
+    report = _report(asked, level, start)
+    Path(folder, "report").write_bytes(pickle.dumps(report))
+    # Threads of the program may go on for ever, and nothing that is left matters.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _report(asked: Asked, level: Evidence, start: float) -> LevelReport:
+    import tensorflow as tf
+
+    from estimator2strategy.check.levels.errors import CheckError
+    from estimator2strategy.check.levels.load import subject_of
+    from estimator2strategy.runtime import devices
+
+    tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+    try:
+        devices.emulate_tpu(asked.cores)
+        report = importlib.import_module(LEVELS[level].module).check(subject_of(asked))
+    except CheckError as error:
+        report = LevelReport(level, asked.name, problems=(str(error),))
+    beyond = tuple(what for what in LEVELS[level].beyond if what not in report.not_checked)
+    return dataclasses.replace(
+        report,
+        not_checked=(*report.not_checked, *beyond),
+        seconds=time.perf_counter() - start,
+    )

@@ -1,0 +1,70 @@
+"""The level `recorded`: what rules find in the graphs that model_fn and input_fn build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from estimator2strategy.check.levels import inventory
+from estimator2strategy.check.levels.errors import CheckError
+from estimator2strategy.check.levels.findings import of_hit
+from estimator2strategy.check.levels.subject import Recorded, Subject
+from estimator2strategy.check.report import (
+    Evidence,
+    Finding,
+    LevelReport,
+    Outcome,
+    Severity,
+    Verdict,
+)
+from estimator2strategy.check.rule import Hit, rules_of
+
+_LEVEL = Evidence.RECORDED
+
+
+def check(subject: Subject) -> LevelReport:
+    """Records each mode on one device and, for a TPU's model, as one of several cores."""
+    verdicts: list[Verdict] = []
+    problems: list[str] = []
+    findings: list[Finding] = []
+    facts: list[inventory.Fact] = []
+    for mode in subject.modes:
+        try:
+            made = list(recordings(subject, mode))
+        except CheckError as problem:
+            verdicts.append(Verdict(f"{mode}: records", Outcome.FAILED, "see the problems"))
+            problems.append(str(problem))
+            continue
+        found = [f for recorded in made for f in findings_in(recorded, subject)]
+        findings += found
+        worst = max((f.severity for f in found), default=Severity.INFO)
+        errors = sum(f.severity == Severity.ERROR for f in found)
+        outcome = Outcome.FAILED if worst == Severity.ERROR else Outcome.PASSED
+        said = f"{errors} errors" if errors else ""
+        verdicts.append(Verdict(f"{mode}: records", outcome, said))
+        facts += inventory.facts(made[-1])
+    return LevelReport(
+        _LEVEL,
+        subject.name,
+        verdicts=tuple(verdicts),
+        findings=tuple(dict.fromkeys(sorted(findings))),
+        facts=tuple(facts),
+        problems=tuple(problems),
+    )
+
+
+def recordings(subject: Subject, mode: str) -> Iterator[Recorded]:
+    """A mode on one device and, for a TPU's model, as one of several cores.
+
+    Raises:
+        CheckError: The program raised an error.
+    """
+    yield subject.recorded(mode, refused=True)
+    if subject.model.for_tpu:
+        yield subject.recorded(mode, on_cores=True, refused=True)
+
+
+def findings_in(recorded: Recorded, subject: Subject) -> Iterator[Finding]:
+    """What the rules find in a recording."""
+    for rule in rules_of(_LEVEL):
+        hits: Iterator[Hit] = iter(rule.find(recorded, subject))
+        yield from (of_hit(rule.id, hit, subject) for hit in hits)
