@@ -25,6 +25,10 @@ _COMMANDS = {
         "estimator2strategy.check.doctor",
         "say what is installed here, and what does not go together",
     ),
+    "migrate": (
+        "estimator2strategy.migrate.command",
+        "rewrite a program towards TensorFlow 2, one stage at a time",
+    ),
     "run": (
         "estimator2strategy.run",
         "run an unchanged TF 1.x program on today's TensorFlow",

@@ -64,7 +64,7 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
     start = time.perf_counter()
     problems: list[str] = []
     skipped: list[NotChecked] = []
-    files = list(_collect(paths, settings, problems, skipped))
+    files = list(collect(paths, settings, problems, skipped))
     findings: list[Finding] = []
     sources: list[Source] = []
     for path in files:
@@ -106,7 +106,7 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
         findings=tuple(sorted(_weighed(new, settings))),
         files=tuple(_shown(path, settings.root) for path in files),
         target=settings.target.value,
-        not_checked=tuple(skipped + [n for source in sources for n in _blind_spots(source)]),
+        not_checked=tuple(skipped + [n for source in sources for n in blind_spots(source)]),
         beyond=BEYOND,
         suppressed=suppressed,
         baselined=baselined,
@@ -137,7 +137,7 @@ def check_text(text: str, settings: Settings | None = None, path: str = "program
 # Files.
 
 
-def _collect(
+def collect(
     paths: Iterable[str], settings: Settings, problems: list[str], skipped: list[NotChecked]
 ) -> Iterator[Path]:
     seen: set[Path] = set()
@@ -343,7 +343,7 @@ def _weighed(findings: Iterable[Finding], settings: Settings) -> Iterator[Findin
         yield dataclasses.replace(finding, severity=severity) if severity else finding
 
 
-def _blind_spots(source: Source) -> Iterator[NotChecked]:
+def blind_spots(source: Source) -> Iterator[NotChecked]:
     """Places where the program decides what it uses only when it runs."""
     for call in source.calls:
         if call.name == "builtins.getattr" and len(call.node.args) > 1:

@@ -1,0 +1,183 @@
+"""Reading and writing the user's files: nothing is lost, whatever happens in between.
+
+A file is written in one go, only while it is still what was read; in a git repository only where
+git can bring back what was there; and not if it is no longer what the last dry run showed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import subprocess
+import tempfile
+import tokenize
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+class RefusedError(Exception):
+    """Files are not written; the message says why, and what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TextFile:
+    """A file of Python, with all that is needed to write it back as it was.
+
+    Attributes:
+        path: Where it is.
+        text: Its text, with the line ends that it has.
+        data: Its bytes.
+        encoding: As Python reads it; a byte order mark is not part of `text`.
+    """
+
+    path: Path
+    text: str
+    data: bytes
+    encoding: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    def encoded(self, text: str) -> bytes:
+        """The bytes of another text of this file."""
+        if self.encoding == "utf-8-sig":
+            return codecs.BOM_UTF8 + text.encode()
+        return text.encode(self.encoding)
+
+
+def read(path: Path) -> TextFile:
+    """Reads a file as Python does.
+
+    Raises:
+        OSError: It cannot be read.
+        SyntaxError, UnicodeDecodeError: Its encoding is not what it says.
+    """
+    data = path.read_bytes()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return TextFile(path, data.decode(encoding), data, encoding)
+
+
+def write(file: TextFile, text: str) -> None:
+    """Puts `text` in the place of what was read, with the file's mode, in one step.
+
+    Raises:
+        RefusedError: The file has changed since it was read.
+        OSError: It cannot be written; it is as it was then.
+    """
+    path = Path(os.path.realpath(file.path))
+    data = file.encoded(text)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, path.stat().st_mode & 0o7777)
+        if path.read_bytes() != file.data:
+            raise RefusedError(f"{file.path} was changed by somebody else just now; run it again")
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def check_clean(files: Sequence[TextFile]) -> None:
+    """Sees to it that git can bring back what is about to be written.
+
+    Raises:
+        RefusedError: It cannot, for the reason that the message gives.
+    """
+    for folder in sorted({Path(os.path.realpath(file.path)).parent for file in files}):
+        top = _git(folder, "rev-parse", "--show-toplevel")
+        if top is None:
+            raise RefusedError(
+                f"{folder} is not in a git repository, so that nothing would bring back what is "
+                "there now. Commit it to one, or add --allow-dirty."
+            )
+    tops = {_git(Path(os.path.realpath(f.path)).parent, "rev-parse", "--show-toplevel"): f
+            for f in files}  # fmt: skip
+    for top in filter(None, tops):
+        changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no") or ""
+        if changed.strip():
+            names = ", ".join(line[3:] for line in changed.splitlines()[:3])
+            raise RefusedError(
+                f"{top} has changes that are not committed ({names}). Commit or stash them, so "
+                "that git can tell them from these; or add --allow-dirty."
+            )
+    for file in files:
+        path = Path(os.path.realpath(file.path))
+        if _git(path.parent, "ls-files", "--error-unmatch", path.name) is None:
+            raise RefusedError(f"{file.path} is not in git yet. Commit it; or add --allow-dirty.")
+
+
+def remember(files: Iterable[TextFile]) -> None:
+    """Keeps what a dry run has shown the user: the files as they are now."""
+    for file in files:
+        _update(file, file.digest)
+
+
+def forget(file: TextFile) -> None:
+    """A file has been written; the next change to it may be seen or not."""
+    _update(file, None)
+
+
+def check_as_shown(files: Iterable[TextFile]) -> None:
+    """Compares with the last dry run, where there was one.
+
+    Raises:
+        RefusedError: A file has changed since.
+    """
+    for file in files:
+        shown = _records(file).get(str(file.path.resolve()))
+        if shown is not None and shown != file.digest:
+            raise RefusedError(
+                f"{file.path} has changed since the dry run. Look at the changes again (the same "
+                "command without --write), then write."
+            )
+
+
+def _records(file: TextFile) -> dict[str, str]:
+    try:
+        found = json.loads(_record_path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _update(file: TextFile, digest: str | None) -> None:
+    records = _records(file)
+    records.pop(str(file.path.resolve()), None)
+    if digest is not None:
+        records[str(file.path.resolve())] = digest
+    path = _record_path(file)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(records, indent=0), encoding="utf-8")
+    except OSError:
+        pass  # a repository that cannot be written to: then there is nothing to refuse either
+
+
+def _record_path(file: TextFile) -> Path:
+    """In the repository's .git, or in the user's cache."""
+    folder = Path(os.path.realpath(file.path)).parent
+    inside = _git(folder, "rev-parse", "--git-path", "e2s-migrate.json")
+    if inside is not None:
+        return folder / inside.strip()
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache) / "estimator2strategy" / "migrate.json"
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git says; None if it fails, or is not installed."""
+    try:
+        result = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return result.stdout.rstrip("\n") if result.returncode == 0 else None
