@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import tensorflow as tf
 from keras.src.backend.common import global_state as _keras_state
+from tensorflow.compiler.xla.service import hlo_pb2 as _hlo_pb2
 from tensorflow.python.checkpoint import graph_view as _graph_view
 from tensorflow.python.client import session as _session
 from tensorflow.python.distribute import one_device_strategy as _one_device_strategy
@@ -21,6 +22,7 @@ from tensorflow.python.eager import context as _context
 from tensorflow.python.feature_column import feature_column as _feature_column_v1
 from tensorflow.python.feature_column import feature_column_v2 as _feature_column
 from tensorflow.python.framework import function as _function
+from tensorflow.python.framework import kernels as _kernels
 from tensorflow.python.framework import op_def_registry as _op_def_registry
 from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import stack as _stack
@@ -92,6 +94,9 @@ OneDeviceExtended = _one_device_strategy.OneDeviceExtended
 get_or_create_eval_step = _evaluation._get_or_create_eval_step
 StopAfterNEvalsHook = _evaluation._StopAfterNEvalsHook
 
+# The format of XLA's programs, which `experimental_get_compiler_ir` returns serialised.
+HloModule = _hlo_pb2.HloModuleProto
+
 # The format of what `tf.profiler.experimental.stop` writes: TensorFlow offers no reader of it.
 XSpace = _xplane_pb2.XSpace
 
@@ -107,6 +112,11 @@ def register_function(function_def) -> None:
     context = _context.context()
     if not context.has_function(function_def.signature.name):
         context.add_function_def(function_def)
+
+
+def function_def(name: str):
+    """The FunctionDef of a function of this process that a graph calls, and does not hold."""
+    return _context.context().get_function_def(name)
 
 
 @contextlib.contextmanager
@@ -264,3 +274,14 @@ def rebind(function, replaced: dict[int, tf.Tensor]) -> None:
     """
     captured = function.captured_inputs
     function.set_external_captures([replaced.get(id(tensor), tensor) for tensor in captured])
+
+
+def xla_kernels() -> list:
+    """KernelDefs of what XLA can compile on a CPU; the public registry has no reader.
+
+    They are registered when something is compiled for the first time.
+    """
+    compiled = tf.function(lambda: tf.constant(0), autograph=False, jit_compile=True)
+    compiled.experimental_get_compiler_ir()(stage="hlo")
+    registered = _kernels.get_all_registered_kernels().kernel
+    return [kernel for kernel in registered if kernel.device_type == "XLA_CPU_JIT"]

@@ -303,3 +303,27 @@ def test_keras_names_layers_as_in_a_new_process_and_then_goes_on():
         with _tf_private.fresh_keras_names():
             assert (name(), name()) == ("dense", "dense_1")
     assert name() not in (before, "dense")
+
+
+def test_kernels_of_xla_are_listed_with_their_dtypes():
+    kernels = {kernel.op: kernel for kernel in _tf_private.xla_kernels()}
+    assert {"MatMul", "Conv2D", "While", "ResourceApplyAdam", "XlaAllReduce"} <= set(kernels)
+    assert not {"PyFunc", "AsString", "CrossReplicaSum"} & set(kernels)
+    allowed = {c.name: list(c.allowed_values.list.type) for c in kernels["MatMul"].constraint}
+    assert tf.float32.as_datatype_enum in allowed["T"]
+    assert tf.string.as_datatype_enum not in allowed["T"]
+
+
+def test_programs_of_xla_can_be_read():
+    doubled = tf.function(lambda x: x * 2.0, jit_compile=True)
+    ir = doubled.experimental_get_compiler_ir(tf.TensorSpec([3]))(stage="hlo_serialized")
+    module = _tf_private.HloModule.FromString(ir)
+    instructions = [i for c in module.computations for i in c.instructions]
+    assert "multiply" in {instruction.opcode for instruction in instructions}
+    assert "mul" in {i.metadata.op_name.rpartition("/")[2] for i in instructions}
+
+
+def test_a_registered_function_is_found_by_its_name():
+    function = tf.function(lambda x: x + 1.0).get_concrete_function(tf.TensorSpec([]))
+    definition = _tf_private.function_def(function.name.decode())
+    assert definition.signature.name == function.name.decode()

@@ -16,7 +16,12 @@ from estimator2strategy.plan.graph import NodeDef
 CROSS_REPLICA_SUM = "CrossReplicaSum"
 
 # What the only output of an op is called, where a rewrite puts one op in the place of another.
-_OUTPUT = {CROSS_REPLICA_SUM: "output", "Identity": "output", "CollectiveReduce": "data"}
+_OUTPUT = {
+    CROSS_REPLICA_SUM: "output",
+    "Identity": "output",
+    "CollectiveReduce": "data",
+    "XlaAllReduce": "output",
+}
 
 # Far apart, so that `seed2 + replica * _SEED_STRIDE` of one op meets no other op's seed.
 _SEED_STRIDE = 1_000_003
@@ -59,6 +64,31 @@ def _unplaced(node: NodeDef) -> None:
 
 # A TPU core runs all of its program itself, whatever device the program names inside it.
 ON_TPU = Rewrite("tpu", _unplaced)
+
+
+def _alone(node: NodeDef) -> None:
+    _unplaced(node)
+    _single_replica(node)
+
+
+# Compiled for one core that meets no other.
+ALONE_IN_XLA = Rewrite("alone", _alone)
+
+
+def _to_xla_all_reduce(node: NodeDef) -> None:
+    """The sum as XLA has it: CrossReplicaSum can be lowered on a TPU worker only."""
+    _unplaced(node)
+    if node.op == CROSS_REPLICA_SUM:
+        dtype = node.attr["T"].type
+        node.attr.clear()
+        node.op = "XlaAllReduce"  # of the same inputs
+        node.attr["T"].type = dtype
+        node.attr["reduce_op"].s = b"Add"
+        node.attr["mode"].s = b"CrossReplica"
+
+
+# Compiled for cores that meet in its sums.
+REPLICATED_IN_XLA = Rewrite("all_reduce", _to_xla_all_reduce)
 
 
 def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int]) -> Rewrite:

@@ -195,6 +195,7 @@ class Cores:
             trace=trace,
             inner=model.feeds,
             expose=expose,
+            model=model,
         )
 
 

@@ -32,6 +32,7 @@ class Splice:
         expose: `expose(names)` gives the splice that also returns those tensors of its inside;
             of several cores, the first's.
         reset: Puts back what the work has changed outside of the session's state: Keras metrics.
+        model: The ReplicatedModel that `trace` runs, if that is what it does.
     """
 
     op: str
@@ -41,6 +42,7 @@ class Splice:
     inner: tuple[str, ...] = ()
     expose: Callable[[Sequence[str]], Splice] | None = None
     reset: Callable[[], None] = lambda: None
+    model: Any = None
 
     @property
     def nodes(self) -> set[str]:

@@ -17,8 +17,8 @@ from estimator2strategy.estimator.embedding_spec import (
     MomentumParameters,
     TableConfig,
 )
+from estimator2strategy.xla.tpu_metadata import tpu_strategy
 from tests.programs import embeddings
-from tests.tpu_metadata import tpu_strategy
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from tpu_metadata import tpu_strategy
 from tpu_program import traced_training
 
 from estimator2strategy import legacy
 from estimator2strategy.estimator import tpu
+from estimator2strategy.xla.tpu_metadata import tpu_strategy
 
 DATA = Path(__file__).parents[1] / "goldens" / "bert_classifier" / "data"
 LENGTH, LAYERS = 32, 2

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from tpu_metadata import tpu_strategy
-from tpu_program import TpuProgram, make_session, traced, traced_training
+from tpu_program import make_session, traced_training
 
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
@@ -18,6 +17,8 @@ from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
 from estimator2strategy.runtime import devices
+from estimator2strategy.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.xla.tpu_program import TpuProgram, traced
 from tests.strategies import mirrored
 
 pytestmark = pytest.mark.oldest
