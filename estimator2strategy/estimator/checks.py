@@ -54,3 +54,16 @@ def checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
                 f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
             )
     return list(listeners or [])
+
+
+def checked_execution(execution: str) -> str:
+    """`execution`, if there is such a one.
+
+    Raises:
+        ValueError: There is not.
+    """
+    if execution not in ("loop", "device_loop", "auto"):
+        raise ValueError(
+            f"execution must be 'loop', 'device_loop' or 'auto', but provided {execution!r}."
+        )
+    return execution

@@ -17,6 +17,7 @@ import tensorflow as tf
 from estimator2strategy import _tf_private
 from estimator2strategy.estimator import distributed
 from estimator2strategy.estimator.checks import (
+    checked_execution,
     checked_hooks,
     checked_listeners,
     verify_model_fn_args,
@@ -71,9 +72,15 @@ class Estimator(Exporting):
             did at every call. It does so after interruptions too, with a word in the log, if
             datasets cannot say where they are (`from_generator`), if they shuffle more than 1 GB,
             or if the program makes its input otherwise now. False: always anew.
+        execution: How `train` runs steps on one device. "loop": TensorFlow runs one op after the
+            other. "device_loop": a block of steps is one XLA program, as on a TPU; random numbers
+            are XLA's, and batches must have one shape (`drop_remainder=True`). "auto": both are
+            measured as training starts, and the faster one is kept; a step that XLA cannot
+            compile, or that draws random numbers, stays with "loop".
 
     Raises:
-        ValueError: model_fn's arguments are not the above; a subclass overrides a method.
+        ValueError: model_fn's arguments are not the above; a subclass overrides a method; there is
+            no such `execution`.
 
     Source: `tf.estimator.Estimator`, tensorflow_estimator 2.15.
     """
@@ -88,6 +95,7 @@ class Estimator(Exporting):
         *,
         strategy: tf.distribute.Strategy | None = None,
         resume_input: bool = True,
+        execution: str = "loop",
     ):
         self._assert_members_are_not_overridden(Estimator)
         self._config = _completed(config, model_dir)
@@ -98,6 +106,7 @@ class Estimator(Exporting):
         self._model_fn = model_fn
         self._strategy = strategy or self._config.train_distribute
         self._resume_input = resume_input
+        self._execution = checked_execution(execution)
         self._session_config = self._config.session_config  # subclasses of programs read it
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
@@ -201,7 +210,14 @@ class Estimator(Exporting):
             all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
             recorded = self._record_train(graph, input_fn)
             self._warm_start(self.latest_checkpoint())
-            loss = training.train(recorded, self._config, all_hooks, listeners, self._resume_input)
+            loss = training.train(
+                recorded,
+                self._config,
+                all_hooks,
+                listeners,
+                resume_input=self._resume_input,
+                execution=self._execution,
+            )
         tf1.logging.info("Loss for final step: %s.", loss)
         return self
 

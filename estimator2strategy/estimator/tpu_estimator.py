@@ -89,6 +89,7 @@ class TPUEstimator(Estimator):
             or the like itself.
         strategy: Any `tf.distribute.Strategy` to run on instead of a TPU's.
         resume_input: As for Estimator.
+        execution: As for Estimator, with `use_tpu=False`.
 
     Raises:
         ValueError: `params` has a reserved key, a batch size is missing or not positive, or
@@ -119,6 +120,7 @@ class TPUEstimator(Estimator):
         *,
         strategy: tf.distribute.Strategy | None = None,
         resume_input: bool = True,
+        execution: str = "loop",
     ):
         if not isinstance(config, RunConfig):
             raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
@@ -162,6 +164,7 @@ class TPUEstimator(Estimator):
             warm_start_from=warm_start_from,
             strategy=strategy,
             resume_input=resume_input,
+            execution=execution,
         )
         self._tpu_cores: devices.TpuCores | None = None
         self._iterations = parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)

@@ -213,9 +213,14 @@ class RecordedGraph:
     def is_pure(self, names: Iterable[str], draw: str) -> bool:
         """Whether running `names` has no effect but that `draw` takes a batch."""
         behind = self.ancestors(names, lambda edge: input_node(edge) == draw)
-        outer = [self[name] for name in behind if name != draw and not self.creates_resource(name)]
-        inner = (self.library[name].node_def for name in self.functions_behind(behind))
-        return not any(map(_has_effects, itertools.chain(outer, *inner)))
+        running = [name for name in behind if name != draw and not self.creates_resource(name)]
+        return not any(map(_has_effects, self.with_functions(running)))
+
+    def with_functions(self, names: Collection[str]) -> Iterator[NodeDef]:
+        """The nodes `names`, and those of the functions that they call."""
+        yield from map(self.__getitem__, names)
+        for function in self.functions_behind(names):
+            yield from self.library[function].node_def
 
     def runs_python(self) -> bool:
         """Whether anything in the graph, the functions of datasets among it, calls Python."""

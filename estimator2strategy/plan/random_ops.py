@@ -65,3 +65,8 @@ def make_stateless(node: NodeDef) -> Drawn:
     node.attr["dtype"].type = dtype
     node.attr["Tshape"].type = shape_type
     return drawn
+
+
+def draws(node: NodeDef) -> bool:
+    """Whether `node` draws random numbers, with a seed or without."""
+    return "seed2" in node.attr or node.op.startswith("StatelessRandom")

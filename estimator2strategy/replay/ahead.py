@@ -76,7 +76,9 @@ class Ahead:
         if not drawn:
             return []
         count, *lists = self._function(tf.stack(drawn))
-        of_tensors = [_unstacked(x, s.dtype, int(count)) for x, s in zip(lists, self._specs)]
+        of_tensors = [
+            _unstacked(x, s.dtype, int(count)) for x, s in zip(lists, self._specs, strict=True)
+        ]
         return list(map(list, zip(*of_tensors, strict=True)))
 
     def _traced(self) -> Any:

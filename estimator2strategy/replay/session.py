@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
 from estimator2strategy.replay.ahead import ahead_of
+from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.overlap import Draw, Overlap, blank
 from estimator2strategy.replay.run_metadata import traced
@@ -42,12 +44,16 @@ class Step:
         may_end: Whether the input may end in the middle of a block. Its results are lost then, so
             the loss is kept aside at every step; see `ReplaySession.watched`.
         overlap: How many steps may share the cores; see `replay.overlap`. Not with `healthy`.
+        device_loop: Whether a block of steps is one XLA program; see `replay.device_loop`. "must":
+            it is an error if it cannot be; "may": then it is not. In any case not where strings are
+            fetched.
     """
 
     op: str
     healthy: str | None = None
     may_end: bool = True
     overlap: int = 1
+    device_loop: Literal["", "may", "must"] = ""
 
 
 class ReplaySession(_tf_private.SessionInterface):
@@ -81,7 +87,8 @@ class ReplaySession(_tf_private.SessionInterface):
         self._overlaps: dict[tuple, Overlap | None] = {}
         self._handlers: dict[Any, Any] = {}
         self._writes: dict[tuple[str, ...], list[str]] = {}
-        self._watched: tf.Variable | None = None
+        self._device_loops: dict[tuple, DeviceLoop | None] = {}
+        self._watched: Any = None  # a variable, once something is watched
         self._last_watched: Any = None
 
     @property
@@ -158,6 +165,13 @@ class ReplaySession(_tf_private.SessionInterface):
         overlap = None if feeds else self._overlap(tensors, ops)
         if overlap:
             done, results = overlap.run(self.steps_ahead)
+        device_loop = None if feeds else self._device_loop(tensors, ops)
+        if device_loop:
+            done, healthy, results = device_loop.run(self.steps_ahead)
+            if done and (watched := self._watched_in(tensors)):
+                self._watched.assign(results[tensors.index(watched)], read_value=False)
+            if not healthy:
+                return done, results
         if done < self.steps_ahead:
             function = self.traced(tensors, ops, feeds)
             count, *results = function(tf.constant(self.steps_ahead - done), *values)
@@ -176,6 +190,32 @@ class ReplaySession(_tf_private.SessionInterface):
             draw = Draw(self, node) if node else None
             self._overlaps[key] = Overlap(self, draw, tensors, ops, width) if draw else None
         return self._overlaps[key]
+
+    def _device_loop(self, tensors, ops) -> DeviceLoop | None:
+        assert self.step
+        if not self.step.device_loop or any(self.spec(name).dtype == tf.string for name in tensors):
+            return None
+        key = (tensors, ops)
+        if key not in self._device_loops:
+            self.on_build()
+            try:
+                self._device_loops[key] = device_loop_of(self, tensors, ops, self.step)
+            except UnsupportedError as error:
+                if self.step.device_loop == "must":
+                    raise
+                tf.compat.v1.logging.info("Steps do not run as a device loop: %s", error)
+                self._device_loops[key] = None
+        return self._device_loops[key]
+
+    def _watched_in(self, tensors: tuple[str, ...]) -> str | None:
+        """The one of `tensors` that is kept aside at every step, if there is one."""
+        step = self.step
+        if step is None or step.healthy not in tensors or not step.may_end:
+            return None
+        if self._watched is None:
+            spec = self.spec(step.healthy)
+            self._watched = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
+        return step.healthy
 
     def _written(self, names: tuple[str, ...]) -> list[str]:
         if names not in self._writes:
@@ -196,13 +236,15 @@ class ReplaySession(_tf_private.SessionInterface):
         names = [_readable(tensor).name for tensor in handler.fetches()]
         with modern_world():
             ahead = ahead_of(self, names)
+        if ahead is None:
+            return None
 
         def run(batches: int) -> tuple[list[Any], Exception | None]:
             with modern_world():
                 values, error = ahead.run(batches)
             return [handler.build_results(self, of_batch) for of_batch in values], error
 
-        return run if ahead else None
+        return run
 
     def value(self, variable: tf.Variable) -> np.ndarray:
         """Value of a recorded variable; quicker than `run`, for once per block."""
@@ -287,10 +329,7 @@ class ReplaySession(_tf_private.SessionInterface):
         step = self.step
         assert step is not None  # `traced` saw to it
         healthy = step.healthy if step.healthy in tensors else None
-        watches = healthy is not None and step.may_end
-        if healthy is not None and watches and self._watched is None:
-            spec = self.spec(healthy)
-            self._watched = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
+        watched = self._watched_in(tensors)
 
         def unfinished(done, steps, *values):
             more = done < steps
@@ -309,8 +348,8 @@ class ReplaySession(_tf_private.SessionInterface):
                 self.step_in_block = None
                 for value, spec in zip(values, specs, strict=True):
                     value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
-                if watches:
-                    self._watched.assign(values[tensors.index(healthy)], read_value=False)
+                if watched:
+                    self._watched.assign(values[tensors.index(watched)], read_value=False)
                 return done + 1, steps, *values
 
             done, _, *values = tf.while_loop(
@@ -373,6 +412,7 @@ class ReplaySession(_tf_private.SessionInterface):
             else:
                 self._functions.clear()
                 self._overlaps.clear()
+                self._device_loops.clear()
                 self.state.close()
 
     def _renew(self) -> None:

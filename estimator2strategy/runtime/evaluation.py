@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import sys
 import time
@@ -20,6 +19,7 @@ from estimator2strategy.replay.session import Step
 from estimator2strategy.replay.tpu import is_tpu
 from estimator2strategy.runtime.lookahead import Iterations, IterationsPerLoop, Lookahead
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.runtime.trial import Trial
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -190,44 +190,21 @@ def _loop(monitored, session, eval_op: tf.Operation, pace: Lookahead | Iteration
         batches += session.steps_run
 
 
-class SideBySide:
+class SideBySide(Trial):
     """Chooses how many batches share the cores: more than one where it pays and is faster.
 
-    The program for several batches costs about twice the time of the first block, which built the
-    one for a single batch, and then saves a fifth or so of the rest (more on many cores). So it is
-    made when ten times that time is left; where the end is not known, as much is taken to be left
-    as is behind. If the blocks after that turn out to be no faster, it is given up.
+    It saves a fifth or so of the time, more on many cores.
     """
 
-    _PAYS_AFTER = 10
     _WIDEST = 4
 
     def __init__(self) -> None:
+        super().__init__()
         self._widest = min(self._WIDEST, os.cpu_count() or 1)
-        self._width = 1
-        self._blocks = 0
-        self._building = self._elapsed = 0.0
-        self._before = math.inf
 
     def width(self, left: float) -> int:
         """How many, when `left` batches are left (infinite: as long as there is input)."""
-        if self._width == 1 and self._blocks > 1 and self._widest > 1:
-            seconds = self._elapsed if math.isinf(left) else left * self._before
-            if seconds > self._PAYS_AFTER * self._building:
-                self._width, self._blocks = self._widest, 0
-        return self._width
-
-    def ran(self, batches: int, seconds: float) -> None:
-        """Takes note of a block."""
-        self._blocks += 1
-        self._elapsed += seconds
-        if self._width == 1:
-            if self._blocks == 1:
-                self._building = seconds
-            else:
-                self._before = seconds / max(batches, 1)
-        elif self._blocks == 2 and seconds / max(batches, 1) > self._before:
-            self._width = self._widest = 1
+        return self._widest if self._widest > 1 and self.wanted(left) else 1
 
 
 def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str | None) -> None:

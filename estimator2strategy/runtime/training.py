@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import time
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
@@ -17,6 +20,7 @@ from estimator2strategy.runtime.input_position import InputPosition
 from estimator2strategy.runtime.interruption import Interruption
 from estimator2strategy.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.runtime.trial import DeviceLoopTrial
 from estimator2strategy.runtime.workers import SameStartHook
 
 tf1 = tf.compat.v1
@@ -29,6 +33,7 @@ def train(
     hooks: Sequence[Hook],
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     resume_input: bool = True,
+    execution: str = "loop",
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 
@@ -37,6 +42,7 @@ def train(
     Args:
         resume_input: Whether the input goes on where it was at the checkpoint that is restored, if
             the training that wrote it was interrupted.
+        execution: See `Estimator`.
 
     Returns:
         The loss of the last step (numpy), None when no step ran.
@@ -44,6 +50,11 @@ def train(
     Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
     """
     spec = recording.spec
+    if execution == "device_loop" and (recording.strategy or recording.worker):
+        raise UnsupportedError(
+            "execution='device_loop' runs on one device; here each core runs iterations_per_loop "
+            "steps in one call already. Leave out execution=."
+        )
     _summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold)
     every_step = [*recording.input_hooks, *hooks, tf1.train.NanTensorHook(spec.loss)]
@@ -78,7 +89,8 @@ def train(
                 warn_of_missed_steps(recording.iterations, all_hooks)
             logged.tensors = pace.logged()
             train_op = _op(spec.train_op)
-            loss = _loop(monitored, creator.session, train_op, spec.loss, pace, interruption)
+            trial = DeviceLoopTrial(execution)
+            loss = _loop(monitored, creator.session, train_op, spec.loss, pace, interruption, trial)
         if position and not interruption.requested:
             position.remove()  # the next training starts its input anew
         interruption.explain(config.model_dir)
@@ -93,10 +105,16 @@ def train(
 
 
 def _loop(
-    monitored, session, train_op, loss, pace: Lookahead | Iterations, interruption: Interruption
+    monitored,
+    session,
+    train_op,
+    loss,
+    pace: Lookahead | Iterations,
+    interruption: Interruption,
+    trial: DeviceLoopTrial,
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
-    session.step = Step(train_op.name, healthy=loss.name, may_end=_may_end(session))
+    one_step = Step(train_op.name, healthy=loss.name, may_end=_may_end(session))
     fetches = [train_op, loss]
     global_step = tf1.train.get_global_step()
     step = first_step = int(session.value(global_step))
@@ -104,12 +122,17 @@ def _loop(
     with live_line(first_step, pace.last_step()) as line:
         session.on_build = line.compiling
         while not monitored.should_stop() and not interruption.requested:
-            session.steps_ahead = pace.steps(step)
+            session.step = dataclasses.replace(
+                one_step, device_loop=trial.choice(pace.last_step() - step)
+            )
+            session.steps_ahead = trial.limited(pace.steps(step))
+            started = time.perf_counter()
             try:
                 value = monitored.run(fetches)[1]
             except tf.errors.OutOfRangeError:
                 _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
                 raise
+            trial.ran(session.steps_run, time.perf_counter() - started)
             pace.ran(session.steps_run)
             step = int(session.value(global_step))
             line.show(step, value)

@@ -1,0 +1,96 @@
+"""Another way to run blocks of steps, tried once it pays and kept only where it is faster."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+
+class Trial:
+    """Measures blocks one way, then another way, and decides.
+
+    The program for the other way costs time to build: about twice that of the first block, which
+    built the one for this way. So it is made when ten times that time is left; where the end is not
+    known, as much is taken to be left as is behind.
+
+    Attributes:
+        on: Whether blocks run the other way now.
+    """
+
+    _PAYS_AFTER = 10
+
+    def __init__(self) -> None:
+        self.on = False
+        self.decided = False
+        self._blocks = 0
+        self._building = self._elapsed = 0.0
+        self._before = math.inf
+
+    def wanted(self, left: float) -> bool:
+        """Whether the next block should run the other way.
+
+        Args:
+            left: How many steps are left; infinite: as long as there is input.
+        """
+        if not self.on and not self.decided and self._blocks > 1:
+            seconds = self._elapsed if math.isinf(left) else left * self._before
+            if seconds > self._PAYS_AFTER * self._building:
+                self.on, self._blocks = True, 0
+        return self.on
+
+    def ran(self, steps: int, seconds: float) -> None:
+        """Takes note of a block."""
+        self._blocks += 1
+        self._elapsed += seconds
+        per_step = seconds / max(steps, 1)
+        if self.on:
+            if self._blocks > 1 and not self.decided:  # the first one has built the program
+                self.decided, self.on = True, per_step <= self._before
+        elif self._blocks == 1:
+            self._building = seconds
+        else:
+            self._before = per_step
+
+    def give_up(self) -> None:
+        """Stays with the way it was."""
+        self.decided, self.on = True, False
+
+
+class DeviceLoopTrial(Trial):
+    """Tries a device loop (`replay.device_loop`), carefully: it may be many times as slow.
+
+    Args:
+        execution: What the program asks for: "loop", "device_loop" or "auto".
+    """
+
+    _FEW = 8
+    _HOPELESS = 4
+
+    def __init__(self, execution: str):
+        super().__init__()
+        self._execution = execution
+        self._few_left = 2
+        if execution == "loop":
+            self.give_up()
+
+    def choice(self, left: float) -> Literal["", "may", "must"]:
+        """What `Step.device_loop` should be for the next block."""
+        if self._execution == "device_loop":
+            return "must"
+        return "may" if self.wanted(left) else ""
+
+    def limited(self, steps: int) -> int:
+        """How many of so many steps the next block should be: few, until it is known to be fast."""
+        return min(steps, self._FEW) if self._is_careful() else steps
+
+    def ran(self, steps: int, seconds: float) -> None:
+        if not self._is_careful():
+            super().ran(steps, seconds)
+            return
+        self._few_left -= 1  # the first of them has built the program
+        if not self._few_left and seconds / max(steps, 1) > self._HOPELESS * self._before:
+            self.give_up()
+        self._blocks = 1
+
+    def _is_careful(self) -> bool:
+        return self.on and not self.decided and self._few_left > 0
