@@ -33,6 +33,9 @@ _HOMES = {
     "TPUEstimator": "estimator2strategy.estimator.tpu",
     "TPUEstimatorSpec": "estimator2strategy.estimator.tpu",
     "emulate_tpu": "estimator2strategy.runtime.devices",
+    "LegacyModel": "estimator2strategy.model.legacy_model",
+    "keras_updates": "estimator2strategy.model.inside",
+    "transfer_weights": "estimator2strategy.model.transfer",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

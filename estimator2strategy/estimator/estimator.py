@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.estimator import distributed
+from estimator2strategy.estimator.calling import call_model_fn, not_a_spec
 from estimator2strategy.estimator.checks import (
     checked_execution,
     checked_hooks,
@@ -32,7 +33,6 @@ from estimator2strategy.metrics.objects import metric_objects
 from estimator2strategy.metrics.observe import observe_metric_calls
 from estimator2strategy.record import inputs as inputs_lib
 from estimator2strategy.record import workers
-from estimator2strategy.record.functions import argument_names, location
 from estimator2strategy.record.legacy import legacy_world, recording
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.runtime import evaluation, prediction, training
@@ -399,20 +399,9 @@ class Estimator(Exporting):
         return lambda features, labels: self._call_model_fn(features, labels, mode, self.config)
 
     def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec:
-        names = argument_names(self._model_fn)
-        if labels is not None and "labels" not in names:
-            raise ValueError("model_fn does not take labels, but input_fn returns labels.")
-        available = {"labels": labels, "mode": mode, "params": self.params, "config": config}
-        tf1.logging.info("Calling model_fn.")
-        spec = self._model_fn(
-            features=features, **{k: v for k, v in available.items() if k in names}
-        )
-        tf1.logging.info("Done calling model_fn.")
+        spec = call_model_fn(self._model_fn, features, labels, mode, self.params, config)
         if not isinstance(spec, EstimatorSpec):
-            raise ValueError(
-                f"model_fn should return an EstimatorSpec, but {location(self._model_fn)} "
-                f"returned {type(spec).__name__}."
-            )
+            raise not_a_spec(spec, self._model_fn)
         return spec
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Hook]:

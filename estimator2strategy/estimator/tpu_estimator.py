@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.estimator import tpu_export
+from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec, set_param
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.saved_model import ServedGraph
@@ -238,9 +238,9 @@ class TPUEstimator(Estimator):
             )
         params = self.params
         if deployment.input_batch_size is not None:
-            _set_param(params, "batch_size", deployment.input_batch_size)
+            set_param(params, "batch_size", deployment.input_batch_size)
         if invocation is not None:
-            _set_param(params, "context", TPUContext(deployment, invocation, host))
+            set_param(params, "context", TPUContext(deployment, invocation, host))
         available = {"mode": deployment.mode, "params": params, "config": self.config}
         return call_input_fn(input_fn, available)
 
@@ -260,38 +260,11 @@ class TPUEstimator(Estimator):
         return self._of_host(spec)
 
     def _of_host(self, spec: Any) -> EstimatorSpec:
-        if isinstance(spec, TPUEstimatorSpec):
-            spec = spec.as_estimator_spec()
-        if not isinstance(spec, EstimatorSpec):
-            raise ValueError(
-                f"model_fn should return an EstimatorSpec, but {location(self._model_fn)} "
-                f"returned {type(spec).__name__}."
-            )
-        return spec
+        return checked_spec(spec, self._model_fn)
 
     def _spec_of(self, features, labels, deployment: Deployment, use_tpu: bool = False) -> Any:
-        names = argument_names(self._model_fn)
-        if labels is not None and "labels" not in names:
-            raise ValueError("model_fn does not take labels, but input_fn returns labels.")
-        if "params" not in names:
-            raise ValueError(
-                f"model_fn {location(self._model_fn)} does not include params argument, required "
-                "by TPUEstimator to pass batch size as params['batch_size']"
-            )
-        params = copy.deepcopy(self._params)
-        _set_param(params, "use_tpu", use_tpu or not deployment.on_host)
-        if deployment.model_batch_size is not None:
-            _set_param(params, "batch_size", deployment.model_batch_size)
-        if not deployment.on_host:
-            _set_param(params, "context", TPUContext(deployment))
-        available = {
-            "labels": labels,
-            "mode": deployment.mode,
-            "params": params,
-            "config": self.config,
-        }
-        arguments = {name: value for name, value in available.items() if name in names}
-        return self._model_fn(features=features, **arguments)
+        arguments = (self._params, self.config, use_tpu)
+        return call_tpu_model_fn(self._model_fn, features, labels, deployment, *arguments)
 
     # Graphs to export.
 
@@ -502,13 +475,3 @@ class TPUEstimator(Estimator):
             output_dir=self.model_dir if self._config.save_summary_steps else None,
             on_host=on_host,
         )
-
-
-def _set_param(params: Any, key: str, value: Any) -> None:
-    """Sets a hyperparameter of a dict, or of a `tf.contrib.training.HParams`."""
-    if not hasattr(params, "set_hparam"):
-        params[key] = value
-    elif key in params:
-        params.set_hparam(key, value)
-    else:
-        params.add_hparam(key, value)

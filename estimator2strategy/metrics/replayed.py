@@ -6,13 +6,14 @@ in more maths, `tf.contrib.metrics`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.plan.graph import RecordedGraph
+from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.plan.parts import Part, part_of
 from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.replay.importer import GraphImporter
@@ -62,25 +63,31 @@ class ReplayedMetric(keras.metrics.Metric):
             input_signature=specs,
             autograph=False,
         )
+        self._reads = _reads(recorded, value, initial)
         self._result = tf.function(
-            lambda: self._replay((), [value], [])[0], input_signature=[], autograph=False
+            lambda *sums: self._replay((), [value], [], dict(zip(self._reads, sums, strict=True)))[
+                0
+            ],
+            autograph=False,
         )
 
     def update_state(self, *values: Any) -> None:
         self._update(*values)
 
     def result(self) -> tf.Tensor:
-        return self._result()
+        # Under a strategy these are the sums over all replicas.
+        sums = [tf.convert_to_tensor(self._state[node]) for node in self._reads.values()]
+        return self._result(*sums)
 
     def reset_state(self) -> None:
         for node, variable in self._state.items():
             variable.assign(self._initial[node])
 
-    def _replay(self, values, tensors, ops) -> list[tf.Tensor]:
+    def _replay(self, values, tensors, ops, reads=None) -> list[tf.Tensor]:
         importer = GraphImporter(
             self._recorded,
             lambda node: self._state[node].value.handle,
-            feeds=dict(zip(self.inputs, values, strict=True)) if values else {},
+            feeds=dict(zip(self.inputs, values, strict=True)) if values else reads,
             rewrite=SINGLE_REPLICA,
         )
         importer.supply({}, self._part.outside, [])
@@ -118,6 +125,13 @@ def replayed_metric(
 def _only_own(recorded: RecordedGraph, part: Part) -> bool:
     """Whether nothing but values comes in: no table, no other variable."""
     return all(_spec(recorded, name).dtype not in (tf.resource, tf.variant) for name in part.inputs)
+
+
+def _reads(recorded: RecordedGraph, value: str, state: Collection[str]) -> dict[str, str]:
+    """Names of the tensors by which `value` reads variables -> the variable (its VarHandleOp)."""
+    behind = (recorded[name] for name in recorded.ancestors([input_node(value)]))
+    reads = (node for node in behind if node.op == "ReadVariableOp")
+    return {f"{n.name}:0": input_node(n.input[0]) for n in reads if input_node(n.input[0]) in state}
 
 
 def _constant(array: np.ndarray):

@@ -12,7 +12,7 @@ communicated that the program did not ask for.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -80,25 +80,63 @@ def _trace(model: ReplicatedModel, session: Any, batches: Sequence[Sequence[tf.T
     Returns:
         For each output, its value on every replica.
     """
-    recorded = session.recorded
-    collectives = _inner_sums(recorded, model.roots)
-    levels = [] if collectives else segments.levels(recorded, model.roots)
+    recorded, state = session.recorded, session.state
+    part = ReplicatedPart.of(recorded, model.outputs, model.ops)
 
     def replica_step() -> list[tf.Tensor]:
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-        importer = GraphImporter(
-            recorded,
-            lambda node: session.state.handle(node, replica),
-            feeds=dict(zip(model.feeds, batches[replica], strict=True)),
-            rewrite=rewrites.for_replica(replica, len(batches), collectives),
-            streams=session.state.random_streams(replica),
-        )
-        for sums in levels:
-            _reduce(recorded, importer, sums)
-        return importer.fetch(model.outputs, model.ops)
+        feeds = dict(zip(model.feeds, batches[replica], strict=True))
+        return part.replay(recorded, state, feeds)
 
     return model.strategy.run(replica_step)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplicatedPart:
+    """What each replica runs of a recorded graph, and how it is cut at the cross-replica sums.
+
+    Attributes:
+        outputs, ops: Names of the tensors that a replica returns, and of the ops that it runs.
+        collectives: Numbers of the sums that become collectives; see `_inner_sums`.
+        levels: The sums at which all replicas meet, level by level.
+    """
+
+    outputs: tuple[str, ...]
+    ops: tuple[str, ...]
+    collectives: Mapping[str, int]
+    levels: Sequence[Sequence[str]]
+
+    @classmethod
+    def of(
+        cls, recorded: RecordedGraph, outputs: Sequence[str], ops: Sequence[str]
+    ) -> ReplicatedPart:
+        roots = [*map(input_node, outputs), *ops]
+        collectives = _inner_sums(recorded, roots)
+        levels = [] if collectives else segments.levels(recorded, roots)
+        return cls(tuple(outputs), tuple(ops), collectives, levels)
+
+    def replay(
+        self, recorded: RecordedGraph, state: Any, feeds: Mapping[str, tf.Tensor]
+    ) -> list[tf.Tensor]:
+        """Traces one step of the replica in whose context this is called; returns its outputs.
+
+        Args:
+            state: The `State` that has the replicas' variables.
+            feeds: What replaces tensors of the recorded graph, by tensor name.
+        """
+        context = tf.distribute.get_replica_context()
+        replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+        importer = GraphImporter(
+            recorded,
+            lambda node: state.handle(node, replica),
+            feeds=feeds,
+            rewrite=rewrites.for_replica(replica, context.num_replicas_in_sync, self.collectives),
+            streams=state.random_streams(replica),
+        )
+        for sums in self.levels:
+            _reduce(recorded, importer, sums)
+        return importer.fetch(self.outputs, self.ops)
 
 
 def _reduce(recorded: RecordedGraph, importer: GraphImporter, sums: Sequence[str]) -> None:
