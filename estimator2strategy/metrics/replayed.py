@@ -83,6 +83,9 @@ class ReplayedMetric(keras.metrics.Metric):
         for node, variable in self._state.items():
             variable.assign(self._initial[node])
 
+    def _read(self, sums) -> dict[str, tf.Tensor]:
+        return dict(zip(self._reads, sums, strict=True))
+
     def _replay(self, values, tensors, ops, reads=None) -> list[tf.Tensor]:
         importer = GraphImporter(
             self._recorded,
