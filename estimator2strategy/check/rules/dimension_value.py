@@ -19,19 +19,24 @@ from estimator2strategy.check.rule import Hit, rule
     good="import tensorflow as tf\n\nwidth = tf.compat.dimension_value(tf.ones([2, 3]).shape[1])\n",
 )
 def find(source, context):
-    if ".value" not in source.text or "tensorflow" not in source.text:
+    for node in reads(source):
+        on_tf2 = context.runs_on_tensorflow2(source, "plain")
+        yield Hit(
+            node,
+            f"`{ast.unparse(node)}` is an AttributeError on TF2",
+            severity=Severity.ERROR if on_tf2 else Severity.INFO,
+        )
+
+
+def reads(source):
+    """Each `shape[i].value` of a file that knows TensorFlow."""
+    if ".value" not in source.text or not ("tensorflow" in source.text or "tf1" in source.text):
         return
     for node in ast.walk(source.tree):
-        if not (isinstance(node, ast.Attribute) and node.attr == "value"):
-            continue
-        item = node.value
-        if isinstance(item, ast.Subscript) and _is_shape(item.value) and _is_index(item.slice):
-            on_tf2 = context.runs_on_tensorflow2(source, "plain")
-            yield Hit(
-                node,
-                f"`{ast.unparse(node)}` is an AttributeError on TF2",
-                severity=Severity.ERROR if on_tf2 else Severity.INFO,
-            )
+        if isinstance(node, ast.Attribute) and node.attr == "value":
+            item = node.value
+            if isinstance(item, ast.Subscript) and _is_shape(item.value) and _is_index(item.slice):
+                yield node
 
 
 def _is_shape(node: ast.AST) -> bool:
