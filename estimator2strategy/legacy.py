@@ -228,11 +228,12 @@ def _import_tensorflow(name: str, fromlist: Sequence[str] | None) -> ModuleType:
 @functools.cache
 def _start() -> None:
     """What is different from the moment on in which legacy code first imports TensorFlow."""
-    from estimator2strategy import _tf_private
+    from estimator2strategy import _tf_private, strategies
     from estimator2strategy.facade import modes
     from estimator2strategy.runtime import devices
 
     devices.emulate_tpu_if_asked()
+    strategies.prepare()
     scope = _finder().scope
     if not scope.tf2:
         _tf_private.tensor_shapes_by_caller(is_legacy_frame)

@@ -13,13 +13,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
-from estimator2strategy import children, legacy, python2
+from estimator2strategy import children, legacy, python2, strategies
 
 _HERE = str(Path(__file__).parent)
 
 _EXAMPLE = """\
-example:
+examples:
+  e2s run train.py --data_dir=/data
+  e2s run -m trainer.task --job-dir=/tmp/out
   e2s run --emulate_tpu_cores=8 run_classifier.py --use_tpu=True --output_dir=/tmp/out
+  e2s run --strategy=mirrored train.py                # on all GPUs of this machine
+  e2s run --strategy=mirrored:4 train.py              # without a GPU: in four parts of the CPU
+  TF_CONFIG=... e2s run --strategy=multi_worker train.py      # once in each process
+
+strategies:
+{strategies}
+  All Estimators train as if RunConfig(train_distribute=...) named the strategy: each replica
+  takes the next batch of input_fn, so that a step takes N batches. evaluate and predict stay on
+  one device. A TPUEstimator with use_tpu=True keeps its cores, and a program that builds no
+  Estimator is as it was; both are said.
 
 All that comes after the program is the program's own. In the program's files `import tensorflow`
 gives TensorFlow 1.15 (estimator2strategy.tf1); installed packages, and files that import
@@ -39,6 +51,7 @@ def main(argv: Sequence[str]) -> None:
     run(
         Program(name, is_module, tuple(rest)),
         emulate_tpu_cores=arguments.emulate_tpu_cores,
+        strategy=arguments.strategy,
         legacy_modules=tuple(arguments.legacy_module),
         modern_modules=tuple(arguments.modern_module),
         forks=tuple(arguments.fork),
@@ -59,6 +72,7 @@ def run(
     program: Program,
     *,
     emulate_tpu_cores: int | None = None,
+    strategy: str | None = None,
     legacy_modules: tuple[str, ...] = (),
     modern_modules: tuple[str, ...] = (),
     forks: tuple[str, ...] = (),
@@ -69,6 +83,7 @@ def run(
     Args:
         program: What to run.
         emulate_tpu_cores: As of `emulate_tpu`.
+        strategy: Under which Estimators train, a name of `strategies.NAMES`.
         legacy_modules: Installed packages that are legacy code too.
         modern_modules: Patterns of the program's modules that are TF2 code.
         forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.
@@ -84,6 +99,8 @@ def run(
     sys.excepthook = _show
     if emulate_tpu_cores:
         os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
+    if strategy:
+        os.environ[strategies.VARIABLE] = strategy
     legacy.install(scope)
     if program.is_module and legacy.is_installed(program.target):
         scope |= legacy.Scope(legacy=frozenset({program.target.partition(".")[0]}))
@@ -94,10 +111,16 @@ def run(
     legacy.install(scope)
     children.inherit(scope)
     sys.modules["__main__"] = module
-    if is_legacy:
-        legacy.execute(code, module)
-    else:
-        exec(code, vars(module))
+    try:
+        if is_legacy:
+            legacy.execute(code, module)
+        else:
+            exec(code, vars(module))
+    finally:
+        if strategy and strategies.unused():
+            sys.stderr.write(
+                f"e2s: --strategy={strategy} was not used: no Estimator was made in this process\n"
+            )
 
 
 def _main_of(program: Program) -> tuple[ModuleType, CodeType]:
@@ -180,7 +203,9 @@ def _parser() -> argparse.ArgumentParser:
             "       e2s run [options] -m MODULE [its flags]"
         ),
         description="Runs an unchanged TF 1.x program on today's TensorFlow.",
-        epilog=_EXAMPLE,
+        epilog=_EXAMPLE.format(
+            strategies="\n".join(f"  {name:13} {what}" for name, what in strategies.NAMES.items())
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -189,6 +214,12 @@ def _parser() -> argparse.ArgumentParser:
         type=_positive,
         metavar="N",
         help="behave as if a TPU with N cores were attached",
+    )
+    parser.add_argument(
+        "--strategy",
+        type=_strategy,
+        metavar="NAME",
+        help="train Estimators under this tf.distribute strategy; see below",
     )
     parser.add_argument(
         "--legacy_module",
@@ -219,6 +250,13 @@ def _parser() -> argparse.ArgumentParser:
         help="the program was written for TensorFlow 2.0 to 2.15 and its tf.estimator, not for 1.x",
     )
     return parser
+
+
+def _strategy(text: str) -> str:
+    try:
+        return strategies.check_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _positive(text: str) -> int:

@@ -18,6 +18,8 @@ from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar, overload
 
 import tensorflow as tf
 
+from estimator2strategy import strategies
+
 ConfigProto = tf.compat.v1.ConfigProto
 _T = TypeVar("_T")
 _Config = TypeVar("_Config", bound="RunConfig")
@@ -214,7 +216,9 @@ class RunConfig:
             keep_checkpoint_max=keep_checkpoint_max,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             log_step_count_steps=log_step_count_steps,
-            train_distribute=_strategy("train", train_distribute, experimental_distribute),
+            train_distribute=strategies.instead_of(
+                _strategy("train", train_distribute, experimental_distribute)
+            ),
             device_fn=device_fn,
             protocol=protocol,
             eval_distribute=_strategy("eval", eval_distribute, experimental_distribute),

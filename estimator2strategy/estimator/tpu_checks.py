@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy import strategies
 from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig, check_positive_integer
@@ -76,6 +77,17 @@ def check_given_strategy(tpu_config: Any) -> None:
             "  Leave `strategy` out, so that the cores are dealt out by TPUConfig, or leave "
             "num_cores_per_replica out."
         )
+
+
+def strategy_of_cores(config: Any, use_tpu: bool) -> Any:
+    """The strategy of a RunConfig whose replicas stand for a TPU's cores; None: there is none.
+
+    Without `use_tpu` its replicas train as those of an Estimator.
+    """
+    if not use_tpu:
+        return None
+    reason = "a TPUEstimator with use_tpu=True trains on the cores of its TPU"
+    return strategies.unless_asked(config.train_distribute, reason)
 
 
 def check_static(features: Any, labels: Any, input_fn: Callable) -> None:

@@ -31,6 +31,7 @@ from estimator2strategy.estimator.tpu_checks import (
     check_training_spec,
     check_training_steps,
     checked_tpu_spec,
+    strategy_of_cores,
 )
 from estimator2strategy.estimator.tpu_config import (
     InputPipelineConfig,
@@ -166,6 +167,7 @@ class TPUEstimator(Estimator):
             resume_input=resume_input,
             execution=execution,
         )
+        self._given_strategy = strategy or strategy_of_cores(config, use_tpu)
         self._tpu_cores: devices.TpuCores | None = None
         self._iterations = parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)
 
@@ -200,9 +202,9 @@ class TPUEstimator(Estimator):
         """The cores that `mode` runs on; None: the host."""
         if mode == ModeKeys.EVAL and not self._eval_on_tpu:
             return None
-        if self._tpu_cores is None and self._strategy is not None:
+        if self._tpu_cores is None and self._given_strategy is not None:
             check_given_strategy(self._config.tpu_config)
-            self._tpu_cores = devices.TpuCores(self._strategy)
+            self._tpu_cores = devices.TpuCores(self._given_strategy)
         if self._tpu_cores is None and self._use_tpu:
             config = self._config
             self._tpu_cores = devices.tpu_cores(config.cluster, config.master, config.tpu_config)

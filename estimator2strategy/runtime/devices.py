@@ -43,11 +43,20 @@ def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
     if num_hosts < 1 or num_cores % num_hosts:
         raise ValueError(f"{num_cores} cores cannot be dealt out to {num_hosts} hosts.")
     if num_cores != _emulated_cores:
-        _split_cpu(num_cores)
+        split_cpu(num_cores, f"emulate_tpu(num_cores={num_cores})")
     _emulated_cores, _emulated_hosts = num_cores, num_hosts
 
 
-def _split_cpu(num_cores: int) -> None:
+def split_cpu(num_cores: int, asked: str) -> None:
+    """Makes the CPU `num_cores` logical devices.
+
+    Args:
+        num_cores: How many.
+        asked: Who wants them, for the error.
+
+    Raises:
+        DeviceError: TensorFlow has started its devices already, and there are fewer.
+    """
     cpu = tf.config.list_physical_devices("CPU")[0]
     configuration = [tf.config.LogicalDeviceConfiguration()] * num_cores
     try:
@@ -56,7 +65,7 @@ def _split_cpu(num_cores: int) -> None:
         # Somebody else may have split the CPU already, a test suite for example.
         if len(tf.config.list_logical_devices("CPU")) < num_cores:
             raise DeviceError(
-                f"emulate_tpu(num_cores={num_cores}) came too late: TensorFlow has started with "
+                f"{asked} came too late: TensorFlow has started with "
                 f"{len(tf.config.list_logical_devices('CPU'))} CPU device(s). Call it right after "
                 f"the imports, or set {EMULATE_VARIABLE}={num_cores} in the environment."
             ) from error
