@@ -93,8 +93,9 @@ def member(path: str, bases: Sequence[Any], name: str) -> Any:
     full = f"{path}.{name}"
     row = table.rows().get(full)
     if row is not None and row.status == "refused":
-        # Refused only until a base has it.
-        value = _first(bases, name)
+        # Refused only until this package has it.
+        ours = [base for base in bases if base.__name__.startswith("estimator2strategy.")]
+        value = _first(ours, name)
         return from_row(row) if value is _MISSING else value
     if full in table.FLAT:
         bases = [resolve(base) for base in table.FLAT[full]]

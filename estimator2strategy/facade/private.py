@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -53,13 +52,6 @@ def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[Any]]:
             raise ValueError("input_fn should return (features, labels) as a len 2 tuple.")
         return result[0], result[1], hooks
     return result, None, hooks
-
-
-class ExportSavedModelApiVersion(enum.Enum):
-    """Which SavedModels `TPUEstimator.export_saved_model` writes."""
-
-    V1 = 1
-    V2 = 2
 
 
 def estimator_export(*unused: str, **unused_kwargs: Any) -> Callable:

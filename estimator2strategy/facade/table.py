@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import itertools
 import json
 from pathlib import Path
 
@@ -74,11 +75,9 @@ def canonical(name: str) -> str:
 def find(name: str) -> Symbol | None:
     """What stands for a legacy name today; None if TF 1.15 had none such."""
     name = canonical(name)
-    for root, public in FLAT.items():
+    for root in FLAT:
         if name.startswith(f"{root}.") and not existed(name):
-            last = name.rpartition(".")[2]
-            found = (find(f"{module}.{last}") for module in public)
-            return rows().get(f"{root}.{last}") or next(filter(None, found), None)
+            return _find_in_flat(root, name)
     parts = name.split(".")
     for end in range(len(parts), 1, -1):
         row = rows().get(".".join(parts[:end]))
@@ -87,11 +86,36 @@ def find(name: str) -> Symbol | None:
         rest = ".".join(parts[end:])
         if not rest or row.status == "refused":
             return row
+        if row.home.startswith("estimator2strategy.") and not _in_its_modules(parts, end):
+            return None  # what is not of TF 1.15 is not here either; libraries may have more
         joint = "." if ":" in row.home else ":"
         return Symbol(name, row.status, f"{row.home}{joint}{rest}", row.advice, row.since)
     if existed(name):
         return Symbol(name, "home", f"{_BASE}:{'.'.join(parts[1:])}")
     return None
+
+
+def _find_in_flat(root: str, name: str) -> Symbol | None:
+    """What stands for `name`, of a file somewhere below `root`: the shortest end of it that is."""
+    parts = name.removeprefix(f"{root}.").split(".")
+    for start in reversed(range(len(parts))):
+        rest = ".".join(parts[start:])
+        if f"{root}.{rest}" in rows():
+            return rows()[f"{root}.{rest}"]
+        for module in FLAT[root]:
+            if existed(f"{module}.{parts[start]}"):
+                return find(f"{module}.{rest}")
+    return None
+
+
+def _in_its_modules(parts: list[str], start: int) -> bool:
+    """Whether each module of TF 1.15 in a dotted name, from `start` on, had what follows it."""
+    prefixes = [".".join(parts[:end]) for end in range(start, len(parts) + 1)]
+    return all(
+        below in rows() or existed(below)
+        for module, below in itertools.pairwise(prefixes)
+        if module in names()
+    )
 
 
 def nearest(name: str) -> str | None:

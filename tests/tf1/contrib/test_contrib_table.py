@@ -1,5 +1,6 @@
 """`symbols.csv` says what `tf.contrib` is: every row that works leads to something."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -128,3 +129,39 @@ def test_without_tf_slim_its_names_say_how_to_install_it(monkeypatch):
 
 def test_contrib_is_no_part_of_tensorflow():
     assert not hasattr(tensorflow, "contrib")
+
+
+def test_keras_of_contrib_is_keras_2():
+    import tf_keras
+
+    assert tf.contrib.keras.layers.Dense is tf_keras.layers.Dense
+    assert tf.contrib.keras.api.keras.models.Sequential is tf_keras.models.Sequential
+    with pytest.raises(UnsupportedError, match="scikeras"):
+        tf.contrib.keras.wrappers.scikit_learn.KerasClassifier()
+
+
+def test_deep_names_that_are_ours_are_ours():
+    from estimator2strategy.estimator import tpu
+
+    deep = tf.contrib.tpu.python.tpu
+    assert deep.tpu_estimator.BatchConfig is tpu.BatchConfig
+    assert deep.tpu_estimator.ExportSavedModelApiVersion is tpu.ExportSavedModelApiVersion
+    with pytest.raises(ValueError, match="batch_size must be positive"):
+        deep.util.check_positive_integer(0, "batch_size")
+    hook = tf.contrib.estimator.InMemoryEvaluatorHook
+    assert hook is tf.estimator.experimental.InMemoryEvaluatorHook
+
+
+@pytest.mark.oldest
+def test_the_projector_is_tensorboards_where_that_is_installed(tmp_path):
+    # TensorFlow brought TensorBoard along up to 2.20.
+    projector = tf.contrib.tensorboard.plugins.projector
+    if importlib.util.find_spec("tensorboard") is None:
+        with pytest.raises(ModuleNotFoundError, match="pip install tensorboard"):
+            projector.ProjectorConfig()
+        return
+    config = projector.ProjectorConfig()
+    config.embeddings.add().tensor_name = "words"
+    with tensorflow.Graph().as_default():
+        projector.visualize_embeddings(tf.summary.FileWriter(str(tmp_path)), config)
+    assert 'tensor_name: "words"' in (tmp_path / "projector_config.pbtxt").read_text()
