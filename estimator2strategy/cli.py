@@ -29,6 +29,14 @@ _COMMANDS = {
         "estimator2strategy.migrate.command",
         "rewrite a program towards TensorFlow 2, one stage at a time",
     ),
+    "record": (
+        "estimator2strategy.golden.command",
+        "record what a model does: a golden to verify it against",
+    ),
+    "verify": (
+        "estimator2strategy.golden.verify",
+        "replay a golden here, and say tier by tier whether it is the same model",
+    ),
     "run": (
         "estimator2strategy.run",
         "run an unchanged TF 1.x program on today's TensorFlow",

@@ -1,0 +1,1 @@
+"""Goldens: what a model did elsewhere, and whether it still does so here."""
