@@ -144,6 +144,15 @@ class LevelReport:
     problems: tuple[str, ...] = ()
     seconds: float = 0.0
 
+    @property
+    def said(self) -> list[str]:
+        """Each verdict, and what was not checked, in a line that names the level."""
+        lines = []
+        for verdict in self.verdicts:
+            why = f" ({verdict.message})" if verdict.message else ""
+            lines.append(f"{self.level.option}: {verdict.question}: {verdict.outcome.value}{why}")
+        return lines + [f"{self.level.option}: not checked: {what}" for what in self.not_checked]
+
 
 @dataclasses.dataclass(frozen=True)
 class Report:
@@ -174,6 +183,13 @@ class Report:
     problems: tuple[str, ...] = ()
     seconds: float = 0.0
     levels: tuple[LevelReport, ...] = ()
+
+    @property
+    def not_reached(self) -> tuple[Evidence, ...]:
+        """The levels above static that no model was taken through, where there is a model."""
+        reached = {level.level for level in self.levels}
+        above = [level for level in Evidence if level > Evidence.STATIC]
+        return tuple(level for level in above if reached and level not in reached)
 
     def count(self, severity: Severity) -> int:
         return sum(finding.severity == severity for finding in self.findings)

@@ -183,18 +183,23 @@ class RecordedGraph:
         variable = input_node(self[name].input[0])
         return variable if self[variable].op == "VarHandleOp" else None
 
-    def variables_written(self, names: Iterable[str]) -> list[str]:
-        """The variables that some op among or behind `names` (ops or tensors) may write to."""
-        written: set[str] = set()
-        for name in self.ancestors(map(input_node, names)):
-            node = self[name]
-            if node.op not in _READERS:
-                written.update(
-                    source
-                    for source in map(input_node, node.input)
-                    if self[source].op == "VarHandleOp"
-                )
-        return sorted(written)
+    def variables_written(
+        self, names: Iterable[str], stop: Callable[[str], bool] = lambda edge: False
+    ) -> list[str]:
+        """The variables that some op among or behind `names` (ops or tensors) may write to.
+
+        Args:
+            stop: As for `ancestors`.
+        """
+        behind = self.ancestors(map(input_node, names), stop)
+        return sorted({variable for name in behind for variable in self.written_by(name)})
+
+    def written_by(self, name: str) -> list[str]:
+        """The variables that the op `name` itself may write to."""
+        if self[name].op in _READERS:
+            return []
+        sources = map(input_node, self[name].input)
+        return [source for source in sources if self[source].op == "VarHandleOp"]
 
     def only_draw(self, names: Iterable[str]) -> str | None:
         """The one node among and behind `names` that draws a batch; None if there is not just one.

@@ -218,8 +218,14 @@ class ReplaySession(_tf_private.SessionInterface):
         return step.healthy
 
     def _written(self, names: tuple[str, ...]) -> list[str]:
+        """The variables that the host writes in such a run."""
         if names not in self._writes:
-            self._writes[names] = self.recorded.variables_written(names)
+            # What is fetched from inside of the cores is made by them, and so is what is behind it.
+            inside = splice_lib.leaving(self.splices, self.recorded, names)
+            self._writes[names] = self.recorded.variables_written(
+                [name for name in names if input_node(name) not in inside],
+                lambda edge: input_node(edge) in inside,
+            )
         return self._writes[names]
 
     def ahead(self, fetches: Any) -> Callable[[int], tuple[list[Any], Exception | None]] | None:

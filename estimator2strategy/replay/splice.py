@@ -65,6 +65,18 @@ def exposing(
     return exposed
 
 
+def leaving(
+    splices: Sequence[Splice], recorded: RecordedGraph, names: Sequence[str]
+) -> set[str]:
+    """The nodes inside of `splices` whose values `names` (tensors or ops) need outside of them."""
+    return {
+        input_node(tensor)
+        for splice in splices
+        if splice.expose
+        for tensor in recorded.frontier(names, (), splice.inner, splice.outputs)
+    }
+
+
 def needed(
     splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str], fed: set[str]
 ) -> list[Splice]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 
 import pytest
+import tensorflow as tf
 from checked_programs import e2s, inside, write
+from subjects import subject
 
 from estimator2strategy.check import command
-from estimator2strategy.check.levels import asked
+from estimator2strategy.check.levels import asked, recorded
+
+tf1 = tf.compat.v1
 
 MODEL = """\
 import tensorflow as tf
@@ -131,3 +136,42 @@ class TestOptions:
             "f": "x",
             "g": [1],
         }
+
+
+class TestCheckpoint:
+    """`--checkpoint`, in this process."""
+
+    def checked(self, folder, saved):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            for name, shape in saved.items():
+                tf1.get_variable(name, shape, tf.int64 if name == "global_step" else None)
+            session.run(tf1.global_variables_initializer())
+            tf1.train.Saver().save(session, str(folder / "model.ckpt"), 3)
+        made = subject(MODEL, folder, modes=("predict",), checkpoint=str(folder))
+        return recorded.check(made)
+
+    FITS = MappingProxyType(
+        {
+            "global_step": [],
+            "hidden/kernel": [4, 4],
+            "hidden/bias": [4],
+            "dense/kernel": [4, 1],
+            "dense/bias": [1],
+        }
+    )
+
+    def test_one_that_fits_is_no_finding(self, tmp_path):
+        assert self.checked(tmp_path, self.FITS).findings == ()
+
+    def test_missing_variable_and_other_shape_are_named_with_their_lines(self, tmp_path):
+        saved = {**self.FITS, "hidden/kernel": [3, 4], "old/bias": [1]}
+        del saved["dense/bias"]
+        found = self.checked(tmp_path, saved).findings
+        assert {(f.rule, f.line) for f in found} == {("E2S613", 11), ("E2S613", 12)}
+        said = " ".join(f.message for f in found)
+        assert "'hidden/kernel' has the shape (4, 4), and 3x4 in" in said
+        assert "'dense/bias' is not in" in said
+
+    def test_folder_without_a_checkpoint_is_a_problem(self, tmp_path):
+        made = subject(MODEL, tmp_path, modes=("predict",), checkpoint=str(tmp_path / "none"))
+        assert "--checkpoint" in recorded.check(made).problems[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from estimator2strategy.check.report import Finding, Report, Severity
+from estimator2strategy.check.report import Evidence, Finding, Report, Severity
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _MOST = 10
@@ -36,10 +36,16 @@ def render(report: Report, root: Path) -> str:
 def _annotation(finding: Finding) -> str:
     place = (
         f"file={_property(finding.path)},line={finding.line},col={finding.column},"
-        f"title={_property(finding.rule)}"
+        f"title={_property(_title(finding))}"
     )
     message = f"{finding.message}\n{finding.fix}".strip()
     return f"::{_COMMANDS[finding.severity]} {place}::{_data(message)}"
+
+
+def _title(finding: Finding) -> str:
+    """The rule; with its level of evidence, where that is not the source alone."""
+    beyond = finding.evidence != Evidence.STATIC
+    return f"{finding.rule} ({finding.evidence.option})" if beyond else finding.rule
 
 
 def _data(text: str) -> str:

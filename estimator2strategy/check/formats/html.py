@@ -1,4 +1,4 @@
-"""One page that needs nothing else: findings by file, with the lines around them."""
+"""One page that needs nothing else: findings by file with the lines around them, and levels."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import html
 import itertools
 from pathlib import Path
 
-from estimator2strategy.check.formats import TARGETS
-from estimator2strategy.check.report import Finding, Report, Severity
+from estimator2strategy.check.formats import TARGETS, html_levels
+from estimator2strategy.check.report import Evidence, Finding, Report, Severity
 from estimator2strategy.check.rule import rules
 
 # Lines of source before and after the one that is meant.
@@ -22,10 +22,10 @@ _PAGE = """\
 <style>
 :root {{
   color-scheme: light dark;
-  --line: #8884; --error: #c62828; --warning: #b26a00; --info: #1565c0;
+  --line: #8884; --error: #c62828; --warning: #b26a00; --info: #1565c0; --passed: #2e7d32;
 }}
 @media (prefers-color-scheme: dark) {{
-  :root {{ --error: #ff8a80; --warning: #ffb74d; --info: #82b1ff; }}
+  :root {{ --error: #ff8a80; --warning: #ffb74d; --info: #82b1ff; --passed: #81c784; }}
 }}
 * {{ box-sizing: border-box; }}
 body {{ font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 70rem; padding: 1rem; }}
@@ -46,7 +46,7 @@ p {{ margin: .3rem 0; }}
 table {{ border-collapse: collapse; }}
 td {{ text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }}
 td.number {{ text-align: right; }}
-</style>
+{style}</style>
 </head>
 <body>
 <h1>e2s check: {verdict}</h1>
@@ -56,8 +56,10 @@ td.number {{ text-align: right; }}
 {not_checked}
 </ul>
 </details>
+{summary}
 {index}
 {files}
+{levels}
 </body>
 </html>
 """
@@ -70,9 +72,12 @@ def render(report: Report, root: Path) -> str:
     blind = [f"{n.path}:{n.line}: {n.why}" for n in report.not_checked]
     return _PAGE.format(
         verdict=html.escape(report.verdict),
-        problems="".join(f"<p><b>{html.escape(p)}</b></p>\n" for p in report.problems),
+        problems="".join(f"<pre><b>{html.escape(p)}</b></pre>\n" for p in report.problems),
         target=html.escape(TARGETS[report.target]),
         not_checked="\n".join(f"<li>{html.escape(w)}</li>" for w in (*report.beyond, *blind)),
+        style=html_levels.STYLE,
+        summary=html_levels.summary(report),
+        levels="\n".join(html_levels.section(level) for level in report.levels),
         index=_index(report),
         files="\n".join(files),
     )
@@ -113,12 +118,16 @@ def _finding(finding: Finding, lines: list[str]) -> str:
     return (
         f'<article class="{finding.severity}">\n'
         f"<p><b>{finding.severity}</b> {finding.rule} line {finding.line}{where}: "
-        f"{html.escape(finding.message)}</p>\n"
+        f"{html.escape(finding.message)}{_evidence(finding)}</p>\n"
         f"{_excerpt(finding.line, lines)}"
         f"<p>{html.escape(finding.fix)}</p>\n"
         f"<details><summary>Why</summary><p>{html.escape(rules()[finding.rule].why)}</p></details>\n"
         "</article>"
     )
+
+
+def _evidence(finding: Finding) -> str:
+    return "" if finding.evidence == Evidence.STATIC else f" ({finding.evidence.words})"
 
 
 def _excerpt(line: int, lines: list[str]) -> str:

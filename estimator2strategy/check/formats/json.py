@@ -21,6 +21,7 @@ def render(report: Report, root: Path) -> str:
         "evidence": {"level": report.evidence.name, "means": report.evidence.words},
         "findings": [_finding(finding) for finding in report.findings],
         "levels": [_level(level) for level in report.levels],
+        "levels_not_reached": [level.name for level in report.not_reached],
         "not_checked": [dataclasses.asdict(place) for place in report.not_checked],
         "beyond_this_evidence": list(report.beyond),
         "problems": list(report.problems),

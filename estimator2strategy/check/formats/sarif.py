@@ -22,6 +22,7 @@ def render(report: Report, root: Path) -> str:
     """One run with all findings, worst first where there are more than code scanning takes."""
     findings = list(report.findings)
     notes = [f"not checked: {what}" for what in report.beyond]
+    notes += [f"{level.subject}, {v}" for level in report.levels for v in level.said]
     notes += [f"not checked: {n.path}:{n.line}: {n.why}" for n in report.not_checked]
     if len(findings) > _MOST:
         notes.append(f"{len(findings) - _MOST} more findings were left out")

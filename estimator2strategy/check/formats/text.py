@@ -71,6 +71,8 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
         )
     out.append((f"For: {TARGETS[report.target]}. {report.seconds:.1f} s.\n", ""))
     out += [part for level in report.levels for part in _level(level)]
+    for evidence in report.not_reached:
+        out.append((f"Not done: {evidence.words} (--levels {evidence.option})\n", "dim"))
     out.append(("Not checked:\n", ""))
     out += [(f"  {what}\n", "dim") for what in report.beyond]
     for place in report.not_checked[:_LISTED]:

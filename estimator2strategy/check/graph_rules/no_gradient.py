@@ -1,15 +1,9 @@
 """Variables that training cannot change."""
 
+from estimator2strategy.check.graph_samples import HOST_INPUT
 from estimator2strategy.check.report import Evidence, Severity
 from estimator2strategy.check.rule import Hit, rule
 
-_HEAD = """\
-import tensorflow as tf
-
-def input_fn():
-    return tf.data.Dataset.from_tensors(({"x": [[1.0]] * 8}, [[1.0]] * 8)).repeat()
-
-"""
 _MODEL = """\
 def model_fn(features, labels, mode):
     hidden = tf.layers.dense(features["x"], 4, name="hidden")
@@ -27,10 +21,11 @@ def model_fn(features, labels, mode):
     title="A trainable variable that no gradient reaches",
     why="The loss does not depend on it, or only through ops without a gradient, so it keeps its "
     "first value for ever. Checkpoints carry it along; under some strategies its missing gradient "
-    "is an error.",
+    "is an error. A variable that the loss depends on and that train_op leaves alone (var_list) is "
+    "a note.",
     fix="Use it in the loss, or make it with trainable=False.",
-    bad=_HEAD + _MODEL.format(between="hidden = tf.stop_gradient(hidden)"),
-    good=_HEAD + _MODEL.format(between="hidden = tf.nn.relu(hidden)"),
+    bad=HOST_INPUT + _MODEL.format(between="hidden = tf.stop_gradient(hidden)"),
+    good=HOST_INPUT + _MODEL.format(between="hidden = tf.nn.relu(hidden)"),
     level=Evidence.RECORDED,
 )
 def find(recorded, subject):

@@ -16,9 +16,10 @@ from estimator2strategy.check.report import (
     Severity,
     Verdict,
 )
-from estimator2strategy.check.rule import Hit, rules_of
+from estimator2strategy.check.rule import Hit, rules, rules_of
 
 _LEVEL = Evidence.RECORDED
+_REFUSED = "E2S601"
 
 
 def check(subject: Subject) -> LevelReport:
@@ -30,18 +31,19 @@ def check(subject: Subject) -> LevelReport:
     for mode in subject.modes:
         try:
             made = list(recordings(subject, mode))
+            found = [f for recorded in made for f in findings_in(recorded, subject)]
         except CheckError as problem:
             verdicts.append(Verdict(f"{mode}: records", Outcome.FAILED, "see the problems"))
             problems.append(str(problem))
             continue
-        found = [f for recorded in made for f in findings_in(recorded, subject)]
         findings += found
         worst = max((f.severity for f in found), default=Severity.INFO)
         errors = sum(f.severity == Severity.ERROR for f in found)
         outcome = Outcome.FAILED if worst == Severity.ERROR else Outcome.PASSED
         said = f"{errors} errors" if errors else ""
         verdicts.append(Verdict(f"{mode}: records", outcome, said))
-        facts += inventory.facts(made[-1])
+        whole = [recorded for recorded in made if recorded.spec is not None]
+        facts += [fact for recorded in whole[-1:] for fact in inventory.facts(recorded)]
     return LevelReport(
         _LEVEL,
         subject.name,
@@ -65,6 +67,8 @@ def recordings(subject: Subject, mode: str) -> Iterator[Recorded]:
 
 def findings_in(recorded: Recorded, subject: Subject) -> Iterator[Finding]:
     """What the rules find in a recording."""
-    for rule in rules_of(_LEVEL):
+    # Where the input was refused there is no model to look at.
+    whole = recorded.spec is not None
+    for rule in rules_of(_LEVEL) if whole else [rules()[_REFUSED]]:
         hits: Iterator[Hit] = iter(rule.find(recorded, subject))
         yield from (of_hit(rule.id, hit, subject) for hit in hits)

@@ -9,10 +9,9 @@ recorded = subject.recorded("train", on_cores=True)     # as one core of `subjec
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +22,17 @@ from estimator2strategy.check.levels.errors import (
     of_program,
     raised_by_user,
 )
+from estimator2strategy.check.levels.recording import Recorded
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_config import RunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.metrics.observe import observe_metric_calls
-from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.record.functions import location
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.runtime import devices
 
 tf1 = tf.compat.v1
-
-
-class Part(enum.Enum):
-    """Who executes an op of a recorded graph."""
-
-    INPUT = "input_fn"  # the host, before the model
-    MODEL = "model_fn"  # a core; with use_tpu=False the one device that there is
-    HOST = "host"  # the host, after the model: metric_fn, host_call, what Estimator added
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,105 +82,6 @@ class Model:
             embedding_config_spec=self.embedding,
             strategy=strategy,
         )
-
-
-@dataclasses.dataclass(eq=False)
-class Recorded:
-    """What one call of input_fn and model_fn built.
-
-    Attributes:
-        mode: "train", "eval" or "predict".
-        on_cores: Whether model_fn was called as for one core of several.
-        graph: The v1 graph of both.
-        spec: What model_fn returned: in terms of one core, with `on_cores`.
-        fed: The flat tensors that model_fn was called with (placeholders, with `on_cores`).
-        recording: What the package replays; None if it refuses to.
-        refused: Why it refuses, if so.
-        estimator: Which recorded it.
-        metric_calls: The calls of `tf.metrics` functions, see `metrics.observe`.
-        start, end: How many ops there were before model_fn was called, and when it had returned.
-    """
-
-    mode: str
-    on_cores: bool
-    graph: tf.Graph
-    estimator: Estimator
-    spec: Any = None
-    features: Any = None
-    labels: Any = None
-    recording: Recording | None = None
-    refused: Exception | None = None
-    metric_calls: Any = ()
-    start: int = 0
-    end: int = 0
-
-    @property
-    def fed(self) -> list[tf.Tensor]:
-        parts = (self.features,) if self.labels is None else (self.features, self.labels)
-        return list(tf.nest.flatten(parts, expand_composites=True))
-
-    @functools.cached_property
-    def operations(self) -> list[tf.Operation]:
-        """All ops, in creation order."""
-        return self.graph.get_operations()
-
-    @functools.cached_property
-    def nodes(self) -> RecordedGraph:
-        return RecordedGraph(self.graph)
-
-    @functools.cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {op.name: number for number, op in enumerate(self.operations)}
-
-    def part(self, op: tf.Operation) -> Part:
-        """Who executes an op. The placeholders for a core's batch count as input."""
-        number = self._numbers[op.name]
-        if number < self.start:
-            return Part.INPUT
-        return Part.MODEL if number < self.end else Part.HOST
-
-    @functools.cached_property
-    def roots(self) -> list[tf.Tensor | tf.Operation]:
-        """What of the model must run in each step: train op, loss, what the host is given."""
-        spec = self.spec
-        wanted = {
-            ModeKeys.TRAIN: [spec.loss, spec.train_op],
-            ModeKeys.EVAL: [spec.loss, _given(getattr(spec, "eval_metrics", None))],
-            ModeKeys.PREDICT: [spec.predictions],
-        }[_MODES[self.mode]]
-        if self.mode == "eval":
-            wanted.append(getattr(spec, "eval_metric_ops", None))
-        wanted.append(_given(getattr(spec, "host_call", None)))
-        flat = tf.nest.flatten(wanted, expand_composites=True)
-        return [root for root in flat if isinstance(root, (tf.Tensor, tf.Operation))]
-
-    @property
-    def root_ops(self) -> list[str]:
-        """Names of the ops of `roots`."""
-        return [_op(root).name for root in self.roots]
-
-    def behind(self, names: Iterable[str], stop_at: Collection[str] = ()) -> set[str]:
-        """Names of the ops among and behind `names`; not what is behind ops of types `stop_at`."""
-        nodes = self.nodes
-        return set(nodes.ancestors(names, lambda edge: nodes[input_node(edge)].op in stop_at))
-
-    @functools.cached_property
-    def core_ops(self) -> list[tf.Operation]:
-        """What a core executes in each step, in creation order; functions' inner nodes not."""
-        behind = map(self.graph.get_operation_by_name, self.nodes.ancestors(self.root_ops))
-        return [op for op in behind if self.part(op) is Part.MODEL]
-
-
-def _op(root: tf.Tensor | tf.Operation) -> tf.Operation:
-    return root if isinstance(root, tf.Operation) else root.op
-
-
-def _given(host_function: Any) -> Any:
-    """The tensors of a pair (function of the host, tensors)."""
-    return host_function[1] if host_function else None
-
-
-_MODES = {"train": ModeKeys.TRAIN, "eval": ModeKeys.EVAL, "predict": ModeKeys.PREDICT}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -260,6 +152,20 @@ class Subject:
             raise CheckError(f"{mode}: {made.refused}") from made.refused
         return made
 
+    @functools.cached_property
+    def saved_variables(self) -> dict[str, list[int]]:
+        """Name -> shape of the variables in `checkpoint`; empty without one.
+
+        Raises:
+            CheckError: It cannot be read.
+        """
+        if self.checkpoint is None:
+            return {}
+        try:
+            return dict(tf.train.list_variables(self.checkpoint))
+        except (ValueError, tf.errors.OpError) as error:
+            raise CheckError(f"--checkpoint {self.checkpoint}: {error}") from error
+
     def estimator(self, strategy: tf.distribute.Strategy | None = None) -> Estimator:
         """A new estimator for the model, with an empty model_dir."""
         return self.model.estimator(self.model.model_fn, strategy)
@@ -287,7 +193,7 @@ def _recorded(subject: Subject, mode: str, strategy: tf.distribute.Strategy | No
             made[0].recording = _record(estimator, graph, subject.inputs[mode], mode)
     except (Exception, SystemExit) as error:
         user = raised_by_user(error) or isinstance(error, SystemExit)
-        if user or not made or made[0].spec is None or not isinstance(error, Exception):
+        if user or not made or not isinstance(error, Exception):
             raise (of_program(what, error) if user else _refusal(mode, error)) from error
         made[0].refused = error
     return made[0]
@@ -307,4 +213,4 @@ def _record(estimator: Estimator, graph: tf.Graph, input_fn: Any, mode: str) -> 
 
 def default_config() -> RunConfig:
     """The RunConfig of a model that comes without one."""
-    return RunConfig(tf_random_seed=1)
+    return RunConfig()

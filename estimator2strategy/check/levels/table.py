@@ -36,6 +36,15 @@ LEVELS: dict[Evidence, Level] = {
             "whether it compiles for a TPU, fits into its memory, or gives the numbers it gave",
         ),
     ),
+    Evidence.REPLICATED: Level(
+        "estimator2strategy.check.levels.replicated",
+        1200,
+        "one step on emulated cores gives what it gives on one device, or why not",
+        (
+            "more than the one step, and the one batch",
+            "the precision of a TPU: emulated cores compute as this CPU does",
+        ),
+    ),
 }
 
 # What `--levels all` means. A TPU compiler takes minutes, and is asked for by `--tpu`.
