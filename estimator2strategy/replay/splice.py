@@ -65,9 +65,7 @@ def exposing(
     return exposed
 
 
-def leaving(
-    splices: Sequence[Splice], recorded: RecordedGraph, names: Sequence[str]
-) -> set[str]:
+def leaving(splices: Sequence[Splice], recorded: RecordedGraph, names: Sequence[str]) -> set[str]:
     """The nodes inside of `splices` whose values `names` (tensors or ops) need outside of them."""
     return {
         input_node(tensor)

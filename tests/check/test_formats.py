@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -11,7 +12,17 @@ from checked_programs import PROGRAM, write
 from sarif_schema import violations
 
 from estimator2strategy.check import formats
-from estimator2strategy.check.report import Evidence, Finding, NotChecked, Report, Severity
+from estimator2strategy.check.facts import Bar, Bars, Curve, Curves, Number, Table
+from estimator2strategy.check.report import (
+    Evidence,
+    Finding,
+    LevelReport,
+    NotChecked,
+    Outcome,
+    Report,
+    Severity,
+    Verdict,
+)
 from estimator2strategy.check.run import check
 from estimator2strategy.check.settings import Settings
 
@@ -192,3 +203,89 @@ class TestText:
     def test_places_beyond_the_list_are_counted(self, tmp_path):
         places = tuple(NotChecked("a.py", n, "why") for n in range(1, 14))
         assert "and 3 more places" in formats.render("text", report(not_checked=places), tmp_path)
+
+
+def leveled():
+    """A report of two levels, with a fact of each kind."""
+    made = LevelReport(
+        Evidence.RECORDED,
+        "m:model_fn",
+        (
+            Verdict("train: records", Outcome.PASSED),
+            Verdict("eval: records", Outcome.UNKNOWN, NASTY),
+        ),
+        (finding("E2S610", path="m.py"),),
+        (
+            Number("variables take", 3 * 2**20, "bytes"),
+            Table("variables", ("name", "bytes"), ((NASTY, 2048),)),
+            Bars("memory per core", "bytes", (Bar("v2-8", 9e9, 8e9, "no"), Bar("v3-8", 9e9, 16e9))),
+            Curves("loss", "step", (Curve("then", (0, 1), (2, 1)), Curve("now", (0, 1), (2, 1.5)))),
+        ),
+        ("values",),
+    )
+    failed = LevelReport(Evidence.REPLICATED, "m:model_fn", problems=("no data",))
+    return report(*made.findings, evidence=Evidence.REPLICATED, levels=(made, failed))
+
+
+class TestLevels:
+    """Every format says what each level found, on what it rests, and what was not looked at."""
+
+    def test_verdict_names_the_levels_that_were_reached_and_those_that_were_not(self):
+        verdict = leveled().verdict
+        assert verdict.endswith("m:model_fn (static, recorded; not done: replicated)")
+
+    def test_text(self, tmp_path):
+        text = formats.render("text", leveled(), tmp_path)
+        for words in (
+            "train: records: passed",
+            "variables take: 3.00 MiB",
+            "v2-8: 8.38 GiB of 7.45 GiB (no)",
+            "then: 2 ... 1",
+            "not checked: values",
+            "Not done: compiled by the TPU compiler (--levels tpu-compiled)",
+        ):
+            assert words in text
+
+    def test_json(self, tmp_path):
+        made = json.loads(formats.render("json", leveled(), tmp_path))
+        level, failed = made["levels"]
+        assert (level["level"], level["subject"]) == ("RECORDED", "m:model_fn")
+        assert [v["outcome"] for v in level["verdicts"]] == ["passed", "unknown"]
+        assert [f["kind"] for f in level["facts"]] == ["Number", "Table", "Bars", "Curves"]
+        assert failed["problems"] == ["no data"]
+        assert "TPU_RUN" in made["levels_not_reached"]
+
+    def test_sarif(self, tmp_path):
+        made = json.loads(formats.render("sarif", leveled(), tmp_path))
+        assert violations(made) == []
+        notes = made["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+        said = [note["message"]["text"] for note in notes]
+        assert "m:model_fn, recorded: train: records: passed" in said
+        assert made["runs"][0]["results"][0]["properties"]["evidence"] == "STATIC"
+
+    def test_github_names_the_evidence_beside_the_rule(self, tmp_path):
+        found = dataclasses.replace(finding("E2S610"), evidence=Evidence.RECORDED)
+        assert "title=E2S610 (recorded)::" in formats.render("github", report(found), tmp_path)
+
+    def test_junit_has_a_case_for_each_verdict(self, tmp_path):
+        text = formats.render("junit", leveled(), tmp_path)
+        suite = ElementTree.fromstring(text).find("testsuite")
+        cases = {c.get("name"): c for c in suite.iter("testcase")}
+        assert "passed" in cases["recorded: train: records"].find("system-out").text
+        assert cases["recorded: eval: records"].find("skipped") is not None
+        assert suite.get("tests") == str(len(list(suite.iter("testcase"))))
+        assert suite.get("skipped") == "1"
+
+    def test_page_shows_levels_bars_and_curves_and_needs_nothing_else(self, tmp_path):
+        page = _Page(formats.render("html", leveled(), tmp_path))
+        text = " ".join("".join(page.text).split())
+        assert page.open == []
+        assert page.links == []
+        assert page.tags.count("polyline") == 2
+        for words in (
+            "could not be done",
+            "not checked",
+            "953.67 MiB too much",
+            "What was checked",
+        ):
+            assert words in text
