@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -160,6 +160,22 @@ class Module:
         lines[0] = lines[0][start:]
         return "".join(lines)
 
+    def written_with(self, node: ast.AST, parts: Mapping[ast.AST, str]) -> str:
+        """The text of a node, with other texts in the place of some nodes in it."""
+        first, start, _, _ = self._place(node)
+        text = self.written(node)
+        offsets = [0]
+        for line in io.StringIO(text, newline=""):
+            offsets.append(offsets[-1] + len(line))
+
+        def at(line: int, column: int) -> int:
+            return offsets[line - first] + column - (start if line == first else 0)
+
+        for part in sorted(parts, key=self._place, reverse=True):
+            place = self._place(part)
+            text = text[: at(*place[:2])] + parts[part] + text[at(*place[2:]) :]
+        return text
+
     @functools.cached_property
     def lines(self) -> list[str]:
         """Lines with their ends, counted as Python counts them."""
@@ -176,8 +192,32 @@ class Module:
     def replace(self, node: ast.AST, text: str, imports: Iterable[_NeededImport] = ()) -> Change:
         """The expression `text` in the place of an expression."""
         old = self.cst(node)
+        text = self._dedented(self.statement(node), text)
         new = cst.parse_expression(text, self.tree.config_for_parsing)
         return Change(old, new.with_changes(lpar=old.lpar, rpar=old.rpar), tuple(imports))
+
+    def append_after(self, node: ast.stmt, text: str) -> Change:
+        """Statements below one, with the empty lines that the text begins with."""
+        old = self.line(node)
+        new = cst.parse_module(text.lstrip("\n"), self.tree.config_for_parsing).body
+        empty = [cst.EmptyLine(indent=False)] * (len(text) - len(text.lstrip("\n")))
+        first = new[0].with_changes(leading_lines=[*empty, *new[0].leading_lines])
+        return Change(old, cst.FlattenSentinel([old, first, *new[1:]]))
+
+    def _dedented(self, statement: ast.stmt, text: str) -> str:
+        """Text of a block without the block's indentation, which libcst adds again."""
+        first = self.lines[statement.lineno - 1]
+        indent = first[: len(first) - len(first.lstrip())]
+        if not indent or "\n" not in text:
+            return text
+        strings = (
+            n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Constant, ast.JoinedStr))
+        )
+        kept = {line for n in strings for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
+        lines = enumerate(io.StringIO(text, newline=""), 1)
+        return "".join(
+            line if number in kept else line.removeprefix(indent) for number, line in lines
+        )
 
     def rename_keyword(self, call: Call, old: str, new: str) -> Change:
         """`f(old=x)` to `f(new=x)`."""
@@ -197,7 +237,7 @@ class Module:
             LookupError: It shares its line with others.
         """
         old = self.line(node)
-        text = text or ("pass" if _is_only_one(node) else REMOVED)
+        text = self._dedented(node, text) or ("pass" if _is_only_one(node) else REMOVED)
         new = list(cst.parse_module(text, self.tree.config_for_parsing).body)
         new[0] = new[0].with_changes(leading_lines=old.leading_lines)
         if isinstance(old, cst.SimpleStatementLine) and isinstance(

@@ -18,14 +18,26 @@ from estimator2strategy.migrate.plan import make_plan
 from estimator2strategy.migrate.rule import Tier, rules
 
 ROOT = Path(__file__).resolve().parents[2]
+RUN = ROOT / "tests" / "migrate" / "run_programs.py"
 PROGRAM = ROOT / "tests" / "programs" / "ladder.py"
 GOLDEN = json.loads((ROOT / "tests" / "goldens" / "ladder.json").read_text())
 
 
-def migrated(text, folder, *, stage, tier=Tier.SAFE):
-    """The program after all stages up to this one, and how often each rule changed it."""
+# The programs that are compared: each with all stages up to one.
+LADDER = {
+    "stage 2": (2, Tier.SAFE),
+    "stage 3": (3, Tier.SAFE),
+    "stage 4": (4, Tier.SAFE),
+    "stage 5": (5, Tier.SAFE),
+    "stage 6, with what needs a review": (6, Tier.REVIEW),
+}
+
+
+def migrated(folder, stage, tier):
+    """The program after all stages up to this one, and the rules that changed it."""
+    folder.mkdir()
     path = folder / "program.py"
-    path.write_text(text)
+    path.write_text(PROGRAM.read_text())
     chosen = [rule for rule in rules().values() if rule.stage <= stage]
     plan = make_plan([str(path)], chosen, tier=tier)
     assert not plan.problems
@@ -33,32 +45,62 @@ def migrated(text, folder, *, stage, tier=Tier.SAFE):
     return path, {name for name, _ in plan.counts}
 
 
-def results(path, tmp_path):
-    """What a program prints when it is run as it is."""
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """(path, rules that changed it) of each program."""
+    folder = tmp_path_factory.mktemp("ladder")
+    return {
+        name: migrated(folder / f"{number}", *case)
+        for number, (name, case) in enumerate(LADDER.items())
+    }
+
+
+@pytest.fixture(scope="module")
+def results(programs):
+    """What each program prints; and the last one again, beside the checkpoint of the first."""
+    names = [*LADDER, "stage 6 on the checkpoint of stage 2"]
+    paths = [path for path, _ in programs.values()]
+    runs = [(path, path.parent / "model") for path in paths]
+    runs.append((paths[-1], paths[0].parent / "model"))
     result = subprocess.run(
-        [sys.executable, str(path), f"--model_dir={tmp_path / 'model'}"],
+        [sys.executable, str(RUN), *(f"{path}={model}" for path, model in runs)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert result.returncode == 0, result.stderr[-3000:]
-    return json.loads(result.stdout.splitlines()[-1])
+    lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
+    return dict(zip(names, map(json.loads, lines), strict=True))
 
 
-def assert_equals_golden(found):
-    np.testing.assert_allclose(found["losses"], GOLDEN["losses"], rtol=0, atol=1e-5)
+def assert_equal_results(found):
     np.testing.assert_allclose(found["probabilities"], GOLDEN["probabilities"], atol=1e-5)
     assert found["metrics"].keys() == GOLDEN["metrics"].keys()
     for name, value in GOLDEN["metrics"].items():
         assert found["metrics"][name] == pytest.approx(value, abs=1e-5), name
-    assert found["variables"] == GOLDEN["variables"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", [2])
-def test_safe_stages_give_the_numbers_of_tensorflow_1(stage, tmp_path):
-    path, applied = migrated(PROGRAM.read_text(), tmp_path, stage=stage)
-    wanted = {r.name for r in rules().values() if r.stage <= stage and r.tier is Tier.SAFE}
-    assert wanted <= applied
-    assert_equals_golden(results(path, tmp_path))
+@pytest.mark.parametrize("name", LADDER)
+def test_migrated_program_gives_the_numbers_of_tensorflow_1(name, results):
+    np.testing.assert_allclose(results[name]["losses"], GOLDEN["losses"], rtol=0, atol=1e-5)
+    assert_equal_results(results[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, (_, tier) in LADDER.items() if tier is Tier.SAFE])
+def test_safe_stages_keep_all_names_in_checkpoints(name, results):
+    assert results[name]["variables"] == GOLDEN["variables"]
+
+
+@pytest.mark.slow
+def test_keras_layers_and_metrics_load_the_old_checkpoint(results):
+    found = results["stage 6 on the checkpoint of stage 2"]
+    assert found["losses"] == []  # it is trained already
+    assert_equal_results(found)
+
+
+def test_every_rule_of_these_stages_has_something_to_do(programs):
+    for (stage, tier), (_, applied) in zip(LADDER.values(), programs.values(), strict=True):
+        assert {r.name for r in rules().values() if r.stage <= stage and r.tier <= tier} <= applied

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 from estimator2strategy.check import tables
 from estimator2strategy.facade import namespace
+from estimator2strategy.migrate.apply import apply
+from estimator2strategy.migrate.rule import rules
 from estimator2strategy.migrate.rules import arguments, contrib, gfile, renames
 
 RENAMES = sorted(renames.table().items())
@@ -83,3 +85,53 @@ def test_xavier_initializer_draws_what_glorot_uniform_draws(shape):
 
     xavier = drawn("tf.contrib.layers.xavier_initializer")
     np.testing.assert_array_equal(xavier, drawn("tf.glorot_uniform_initializer"))
+
+
+# Calls of tf.train, of which the codemod makes Keras schedules; `step` is the global step.
+SCHEDULES = [
+    "tf.train.exponential_decay(0.1, step, 7, 0.5)",
+    "tf.train.exponential_decay(0.1, step, 7, decay_rate=0.5, staircase=True)",
+    "tf.train.inverse_time_decay(0.1, step, 7, 0.5, True)",
+    "tf.train.polynomial_decay(0.1, step, 20)",
+    "tf.train.polynomial_decay(learning_rate=0.1, global_step=step, decay_steps=9, "
+    "end_learning_rate=0.01, power=2.0, cycle=True)",
+    "tf.train.cosine_decay(0.1, step, 20, alpha=0.1)",
+    "tf.train.cosine_decay_restarts(0.1, step, 5, 2.0)",
+    "tf.train.piecewise_constant(step, [5, 9], [0.1, 0.05, 0.01])",
+]
+
+
+@pytest.mark.parametrize("call", SCHEDULES)
+def test_schedule_has_the_same_rate_at_each_step(call):
+    program = f"import estimator2strategy.tf1 as tf\n\nrate = {call}\n"
+    outcome = apply(program, [rules()["schedules"]])
+    assert sum(outcome.counts.values()) == 1
+    legacy, keras = rates(program), rates(outcome.text)
+    np.testing.assert_allclose(keras, legacy, rtol=1e-6)
+    assert len(set(legacy)) > 1
+
+
+def rates(program):
+    """The learning rate at each of 25 steps."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        step = tf.compat.v1.placeholder(tf.int64, [])
+        names = {"step": step}
+        exec(program, names)
+        return [float(session.run(names["rate"], {step: n})) for n in range(25)]
+
+
+def test_dataset_function_gives_each_replica_its_part():
+    program = """
+import estimator2strategy.tf1 as tf
+
+
+def train_input_fn(params):
+    return tf.data.Dataset.range(16).batch(params["batch_size"])
+"""
+    names = {}
+    exec(apply(program, [rules()["dataset-functions"]]).text, names)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    made = names["dataset_fn_of"](names["train_input_fn"], {"other": 1}, 8)
+    batches = strategy.distribute_datasets_from_function(made)
+    parts = strategy.experimental_local_results(next(iter(batches)))
+    assert [part.numpy().tolist() for part in parts] == [[0, 1, 2, 3], [4, 5, 6, 7]]
