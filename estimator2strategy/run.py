@@ -52,6 +52,7 @@ def main(argv: Sequence[str]) -> None:
         Program(name, is_module, tuple(rest)),
         emulate_tpu_cores=arguments.emulate_tpu_cores,
         strategy=arguments.strategy,
+        profile_dir=arguments.profile_dir,
         legacy_modules=tuple(arguments.legacy_module),
         modern_modules=tuple(arguments.modern_module),
         forks=tuple(arguments.fork),
@@ -73,6 +74,7 @@ def run(
     *,
     emulate_tpu_cores: int | None = None,
     strategy: str | None = None,
+    profile_dir: str | None = None,
     legacy_modules: tuple[str, ...] = (),
     modern_modules: tuple[str, ...] = (),
     forks: tuple[str, ...] = (),
@@ -84,6 +86,7 @@ def run(
         program: What to run.
         emulate_tpu_cores: As of `emulate_tpu`.
         strategy: Under which Estimators train, a name of `strategies.NAMES`.
+        profile_dir: Where trainings write profiles for TensorBoard.
         legacy_modules: Installed packages that are legacy code too.
         modern_modules: Patterns of the program's modules that are TF2 code.
         forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.
@@ -101,6 +104,8 @@ def run(
         os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
     if strategy:
         os.environ[strategies.VARIABLE] = strategy
+    if profile_dir:
+        os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
     legacy.install(scope)
     if program.is_module and legacy.is_installed(program.target):
         scope |= legacy.Scope(legacy=frozenset({program.target.partition(".")[0]}))
@@ -220,6 +225,11 @@ def _parser() -> argparse.ArgumentParser:
         type=_strategy,
         metavar="NAME",
         help="train Estimators under this tf.distribute strategy; see below",
+    )
+    parser.add_argument(
+        "--profile_dir",
+        metavar="DIR",
+        help="write a profile of some steps of each training there, for TensorBoard",
     )
     parser.add_argument(
         "--legacy_module",

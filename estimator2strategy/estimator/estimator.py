@@ -39,6 +39,7 @@ from estimator2strategy.runtime import evaluation, prediction, training
 from estimator2strategy.runtime.kept import KeptEvaluation
 from estimator2strategy.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.runtime.model_dir import held_for_training
+from estimator2strategy.runtime.profiling import folder_of
 from estimator2strategy.runtime.session_config import (
     applied,
     applied_to_each,
@@ -77,6 +78,12 @@ class Estimator(Exporting):
             are XLA's, and batches must have one shape (`drop_remainder=True`). "auto": both are
             measured as training starts, and the faster one is kept; a step that XLA cannot
             compile, or that draws random numbers, stays with "loop".
+        async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
+            not with `saving_listeners`, with savers or saver hooks of the program, or on several
+            machines. One that cannot be written is then no error, except for the last.
+        profile_dir: Where `train` writes a profile of some steps, for TensorBoard. Default: the
+            environment's E2S_PROFILE_DIR, if any. Then the line at the end of training also tells
+            how long steps waited for their input.
 
     Raises:
         ValueError: model_fn's arguments are not the above; a subclass overrides a method; there is
@@ -96,6 +103,8 @@ class Estimator(Exporting):
         strategy: tf.distribute.Strategy | None = None,
         resume_input: bool = True,
         execution: str = "loop",
+        async_checkpoints: bool = True,
+        profile_dir: str | os.PathLike | None = None,
     ):
         self._assert_members_are_not_overridden(Estimator)
         self._config = _completed(config, model_dir)
@@ -107,6 +116,8 @@ class Estimator(Exporting):
         self._strategy = strategy or self._config.train_distribute
         self._resume_input = resume_input
         self._execution = checked_execution(execution)
+        self._async_checkpoints = async_checkpoints
+        self._profile_dir = folder_of(profile_dir)
         self._session_config = self._config.session_config  # subclasses of programs read it
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
@@ -217,6 +228,8 @@ class Estimator(Exporting):
                 listeners,
                 resume_input=self._resume_input,
                 execution=self._execution,
+                async_checkpoints=self._async_checkpoints,
+                profile_dir=self._profile_dir,
             )
         tf1.logging.info("Loss for final step: %s.", loss)
         return self

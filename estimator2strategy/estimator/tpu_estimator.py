@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,6 +92,8 @@ class TPUEstimator(Estimator):
         strategy: Any `tf.distribute.Strategy` to run on instead of a TPU's.
         resume_input: As for Estimator.
         execution: As for Estimator, with `use_tpu=False`.
+        async_checkpoints: As for Estimator; not on a TPU.
+        profile_dir: As for Estimator.
 
     Raises:
         ValueError: `params` has a reserved key, a batch size is missing or not positive, or
@@ -122,6 +125,8 @@ class TPUEstimator(Estimator):
         strategy: tf.distribute.Strategy | None = None,
         resume_input: bool = True,
         execution: str = "loop",
+        async_checkpoints: bool = True,
+        profile_dir: str | os.PathLike | None = None,
     ):
         if not isinstance(config, RunConfig):
             raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
@@ -166,6 +171,8 @@ class TPUEstimator(Estimator):
             strategy=strategy,
             resume_input=resume_input,
             execution=execution,
+            async_checkpoints=async_checkpoints,
+            profile_dir=profile_dir,
         )
         self._given_strategy = strategy or strategy_of_cores(config, use_tpu)
         self._tpu_cores: devices.TpuCores | None = None

@@ -42,6 +42,20 @@ class Draw:
         values = tf.raw_ops.OptionalGetValue(optional=optional, **self._element)
         return dict(zip(self.outputs, values, strict=True))
 
+    def timed(self) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """(the next batch, by the names of the outputs of the recorded draw, seconds it took).
+
+        Raises:
+            tf.errors.OutOfRangeError: As it runs, if the input has ended.
+        """
+        iterator = _tf_private.capture(self._session.state.handle(self._iterator))
+        began = tf.timestamp()
+        with tf.control_dependencies([began]):
+            values = tf.raw_ops.IteratorGetNext(iterator=iterator, **self._element)
+        with tf.control_dependencies(values):
+            seconds = tf.timestamp() - began
+        return dict(zip(self.outputs, values, strict=True)), seconds
+
 
 class Overlap:
     """Runs steps `width` at a time, with the results of running them one after the other.

@@ -12,6 +12,7 @@ inputs. A run that includes the session's `step` op may cover many steps in one 
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -68,6 +69,8 @@ class ReplaySession(_tf_private.SessionInterface):
             within the step, and tell its collectives apart by where in a loop they are.
         on_build: Called before a new program is built, which can take a while.
         step_in_block: While a step is traced that a block repeats: its number in the block, from 0.
+        spent: Seconds in blocks of steps: those for which a program was built, and the others.
+        measures_input: Whether programs that are built measure how long they wait for batches.
         reusable: Whether `close` leaves a session with fresh state; not on a TPUStrategy.
     """
 
@@ -82,7 +85,10 @@ class ReplaySession(_tf_private.SessionInterface):
         self.in_step = False
         self.on_build: Callable[[], None] = lambda: None
         self.step_in_block: tf.Tensor | None = None
+        self.spent = (0.0, 0.0)
+        self.measures_input = False
         self.reusable = False
+        self._waited: Any = None  # a variable, once something is measured
         self._functions: dict[tuple, Callable] = {}
         self._overlaps: dict[tuple, Overlap | None] = {}
         self._handlers: dict[Any, Any] = {}
@@ -145,7 +151,12 @@ class ReplaySession(_tf_private.SessionInterface):
         feed_names = tuple(t.name for t, _ in feeds)
         values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
         if self._steps(op_names):
+            started, programs = time.perf_counter(), len(self._functions) + len(self._device_loops)
             self.steps_run, results = self._block(tensor_names, op_names, feed_names, values)
+            elapsed = time.perf_counter() - started
+            built = len(self._functions) + len(self._device_loops) > programs
+            building, steps = self.spent
+            self.spent = (building + elapsed, steps) if built else (building, steps + elapsed)
             return results
         results = self.traced(tensor_names, op_names, feed_names)(*values)
         if self.state.num_replicas > 1:
@@ -350,7 +361,8 @@ class ReplaySession(_tf_private.SessionInterface):
         def looped(steps, *fed):
             def one_step(done, steps, *_):
                 self.step_in_block = done
-                values = self.trace(tensors, ops, dict(zip(feeds, fed, strict=True)))
+                values = dict(zip(feeds, fed, strict=True))
+                values = self.trace(tensors, ops, {**values, **self._drawn(tensors, ops)})
                 self.step_in_block = None
                 for value, spec in zip(values, specs, strict=True):
                     value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
@@ -367,6 +379,23 @@ class ReplaySession(_tf_private.SessionInterface):
             return done, *values
 
         return looped.get_concrete_function()
+
+    def _drawn(self, tensors, ops) -> dict[str, tf.Tensor]:
+        """The next batch, where how long it takes to come is measured; else nothing."""
+        node = self.recorded.only_draw([*map(input_node, tensors), *ops])
+        if not self.measures_input or node is None or self.splices:
+            return {}
+        if self._waited is None:
+            with tf.init_scope(), tf.device("/CPU:0"):
+                self._waited = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        batch, seconds = Draw(self, node).timed()
+        self._waited.assign_add(seconds, read_value=False)
+        return batch
+
+    def waited(self) -> float | None:
+        """Seconds that steps have waited for batches; None where it was not measured."""
+        with modern_world():
+            return None if self._waited is None else float(self._waited.read_value())
 
     def trace(self, tensors, ops, feeds) -> list[tf.Tensor]:
         """Replays `tensors` and `ops` once, in the function that is being traced."""

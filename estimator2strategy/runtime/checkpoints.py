@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 import tensorflow as tf
@@ -39,6 +40,13 @@ def not_written(error: tf.errors.OpError) -> tf.errors.OpError:
     kind = tf.errors.ResourceExhaustedError if too_large else type(error)
     message = f"A checkpoint could not be written; the earlier ones are kept. {error.message}"
     return kind(error.node_def, error.op, message)
+
+
+def remove_unfinished(path: str) -> None:
+    """Removes what there is of a checkpoint that could not be written, to free its disk."""
+    with contextlib.suppress(tf.errors.OpError):
+        for name in tf.io.gfile.glob([f"{path}.*", f"{path}_temp*"]):
+            tf.io.gfile.rmtree(name) if tf.io.gfile.isdir(name) else tf.io.gfile.remove(name)
 
 
 def _refuse_other_shapes(

@@ -53,8 +53,8 @@ class InputPosition(tf1.train.SessionRunHook):
         for hook in hooks:
             path = getattr(hook, "_save_path", "")  # of a CheckpointSaverHook
             if isinstance(hook, tf1.train.CheckpointSaverHook) and path == self._files.checkpoints:
-                earlier = [x for x in hook._listeners if not isinstance(x, _Listener)]
-                hook._listeners[:] = [_Listener(self), *earlier]
+                earlier = [x for x in hook._listeners if not isinstance(x, PositionListener)]
+                hook._listeners[:] = [PositionListener(self), *earlier]
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         del coord
@@ -108,7 +108,9 @@ class InputPosition(tf1.train.SessionRunHook):
             return None
 
 
-class _Listener(tf1.train.CheckpointSaverListener):
+class PositionListener(tf1.train.CheckpointSaverListener):
+    """Tells an InputPosition of each checkpoint; `after_save` may be called in another thread."""
+
     def __init__(self, position: InputPosition):
         self._position = position
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -14,12 +15,14 @@ from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
+from estimator2strategy.runtime.async_saving import AsyncSaverHook, can_save_beside
 from estimator2strategy.runtime.console import live_line
 from estimator2strategy.runtime.hooks import FetchingHook
 from estimator2strategy.runtime.input_position import InputPosition
 from estimator2strategy.runtime.interruption import Interruption
 from estimator2strategy.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.runtime.profiling import Profile
 from estimator2strategy.runtime.trial import DeviceLoopTrial
 from estimator2strategy.runtime.workers import SameStartHook
 
@@ -34,6 +37,8 @@ def train(
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     resume_input: bool = True,
     execution: str = "loop",
+    async_checkpoints: bool = True,
+    profile_dir: str | None = None,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 
@@ -43,6 +48,8 @@ def train(
         resume_input: Whether the input goes on where it was at the checkpoint that is restored, if
             the training that wrote it was interrupted.
         execution: See `Estimator`.
+        async_checkpoints: Whether training goes on while a checkpoint is written, where it can.
+        profile_dir: Where to write a profile of some blocks of steps.
 
     Returns:
         The loss of the last step (numpy), None when no step ran.
@@ -66,7 +73,8 @@ def train(
     every_step += spec.training_hooks
     if recording.worker:
         every_step.insert(0, SameStartHook(recording.worker))
-    chief = _saver_hooks(spec, config, every_step, saving_listeners)
+    beside = async_checkpoints and can_save_beside(recording)
+    chief = _saver_hooks(spec, config, every_step, saving_listeners, beside)
     all_hooks = every_step
     if config.is_chief:
         all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
@@ -79,7 +87,10 @@ def train(
     creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
     loss = None
     logged = FetchingHook()
-    with Interruption() as interruption:
+    with Interruption() as interruption, contextlib.ExitStack() as afterwards:
+        for hook in chief:
+            if isinstance(hook, AsyncSaverHook):
+                afterwards.callback(hook.wait)  # where training fails, no hook's `end` is called
         with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
             pace: Lookahead | Iterations
             if recording.iterations is None:
@@ -90,7 +101,11 @@ def train(
             logged.tensors = pace.logged()
             train_op = _op(spec.train_op)
             trial = DeviceLoopTrial(execution)
-            loss = _loop(monitored, creator.session, train_op, spec.loss, pace, interruption, trial)
+            profile = Profile(creator.session, profile_dir)
+            afterwards.callback(profile.stop)
+            loss = _loop(
+                monitored, creator.session, train_op, spec.loss, pace, interruption, trial, profile
+            )
         if position and not interruption.requested:
             position.remove()  # the next training starts its input anew
         interruption.explain(config.model_dir)
@@ -112,6 +127,7 @@ def _loop(
     pace: Lookahead | Iterations,
     interruption: Interruption,
     trial: DeviceLoopTrial,
+    profile: Profile,
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
     one_step = Step(train_op.name, healthy=loss.name, may_end=_may_end(session))
@@ -128,14 +144,17 @@ def _loop(
             session.steps_ahead = trial.limited(pace.steps(step))
             started = time.perf_counter()
             try:
-                value = monitored.run(fetches)[1]
+                with profile.block(step):
+                    value = monitored.run(fetches)[1]
             except tf.errors.OutOfRangeError:
+                tf1.logging.info(profile.verdict(int(session.value(global_step)) - first_step))
                 _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
                 raise
             trial.ran(session.steps_run, time.perf_counter() - started)
             pace.ran(session.steps_run)
             step = int(session.value(global_step))
             line.show(step, value)
+    tf1.logging.info(profile.verdict(step - first_step))
     return value
 
 
@@ -188,14 +207,19 @@ def add_default_saver(config, scaffold) -> None:
         tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
 
 
-def _saver_hooks(spec, config, every_step, saving_listeners) -> list[Hook]:
-    """A CheckpointSaverHook where the config asks for one and the program brought none."""
+def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> list[Hook]:
+    """A CheckpointSaverHook where the config asks for one and the program brought none.
+
+    Args:
+        beside: Whether training may go on while it writes.
+    """
+    kind = AsyncSaverHook if beside else tf1.train.CheckpointSaverHook
     present = [*every_step, *spec.training_chief_hooks]
     savers = [h for h in present if isinstance(h, tf1.train.CheckpointSaverHook)]
     added = []
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         added = [
-            tf1.train.CheckpointSaverHook(
+            kind(
                 config.model_dir,
                 save_secs=config.save_checkpoints_secs,
                 save_steps=config.save_checkpoints_steps,

@@ -1,0 +1,107 @@
+"""Checkpoints that are written while training goes on.
+
+What the saver is given is a snapshot. The `checkpoint` file, which says what the latest one is, is
+the saver's to write, when all else is complete; so it never names half a checkpoint.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.record.recording import Recording
+from estimator2strategy.replay.snapshot import Snapshot
+from estimator2strategy.replay.tpu import is_tpu
+from estimator2strategy.runtime import checkpoints
+from estimator2strategy.runtime.input_position import PositionListener
+
+tf1 = tf.compat.v1
+
+
+def can_save_beside(recording: Recording) -> bool:
+    """Whether the host has the variables of this training, and no other process waits for it."""
+    return recording.worker is None and not is_tpu(recording.strategy)
+
+
+class AsyncSaverHook(tf1.train.CheckpointSaverHook):
+    """A CheckpointSaverHook that does not wait until a checkpoint is written.
+
+    It does wait for the one before, for the first and the last one, and wherever somebody could
+    notice: a listener of the program's, or a saver of another type.
+
+    If a checkpoint cannot be written, training goes on, the earlier ones stay, and the log says so.
+    Only the last one is an error.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._thread: threading.Thread | None = None
+        self._failed = False
+        self._beside = False
+        self._meta_graph: bytes | None = None
+
+    def wait(self) -> None:
+        """Waits until the checkpoint that is being written is complete."""
+        if self._thread:
+            self._thread.join()
+            self._thread = None
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._beside = False
+        super().after_create_session(session, coord)
+        self._beside = True
+
+    def end(self, session: Any) -> None:
+        self.wait()
+        self._beside = False
+        if self._failed:
+            step = session.run(self._global_step_tensor)
+            self._timer.update_last_triggered_step(step)
+            self._save(session, step)
+        super().end(session)
+
+    def _save(self, session: Any, step: Any) -> bool:
+        self.wait()
+        saver = self._get_saver()
+        ours = all(isinstance(listener, PositionListener) for listener in self._listeners)
+        if not (self._beside and ours and type(saver) is tf1.train.Saver):
+            return super()._save(session, step)
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        tf1.logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        if self._save_graph_def and self._meta_graph is None:
+            self._meta_graph = tf1.train.export_meta_graph(
+                graph=session.graph, saver_def=saver.saver_def
+            ).SerializeToString()
+        snapshot = Snapshot(session, saver.saver_def)
+        work = (saver, snapshot, session, step)
+        self._thread = threading.Thread(target=self._write, args=work, name="checkpoint")
+        self._thread.start()
+        return False
+
+    def _write(self, saver: Any, snapshot: Snapshot, session: Any, step: Any) -> None:
+        """Runs in the thread."""
+        path = f"{self._save_path}-{step}"
+        try:
+            with snapshot.graph.as_default():
+                saver.save(snapshot, self._save_path, global_step=step, write_meta_graph=False)
+            if self._meta_graph:
+                with tf.io.gfile.GFile(f"{path}.meta", "wb") as file:
+                    file.write(self._meta_graph)
+            for listener in self._listeners:
+                listener.after_save(session, step)
+        except Exception as error:  # whatever it is, nobody would see it in a thread
+            self._failed = True
+            checkpoints.remove_unfinished(path)
+            tf1.logging.error(
+                "The checkpoint %s COULD NOT BE WRITTEN. Training goes on, and the earlier ones "
+                "are kept. %s",
+                path,
+                error,
+            )
+        else:
+            self._failed = False
+            log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
+            self._summary_writer.add_session_log(log, step)

@@ -1,0 +1,101 @@
+"""A line that says where the time of a training went, and profiles for TensorBoard."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import _tf_private, estimator
+from estimator2strategy.runtime.profiling import Spent, verdict
+from tests.runtime.programs import cores_estimator, falling, host_estimator, numbers, ones
+
+tf1 = tf.compat.v1
+
+
+@pytest.mark.parametrize(
+    ("spent", "said"),
+    [
+        (
+            Spent(10.0, building=1.0, steps=8.0, waiting=1.0),
+            "7 steps in 10.0 s, compute-bound: computing 70%, input 10%, host 10%, "
+            "building programs 10%",
+        ),
+        (
+            Spent(10.0, building=1.0, steps=8.0, waiting=6.0),
+            "7 steps in 10.0 s, input-bound: computing 20%, input 60%, host 10%, "
+            "building programs 10%",
+        ),
+        (
+            Spent(10.0, building=1.0, steps=3.0),
+            "7 steps in 10.0 s, host-bound: steps 30%, host 60%, building programs 10% "
+            "(profile_dir= tells input from computing)",
+        ),
+        (
+            Spent(2.0, building=1.5, steps=0.5, waiting=0.0),
+            "7 steps in 2.0 s, bound by its start: computing 25%, input 0%, host 0%, "
+            "building programs 75%",
+        ),
+    ],
+    ids=["compute", "input", "host", "start"],
+)
+def test_the_verdict_is_what_took_longest(spent, said):
+    assert verdict(spent, 7) == said
+
+
+@pytest.fixture
+def logged(caplog):
+    """What training logs."""
+    logger = logging.getLogger("tensorflow")
+    before, verbosity = logger.propagate, tf1.logging.get_verbosity()
+    logger.propagate = True
+    tf1.logging.set_verbosity(tf1.logging.INFO)
+    yield lambda: caplog.text
+    logger.propagate = before
+    tf1.logging.set_verbosity(verbosity)
+
+
+def share(text, part):
+    return int(re.search(rf"{part} (\d+)%", text)[1])
+
+
+@pytest.mark.parametrize("end", ["steps", "input"])
+def test_a_training_says_at_its_end_where_the_time_went(model_dir, logged, end):
+    host_estimator(model_dir).train(numbers(30), steps=20 if end == "steps" else None)
+    assert re.search(rf"{20 if end == 'steps' else 30} steps in \d+\.\d s, \S+", logged())
+    assert share(logged(), "building programs") > 0
+
+
+def slow_input():
+    def generator():
+        for _ in range(12):
+            time.sleep(0.1)
+            yield [1.0]
+
+    spec = tf.TensorSpec([1], tf.float32)
+    return tf.data.Dataset.from_generator(generator, output_signature=spec)
+
+
+def test_a_profile_has_the_steps_marked_and_tells_how_long_input_took(tmp_path, logged):
+    config = estimator.RunConfig(str(tmp_path / "model"), log_step_count_steps=1)
+    model = estimator.Estimator(falling, config=config, params={}, profile_dir=tmp_path / "profile")
+    model.train(slow_input)
+    assert share(logged(), "input") > share(logged(), "computing")
+    (path,) = Path(tmp_path, "profile").glob("plugins/profile/*/*.xplane.pb")
+    space = _tf_private.XSpace.FromString(path.read_bytes())
+    events = {e.name for plane in space.planes for e in plane.event_metadata.values()}
+    assert "train" in events
+    assert model.get_variable_value("weight") == -12
+
+
+def test_the_environment_names_the_folder(emulated_cores, tmp_path, monkeypatch):
+    """As `e2s run --profile_dir` does; on cores, too."""
+    monkeypatch.setenv("E2S_PROFILE_DIR", str(tmp_path / "profile"))
+    emulated_cores(2)
+    model = cores_estimator(str(tmp_path / "model"), iterations=2)
+    model.train(ones, steps=8)
+    assert list(Path(tmp_path, "profile").glob("plugins/profile/*/*.xplane.pb"))
