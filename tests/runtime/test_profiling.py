@@ -33,7 +33,7 @@ tf1 = tf.compat.v1
         (
             Spent(10.0, building=1.0, steps=3.0),
             "7 steps in 10.0 s, host-bound: steps 30%, host 60%, building programs 10% "
-            "(profile_dir= tells input from computing)",
+            "(profile_dir= says more)",
         ),
         (
             Spent(2.0, building=1.5, steps=0.5, waiting=0.0),
