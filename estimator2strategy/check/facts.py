@@ -87,8 +87,8 @@ def quantity(value: Cell, unit: str = "") -> str:
 
 def _bytes(value: float) -> str:
     amount = float(value)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if abs(amount) < 1024 or unit == "GiB":
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if abs(amount) < 1024 or unit == "TiB":
             break
         amount /= 1024
     return f"{amount:.0f} bytes" if unit == "bytes" else f"{amount:,.2f} {unit}"

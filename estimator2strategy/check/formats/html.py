@@ -127,7 +127,7 @@ def _finding(finding: Finding, lines: list[str]) -> str:
 
 
 def _evidence(finding: Finding) -> str:
-    return "" if finding.evidence == Evidence.STATIC else f" ({finding.evidence.words})"
+    return "" if finding.evidence == Evidence.STATIC else f" [{finding.evidence.option}]"
 
 
 def _excerpt(line: int, lines: list[str]) -> str:

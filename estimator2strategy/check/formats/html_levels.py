@@ -29,20 +29,24 @@ STYLE = """\
 .passed { color: var(--passed); }
 .failed { color: var(--error); }
 .unknown { color: var(--warning); }
+.dim { font-weight: normal; opacity: .7; }
 .scroll { overflow-x: auto; }
+.summary { margin: 1rem 0; }
+.summary table { min-width: 36rem; }
 .level { border-top: 1px solid var(--line); margin-top: 2rem; }
 .level table { margin: .4rem 0 1rem; }
 th { text-align: left; padding: .15rem .8rem .15rem 0; font-weight: 600; }
 caption, figcaption, summary { text-align: left; font-weight: 600; }
 figure { margin: 1rem 0; }
-.bar { display: grid; grid-template-columns: minmax(4rem, 9rem) 1fr; gap: .2rem .8rem;
+.bar { display: grid; grid-template-columns: minmax(3rem, 15%) 1fr; gap: .2rem .8rem;
   align-items: center; margin: .3rem 0; }
 .track { background: #8883; height: 1.1rem; position: relative; border-radius: .2rem; }
 .fill { background: var(--info); height: 100%; border-radius: .2rem; }
 .over .fill { background: var(--error); }
 .limit { position: absolute; top: -.2rem; bottom: -.2rem; border-left: 2px solid currentColor; }
 .note { grid-column: 2; font-size: .85rem; }
-svg { width: 100%; max-width: 44rem; height: auto; }
+figure { overflow-x: auto; }
+svg { width: 100%; min-width: 32rem; max-width: 44rem; height: auto; }
 svg text { font: 12px system-ui, sans-serif; fill: currentColor; }
 svg .axis { stroke: currentColor; opacity: .5; }
 .series0 { stroke: var(--info); } .series1 { stroke: var(--error); }
@@ -55,10 +59,12 @@ def summary(report: Report) -> str:
     if not report.levels:
         return ""
     subjects = list(dict.fromkeys(level.subject for level in report.levels))
-    rows = [_summary_row(report, subject, level) for subject in subjects for level in LEVELS]
+    above = [level for level in Evidence if level > Evidence.STATIC]
+    rows = [_summary_row(report, subject, level) for subject in subjects for level in above]
     body = "\n".join(rows)
     return (
-        '<div class="scroll"><table><caption>What was checked, and what it shows</caption>\n'
+        '<div class="scroll summary"><table>\n'
+        "<caption>What was checked, and what it shows</caption>\n"
         "<tr><th>model</th><th>level</th><th>outcome</th><th>shows</th></tr>\n"
         f"{body}\n</table></div>"
     )
@@ -66,10 +72,11 @@ def summary(report: Report) -> str:
 
 def _summary_row(report: Report, subject: str, evidence: Evidence) -> str:
     found = [v for v in report.levels if v.subject == subject and v.level == evidence]
-    word, kind = "not checked", "unknown"
+    word, kind = "not checked", "dim"
     if found:
         word, kind = _outcome(found[0])
-    cells = (subject, evidence.words.partition(":")[0], word, LEVELS[evidence].proves)
+    proves = LEVELS[evidence].proves if evidence in LEVELS else ""
+    cells = (subject, evidence.words.partition(":")[0], word, proves)
     shown = [html.escape(cell) for cell in cells]
     shown[2] = f'<b class="{kind}">{shown[2]}</b>'
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in shown) + "</tr>"

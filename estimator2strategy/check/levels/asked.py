@@ -32,7 +32,8 @@ class Asked:
         program: A program and its own arguments, in place of `model` and `inputs`.
         cores: How many cores to emulate.
         facade: Whether the program's `tensorflow` is TF 1.15's.
-        root: The folder that paths in findings are relative to.
+        root: The folder that the model is imported in, and that paths in findings are relative to.
+        path: Further places to import from.
         levels: Which levels to go through.
         time_limit: Seconds for each level; None: the level's own limit.
         options: Of single levels, by name: {"tpu": ("v3-8",)}.
@@ -49,6 +50,7 @@ class Asked:
     cores: int = 8
     facade: bool = True
     root: Path = dataclasses.field(default_factory=Path.cwd)
+    path: tuple[str, ...] = ()
     levels: tuple[Evidence, ...] = (Evidence.RECORDED,)
     time_limit: float | None = None
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)

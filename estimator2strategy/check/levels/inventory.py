@@ -22,7 +22,7 @@ def facts(recorded: Recorded) -> Iterator[Fact]:
     yield from _variables(recorded)
     yield _fed(recorded)
     yield from _random(recorded)
-    if recorded.on_cores:
+    if recorded.on_cores and recorded.mode == "train":
         yield from _collectives(recorded)
     yield from _host_ops(recorded)
     if recorded.mode == "eval" and recorded.recording is not None:

@@ -16,6 +16,9 @@ from estimator2strategy import run as run_command
 from estimator2strategy.check.levels.asked import EXAMPLES_PER_CORE, MODES, Asked
 from estimator2strategy.check.levels.errors import CheckError, attempted, of_program
 
+# What input_fn may be called with.
+_GIVEN = ("params", "config", "mode", "input_context")
+
 
 def subject_of(asked: Asked) -> Any:
     """The Subject that is asked for.
@@ -59,6 +62,8 @@ def of_functions(
             f"{asked.name}: there is no input_fn for {', '.join(missing)}. Give --input "
             "MODULE:input_fn for all modes, or --input eval=MODULE:eval_input_fn for one."
         )
+    for input_fn in dict.fromkeys(inputs.values()):
+        _check_input_fn(input_fn)
     for_tpu = all("params" in _arguments(f) for f in (model_fn, *inputs.values()))
     for_tpu = for_tpu and not {"batch_size", "context"} & set(_keys(params))
     size = asked.batch_size or EXAMPLES_PER_CORE * asked.cores
@@ -84,6 +89,26 @@ def of_functions(
         root=asked.root,
         options=asked.options,
     )
+
+
+def _check_input_fn(input_fn: Callable[..., Any]) -> None:
+    """Raises CheckError if it needs an argument that Estimator does not give."""
+    from estimator2strategy.record.functions import location
+
+    try:
+        parameters = inspect.signature(input_fn).parameters.values()
+    except (TypeError, ValueError):
+        return
+    positional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    for parameter in parameters:
+        needed = parameter.default is parameter.empty and parameter.kind not in positional
+        if needed and parameter.name not in _GIVEN:
+            raise CheckError(
+                f"input_fn {location(input_fn)} takes {parameter.name!r}, which Estimator does not "
+                f"give: it may take {', '.join(_GIVEN)}.\n"
+                "  Name a function that returns what Estimator is given (functools.partial, a "
+                "lambda in a module), or run the program with --program."
+            )
 
 
 def _keys(params: Any) -> list[str]:

@@ -47,6 +47,7 @@ def _run(asked: Asked, level: Evidence, folder: Path, limit: float) -> str | Non
     with Path(folder, "said").open("w+", encoding="utf-8", errors="replace") as said:
         child = subprocess.Popen(
             [sys.executable, "-m", "estimator2strategy.check.levels", str(folder)],
+            cwd=asked.root,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=said,
@@ -93,17 +94,22 @@ def _last_lines(said: Any) -> str:
 def main(folder: str) -> None:
     """What the process does: makes the subject, runs the level, leaves the report in `folder`."""
     asked, level = pickle.loads(Path(folder, "asked").read_bytes())
-    start = time.perf_counter()
-    report = _report(asked, level, start)
+    sys.path += [entry for entry in asked.path if entry not in sys.path]
+    report = report_of(asked, level)
     Path(folder, "report").write_bytes(pickle.dumps(report))
     # Threads of the program may go on for ever, and nothing that is left matters.
     sys.stdout.flush()
     os._exit(0)
 
 
-def _report(asked: Asked, level: Evidence, start: float) -> LevelReport:
-    import tensorflow as tf
-
+def report_of(asked: Asked, level: Evidence) -> LevelReport:
+    """What a level says of a model, in this process."""
+    start = time.perf_counter()
+    try:
+        import tensorflow as tf
+    except ModuleNotFoundError as error:
+        problem = f"this level calls the program, and needs TensorFlow here ({error})"
+        return LevelReport(level, asked.name, problems=(problem,))
     from estimator2strategy.check.levels.errors import CheckError
     from estimator2strategy.check.levels.load import subject_of
     from estimator2strategy.runtime import devices
