@@ -25,6 +25,10 @@ _FAMILIES = {
         "Recorded graphs",
         "What the graphs of model_fn and input_fn show, of a model that is named to the check.",
     ),
+    "E2S7": (
+        "Compiled steps",
+        "What compilers and a TPUStrategy say of the step of a model, without a TPU.",
+    ),
 }
 
 

@@ -91,7 +91,8 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
     chosen = settings.chosen()
     for level in levels:
         found, silenced = _silenced_by_comments(level.findings, settings)
-        findings += found
+        # Several levels may see the same.
+        findings += [finding for finding in found if finding not in findings]
         suppressed += silenced
     findings = [f for f in findings if f.rule in chosen]
     entries = baseline.read(settings.root / settings.baseline)

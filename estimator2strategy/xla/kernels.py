@@ -19,6 +19,7 @@ from estimator2strategy import _tf_private
 from estimator2strategy.plan.graph import NodeDef
 from estimator2strategy.plan.rewrites import CROSS_REPLICA_SUM
 from estimator2strategy.xla.core_program import CoreProgram
+from estimator2strategy.xla.diagnoses import fix_of_op
 
 # A TPU has kernels for these, a CPU has none.
 _TPU_ONLY = frozenset({CROSS_REPLICA_SUM, "AllToAll", "CollectivePermute"})
@@ -55,6 +56,12 @@ def unsupported(program: CoreProgram) -> list[UnsupportedOp]:
                 seen.add(function)
                 found += _judged(name, recorded.library[function].node_def, inside=function)
     return found
+
+
+def described(op: UnsupportedOp) -> tuple[str, str | None]:
+    """What to say of it: the message, and what to do if the table of fixes says."""
+    inside = " (in a branch or a loop)" if op.inside else ""
+    return f"{op.op} {op.reason}{inside}", fix_of_op(op.op) or None
 
 
 def _judged(name: str, nodes: Iterable[NodeDef], inside: str = "") -> list[UnsupportedOp]:

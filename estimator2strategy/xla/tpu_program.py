@@ -33,15 +33,18 @@ def train_program(recording: Recording) -> TpuProgram:
     Raises:
         UnsupportedError: model_fn uses a resource that a TPU core cannot have.
     """
-    return TpuProgram(traced_train_function(session_without_values(recording), recording))
+    session = session_without_values(recording)
+    return TpuProgram(traced_train_function(session, recording, in_graph=True))
 
 
-def traced_train_function(session: ReplaySession, recording: Recording) -> Any:
+def traced_train_function(
+    session: ReplaySession, recording: Recording, *, in_graph: bool = False
+) -> Any:
     """The train function of a session of `recording`, whose step it thereby gets."""
     spec = recording.spec
     session.step = Step(spec.train_op.name, spec.loss.name)
     fetches = tf.nest.flatten([getattr(hook, "fetches", []) for hook in spec.training_hooks])
-    return traced(session, [spec.loss, *fetches], [spec.train_op])
+    return traced(session, [spec.loss, *fetches], [spec.train_op], in_graph=in_graph)
 
 
 def session_without_values(recording: Recording) -> ReplaySession:
@@ -54,13 +57,22 @@ def session_without_values(recording: Recording) -> ReplaySession:
 
 
 def traced(
-    session: ReplaySession, tensors: Sequence[tf.Tensor], ops: Sequence[tf.Operation] = ()
+    session: ReplaySession,
+    tensors: Sequence[tf.Tensor],
+    ops: Sequence[tf.Operation] = (),
+    *,
+    in_graph: bool = False,
 ) -> Any:
-    """The function that such a run calls; of hosts that are not there, inside a tf.Graph."""
+    """The function that such a run calls.
+
+    Args:
+        in_graph: Whether to trace it inside a tf.Graph, where nobody asks for the devices of its
+            variables. Always so for several hosts, which are not there.
+    """
     names = tuple(t.name for t in tensors), tuple(op.name for op in ops)
     with contextlib.ExitStack() as stack:
         stack.enter_context(modern_world())
-        if len(session.recorded.hosts) > 1:
+        if in_graph or len(session.recorded.hosts) > 1:
             stack.enter_context(tf.Graph().as_default())
         return session.traced(*names)
 

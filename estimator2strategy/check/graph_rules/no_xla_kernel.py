@@ -26,11 +26,10 @@ def find(recorded, subject):
         return
     # Not at the top: rules are read without TensorFlow.
     from estimator2strategy.xla.core_program import core_program
-    from estimator2strategy.xla.kernels import unsupported
+    from estimator2strategy.xla.kernels import described, unsupported
 
     for found in unsupported(core_program(recorded.recording)):
-        if found.op in HOST_OPS:
-            continue  # E2S606
-        op = recorded.graph.get_operation_by_name(found.node)
-        where = f", in a function that {op.type} calls" if found.inside else ""
-        yield Hit(op, f"{recorded.mode}: {found.op} {found.reason}{where}")
+        if found.op not in HOST_OPS:  # E2S606
+            message, fix = described(found)
+            op = recorded.graph.get_operation_by_name(found.node)
+            yield Hit(op, message, fix=fix)

@@ -16,7 +16,11 @@ from estimator2strategy.check.levels.asked import (
     params_of,
 )
 from estimator2strategy.check.levels.table import LEVELS, levels_of
+from estimator2strategy.check.report import Evidence
 from estimator2strategy.check.settings import Settings, SettingsError, Target
+
+# Options of single levels, which get them as `subject.options`.
+_OF_LEVELS = ("tpu", "fit_batch", "tpu_time_limit", "no_tpu_cache")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +57,26 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         "--time-limit", type=float, metavar="SECONDS", help="for each level of each model"
     )
     group.add_argument(
+        "--tpu",
+        metavar="TPUS",
+        help="compile the train step with the real TPU compiler: v2-8,v3-8,v4-8,v5e-4,v5p-8,v6e-8 "
+        "(minutes for a large model; no TPU, but pip install 'estimator2strategy[tpu-compile]')",
+    )
+    group.add_argument(
+        "--fit-batch", action="store_true", help="with --tpu: find the largest batch that fits"
+    )
+    group.add_argument(
+        "--tpu-time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="for each compilation of --tpu; by default 1800",
+    )
+    group.add_argument(
+        "--no-tpu-cache",
+        action="store_true",
+        help="compile anew what was compiled before (results are kept in ~/.cache)",
+    )
+    group.add_argument(
         "--program",
         metavar="FILE.py [FLAGS]",
         help="run a whole program with its own flags, up to its first train, evaluate, predict or "
@@ -72,6 +96,11 @@ def models_of(options: argparse.Namespace, settings: Settings) -> list[Asked]:
         raise SettingsError(f"{names[0]}: give its --input MODULE:input_fn, too")
     if inputs and not names:
         raise SettingsError("--input is for MODULE:model_fn, and there is none")
+    if options.fit_batch and not options.tpu:
+        raise SettingsError("--fit-batch is for --tpu, and there is none")
+    levels = levels_of(options.levels)
+    if options.tpu:
+        levels = tuple(sorted({*levels, Evidence.TPU_COMPILED}))
     common = {
         "params": params_of(options.params),
         "modes": modes_of(options.modes),
@@ -80,8 +109,9 @@ def models_of(options: argparse.Namespace, settings: Settings) -> list[Asked]:
         "cores": options.cores,
         "facade": settings.target == Target.FACADE,
         "root": settings.root,
-        "levels": levels_of(options.levels),
+        "levels": levels,
         "time_limit": options.time_limit,
+        "options": {name: getattr(options, name) for name in _OF_LEVELS},
     }
     asked = [Asked(name, model=name, inputs=inputs, **common) for name in names]
     if options.program:

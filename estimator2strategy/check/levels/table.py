@@ -36,6 +36,15 @@ LEVELS: dict[Evidence, Level] = {
             "whether it compiles for a TPU, fits into its memory, or gives the numbers it gave",
         ),
     ),
+    Evidence.CPU_COMPILED: Level(
+        "estimator2strategy.check.levels.cpu_compiled",
+        1800,
+        "XLA has all ops of the step of each mode, and compiles it for the CPU, alone",
+        (
+            "what the TPU's compiler says: it has other kernels, for other dtypes, and limits",
+            "values: no step was run",
+        ),
+    ),
     Evidence.REPLICATED: Level(
         "estimator2strategy.check.levels.replicated",
         1200,
@@ -43,6 +52,30 @@ LEVELS: dict[Evidence, Level] = {
         (
             "more than the one step, and the one batch",
             "the precision of a TPU: emulated cores compute as this CPU does",
+        ),
+    ),
+    Evidence.TPU_TRACED: Level(
+        "estimator2strategy.check.levels.tpu_traced",
+        1800,
+        "the train function can be built for a TPU of one and of two hosts, and sends the step "
+        "as it was recorded",
+        (
+            "whether a TPU's worker takes what it would be sent",
+            "values: no step was run",
+        ),
+    ),
+    Evidence.TPU_COMPILED: Level(
+        "estimator2strategy.check.levels.tpu_compiled",
+        86400,  # of all compilations; each has a limit of its own
+        "the compiler in libtpu makes a program of the step, sums over cores included, that fits "
+        "into a core's memory",
+        (
+            "whether TensorFlow on a TPU's worker lowers the step as TensorFlow does here: it has "
+            "kernels of its own for TPUs, which no package holds",
+            "what another version of the compiler says than the installed libtpu: TPUs run the one "
+            "that their runtime came with",
+            "memory that the runtime and other programs take: evaluation, infeed, checkpoints",
+            "speed and values: nothing was run",
         ),
     ),
 }
