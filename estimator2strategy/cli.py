@@ -29,6 +29,10 @@ _COMMANDS = {
         "estimator2strategy.migrate.command",
         "rewrite a program towards TensorFlow 2, one stage at a time",
     ),
+    "checkpoint": (
+        "estimator2strategy.checkpoint.command",
+        "inspect, compare and convert checkpoints of TF1, TF2 and Keras",
+    ),
     "record": (
         "estimator2strategy.golden.command",
         "record what a model does: a golden to verify it against",

@@ -34,6 +34,12 @@ def _still(training: Training, found: Divergence) -> str:
     names = [n for n, g, h in zip(training.variables, golden, here, strict=True) if g > 0 and not h]
     if not names:
         return ""
+    if set(training.trainable) <= set(names):
+        return (
+            "no trained variable moved here: a learning rate of 0, in a warm-up? If the program "
+            "assigns global_step beside its optimizer, TensorFlow 1.x read the rate before or "
+            "after that, as threads fell: let the assignment wait for the update, and record again"
+        )
     return f"{', '.join(names[:3])} did not move: update ops that do not run?"
 
 

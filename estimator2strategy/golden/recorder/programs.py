@@ -124,29 +124,39 @@ class Platform:
         runpy.run_path(argv[0], run_name="__main__")
 
     def load(self, target):
-        """The object of `package.module:name`, or of `file.py:name`.
-
-        Raises:
-            RecordError: There is no such file, module or name.
-        """
-        module, _, name = target.rpartition(":")
-        if not module:
-            raise RecordError(f"{target!r} is not of the form module:function")
-        try:
-            found = self.module(module)
-        except ImportError as error:
-            raise RecordError(f"{target}: {error}") from error
-        if not hasattr(found, name):
-            raise RecordError(f"{module} has no {name!r}")
-        return getattr(found, name)
+        """As the function `load`."""
+        return load(target, self.module)
 
     def module(self, name):
-        if name.endswith(".py"):
-            sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
-            name = os.path.basename(name)[:-3]
-        elif "" not in sys.path and os.getcwd() not in sys.path:
-            sys.path.insert(0, os.getcwd())
-        return importlib.import_module(name)
+        return module_of(name)
+
+
+def load(target, module=None):
+    """The object of `package.module:name`, or of `file.py:name`.
+
+    Raises:
+        RecordError: There is no such file, module or name.
+    """
+    place, _, name = target.rpartition(":")
+    if not place:
+        raise RecordError(f"{target!r} is not of the form module:function")
+    try:
+        found = (module or module_of)(place)
+    except ImportError as error:
+        raise RecordError(f"{target}: {error}") from error
+    if not hasattr(found, name):
+        raise RecordError(f"{place} has no {name!r}")
+    return getattr(found, name)
+
+
+def module_of(name):
+    """Imports `package.module`, found from the working directory too, or `file.py`."""
+    if name.endswith(".py"):
+        sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+        name = os.path.basename(name)[:-3]
+    elif "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return importlib.import_module(name)
 
 
 def _call_of(method):

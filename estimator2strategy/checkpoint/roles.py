@@ -1,0 +1,134 @@
+"""What a variable is, from its name: whose it is, what of it, and of which optimizer's slots.
+
+identified(["hidden/kernel", "hidden/kernel/Adam"])
+# {"hidden/kernel": Identity(("hidden",), "kernel", ""), "hidden/kernel/Adam": ... "momentum"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+STEP = "step"
+RATE = "learning rate"
+POWER = "power"  # of a beta, which Keras computes from the step
+COUNTER = "counter"  # of saves, which says nothing of the model
+
+
+class Identity(NamedTuple):
+    """What a variable is.
+
+    Attributes:
+        owner: Tokens of the layer's name.
+        role: "kernel", "bias", ...; or STEP and the like, which belong to no layer.
+        slot: "" for a variable of the model, else which of an optimizer's slots it is.
+    """
+
+    owner: tuple[str, ...]
+    role: str
+    slot: str = ""
+
+    @property
+    def is_special(self) -> bool:
+        return self.role in (STEP, RATE, POWER, COUNTER)
+
+
+# Slot -> how the optimizers of TF1, of Keras 2 (as a path) and of Keras 3 call it.
+# Sources: get_slot_names() of tf.train in TF 1.15; `add_variable_from_reference` in keras 3.
+_SLOTS = {
+    "momentum": ("Adam", "adam_m", "m", "momentum"),
+    "velocity": ("Adam_1", "adam_v", "v", "velocity"),
+    "accumulation": ("Momentum",),  # of gradients, where Keras's SGD keeps steps
+    "mean square": ("RMSProp", "rms"),
+    "step": ("RMSProp_1",),
+    "accumulator": ("Adagrad", "Ftrl", "accumulator"),
+    "linear": ("Ftrl_1", "linear"),
+    "accumulated grad": ("Adadelta", "accum_grad", "accumulated_grad"),
+    "accumulated delta": ("Adadelta_1", "accum_var", "accumulated_delta_var"),
+    "average": ("ExponentialMovingAverage", "average"),
+}
+_SLOT_OF = {name: slot for slot, names in _SLOTS.items() for name in names}
+# The same words mean another thing to some of Keras's optimizers.
+_KERAS_SLOTS = {
+    ("sgd", "momentum"): "accumulation",
+    ("rmsprop", "velocity"): "mean square",
+    ("rmsprop", "momentum"): "step",
+}
+_ROLES = {
+    "weights": "kernel",
+    "w": "kernel",
+    "matrix": "kernel",
+    "biases": "bias",
+    "b": "bias",
+    "embeddings": "embedding",
+    "embedding_weights": "embedding",
+    "depthwise_weights": "depthwise_kernel",
+    "pointwise_weights": "pointwise_kernel",
+    "scale": "gamma",
+    "offset": "beta",
+    "moving_var": "moving_variance",
+}
+_SPECIAL = {
+    "global_step": STEP,
+    "iteration": STEP,
+    "iterations": STEP,
+    "iter": STEP,
+    "_iterations": STEP,
+    "learning_rate": RATE,
+    "_learning_rate": RATE,
+    "beta1_power": POWER,
+    "beta2_power": POWER,
+    "save_counter": COUNTER,
+}
+_UNNAMED = "optimizer/vars/"
+
+
+def identified(labels: Iterable[str]) -> dict[str, Identity]:
+    """Label -> what it is. Slots are told by the variables that are there as well."""
+    labels = list(labels)
+    variables = {label for label in labels if not _slot_by_path(label, set(labels))}
+    flat = {label.replace("/", "_"): label for label in variables}
+    return {label: _identity(label, variables, flat) for label in labels}
+
+
+def _identity(label: str, variables: set[str], flat: dict[str, str]) -> Identity:
+    last = label.rpartition("/")[2]
+    if label.startswith(_UNNAMED):
+        # A file of weights alone, without the model: the first two are always these.
+        return Identity((), {"0": STEP, "1": RATE}.get(last, last), "of the optimizer")
+    if last in _SPECIAL:
+        return Identity((), _SPECIAL[last])
+    owner, slot = _slot_by_path(label, variables) or _slot_by_suffix(label, flat) or ("", "")
+    *layer, role = (owner or label).split("/")
+    return Identity(tuple(layer), _ROLES.get(role, role), slot)
+
+
+def _slot_by_path(label: str, labels: set[str]) -> tuple[str, str] | None:
+    """`hidden/kernel/Adam` -> (`hidden/kernel`, slot); also below a scope of its own."""
+    owner, _, name = label.rpartition("/")
+    if name not in _SLOT_OF:
+        return None
+    while owner and owner not in labels:
+        owner = owner.partition("/")[2]
+    return (owner, _SLOT_OF[name]) if owner else None
+
+
+def _slot_by_suffix(label: str, flat: dict[str, str]) -> tuple[str, str] | None:
+    """`adam/hidden_kernel_momentum` -> (`hidden/kernel`, slot)."""
+    optimizer, _, rest = label.rpartition("/")
+    kind = optimizer.rpartition("/")[2].lower().replace("_", "")  # rm_sprop
+    for name, slot in _SLOT_OF.items():
+        owner = flat.get(rest.removesuffix(f"_{name}"))
+        if rest.endswith(f"_{name}") and owner and owner != label:
+            return owner, _KERAS_SLOTS.get((kind, name), slot)
+    return None
+
+
+def tf1_name(identity: Identity, name: str) -> str:
+    """What TF1 would call it, from the label of the variable that it belongs to."""
+    names = {"momentum": "Adam", "velocity": "Adam_1", "accumulation": "Momentum"}
+    if identity.role == STEP:
+        return "global_step"
+    if not identity.slot:
+        return name
+    return f"{name}/{names.get(identity.slot) or _SLOTS[identity.slot][0]}"
