@@ -345,7 +345,7 @@ def _insert(text: str, statement: str) -> str:
     """Puts an import before the first one at the top of the file that is not of `__future__`."""
     tree = ast.parse(text)
     lines = list(io.StringIO(text, newline=""))
-    body = [n for n in tree.body if not _is_docstring(n) and not _is_future(n)]
+    body = [n for n in tree.body if not is_docstring(n) and not _is_future(n)]
     before = [n for n in tree.body if n not in body]
     imports = [n for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
     newline = cst.parse_module(text).default_newline
@@ -362,7 +362,7 @@ def _insert(text: str, statement: str) -> str:
     return "".join([*lines[:at], f"{statement}{newline}", *lines[at:]])
 
 
-def _is_docstring(node: ast.stmt) -> bool:
+def is_docstring(node: ast.stmt) -> bool:
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

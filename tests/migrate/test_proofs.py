@@ -135,3 +135,45 @@ def train_input_fn(params):
     batches = strategy.distribute_datasets_from_function(made)
     parts = strategy.experimental_local_results(next(iter(batches)))
     assert [part.numpy().tolist() for part in parts] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_facade_is_its_own_compat_v1():
+    for name in ("tf.get_variable", "tf.AUTO_REUSE", "tf.nn.dropout", "tf.train.AdamOptimizer"):
+        assert reached(name) is reached(f"tf.compat.v1.{name.removeprefix('tf.')}")
+
+
+def test_callback_made_of_a_hook_stops_a_training():
+    program = """
+import estimator2strategy.tf1 as tf
+
+
+class Stopper(tf.train.SessionRunHook):
+    def __init__(self, steps):
+        self.steps = steps
+
+    def begin(self):
+        self.seen = 0
+
+    def after_run(self, run_context, run_values):
+        self.seen += 1
+        if self.seen == self.steps:
+            run_context.request_stop()
+"""
+    names = {}
+    exec(apply(program, [rules()["hooks-to-callbacks"]]).text, names)
+    keras = names["tf"].keras
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    callback = names["StopperCallback"](3)
+    model.fit(np.ones([10, 1]), np.ones([10, 1]), batch_size=1, verbose=0, callbacks=[callback])
+    assert callback.seen == 3
+
+
+def test_strategy_that_run_config_adds_is_made():
+    program = (
+        "import estimator2strategy.tf1 as tf\n\n\n"
+        "def main():\n    tf.estimator.tpu.TPUEstimator(model_fn)\n"
+    )
+    names = {}
+    exec(apply(program, [rules()["run-config"]]).text, names)
+    assert isinstance(names["make_strategy"](), tf.distribute.MirroredStrategy)

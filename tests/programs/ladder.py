@@ -98,6 +98,15 @@ class LossRecorder(tf.train.SessionRunHook):
         self.losses.append(float(run_values.results))
 
 
+class StepCounter(tf.train.SessionRunHook):
+    steps = 0
+
+    def after_run(self, run_context, run_values):
+        self.steps += 1
+        if self.steps == 1000:
+            run_context.request_stop()
+
+
 def main(_):
     tf.gfile.MakeDirs(FLAGS.model_dir)
     config = tf.contrib.tpu.RunConfig(
@@ -113,8 +122,9 @@ def main(_):
         eval_batch_size=16,
         predict_batch_size=16,
     )
-    recorder = LossRecorder()
-    estimator.train(train_input_fn, max_steps=FLAGS.steps, hooks=[recorder])
+    recorder, counter = LossRecorder(), StepCounter()
+    estimator.train(train_input_fn, max_steps=FLAGS.steps, hooks=[recorder, counter])
+    assert counter.steps == len(recorder.losses)
     metrics = estimator.evaluate(eval_input_fn, steps=3)
     predictions = estimator.predict(eval_input_fn)
     result = {

@@ -29,11 +29,14 @@ def find(source, context):
         if flavour != "plain" or not context.runs_on_tensorflow2(source, flavour):
             continue
         # What stands at a position may be meant as in TF2 already.
-        problems = [*_names(call, change)]
-        if symbol_uses.is_legacy(source):
-            problems += _positions(call, change)
-        for problem in problems:
+        legacy = symbol_uses.is_legacy(source)
+        for problem in differences(call, change) if legacy else _names(call, change):
             yield Hit(call.node, f"{call.name}: {problem}")
+
+
+def differences(call, change):
+    """What TF2 would not take, or would take for something else, in a call written for TF1."""
+    return [*_names(call, change), *_positions(call, change)]
 
 
 def _names(call, change):

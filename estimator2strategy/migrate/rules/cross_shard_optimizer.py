@@ -14,7 +14,8 @@ from estimator2strategy.migrate.rule import Sample, Tier, Todo, rule
     "gradients of the replicas by itself.",
     proof="From here on the Estimator trains on one core (use_tpu=False): with several it refuses "
     "a model_fn without the sum. CrossShardOptimizer gave the mean over the cores, a Keras "
-    "optimizer under a strategy gives the sum: divide the loss by strategy.num_replicas_in_sync there.",
+    "optimizer under a strategy gives the sum: divide the loss by strategy.num_replicas_in_sync "
+    "there.",
     samples=[
         Sample(
             "import tensorflow as tf\n\n\n"

@@ -28,8 +28,8 @@ def dataset_fn_of(input_fn, params, global_batch_size):
     title="Adds `dataset_fn_of`, which hands an input_fn to a strategy",
     why="`strategy.distribute_datasets_from_function(dataset_fn_of(train_input_fn, params, 64))` "
     "gives each replica its part of the global batch, as TPUEstimator did with "
-    "`params['batch_size']`. Nothing uses it yet: the Estimator goes on with the input_fn. For files in which an input_fn "
-    "of the module takes `params` and returns a dataset.",
+    "`params['batch_size']`. Nothing uses it yet: the Estimator goes on with the input_fn. "
+    "For files in which an input_fn of the module takes `params` and returns a dataset.",
     proof="The input_fn is then called in eager mode: placeholders, tables and one-shot iterators "
     "in it do not work there. `get_per_replica_batch_size` refuses a batch that cannot be divided.",
     samples=[
