@@ -1,6 +1,7 @@
 """`tf.contrib` to where its names live now."""
 
 import ast
+import functools
 
 from estimator2strategy.check import tables
 from estimator2strategy.facade import table as facade
@@ -75,11 +76,17 @@ def find(module):
             yield module.replace(part, module.tf + now.removeprefix("tf"))
 
 
+@functools.cache
+def _by_home():
+    """Names of the facade's own table outside of contrib, by what they are."""
+    return {row.home: name for name, row in facade.rows().items() if ":" in row.home}
+
+
 def home(row):
     """The name outside of contrib that is the same object; None if there is none."""
     module, _, attribute = row.home.partition(":")
     if module not in _HOMES or not attribute:
-        return None
+        return _by_home().get(row.home)
     name = f"{_HOMES[module]}.{attribute}"
     known = facade.find(name)
     if known is None or known.status == "refused":

@@ -94,7 +94,9 @@ _ROWS = {
             "    step = tf.train.get_global_step()\n"
             "    optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
             "    grads = optimizer.compute_gradients(loss)\n"
-            "    return optimizer.apply_gradients(clip(grads), step)\n",
+            "    return optimizer.apply_gradients(clip(grads), step)\n\n\n"
+            "def short(loss):\n"
+            "    return tf.train.AdamOptimizer().minimize(loss)\n",
             "import tensorflow as tf\n\n\n"
             "def model_fn(loss, rate):\n"
             "    step = tf.train.get_global_step()\n"
@@ -102,7 +104,10 @@ _ROWS = {
             "    optimizer.iterations = tf.train.get_or_create_global_step()\n"
             "    grads = list(zip(tf.gradients(loss, tf.trainable_variables()), "
             "tf.trainable_variables()))\n"
-            "    return optimizer.apply_gradients(clip(grads))\n",
+            "    return optimizer.apply_gradients(clip(grads))\n\n\n"
+            "def short(loss):\n"
+            "    optimizer = tf.keras.optimizers.Adam(epsilon=1e-8)\n"
+            "    return optimizer.get_updates(loss, tf.trainable_variables())[0]\n",
         ),
         Sample(
             "import tensorflow as tf\n\n\n"
@@ -123,7 +128,7 @@ _ROWS = {
     ],
     unchanged=[
         "import tensorflow as tf\n\n\ndef f(x):\n    return tf.keras.optimizers.Adam(x)\n",
-        "import tensorflow as tf\n\n\nclass Mine(tf.train.Optimizer):\n    pass\n",
+        "import optimizers\n\n\nclass Mine(optimizers.Optimizer):\n    pass\n",
     ],
 )
 def find(module):
@@ -132,8 +137,18 @@ def find(module):
     for call in module.calls("tf.train.RMSPropOptimizer"):
         message = "RMSprop of Keras starts from zeros, and adds epsilon outside of the root"
         yield Todo(call.node, message)
+    for node, _ in module.source.classes:
+        if any(
+            module.name(base, module.source.scope) == "tf.train.Optimizer" for base in node.bases
+        ):
+            yield Todo(
+                node, "write it as a keras.optimizers.Optimizer, or take one of Keras' (AdamW)"
+            )
     for call in module.calls(*_ROWS):
         row = _ROWS[module.name(call.node.func, call.scope)]
+        if _is_used_at_once(module, call):
+            yield _named(module, call)
+            continue
         problem = _problem(module, call, row)
         if problem:
             yield Todo(call.node, problem)
@@ -163,6 +178,25 @@ def _problem(module, call, row):
     if not all(_is_global_step(module, step, call.scope) for step in steps):
         return "it counts in another variable than the global step"
     return None
+
+
+def _is_used_at_once(module, call):
+    """Whether it is `AdamOptimizer(...).minimize(...)`, and `optimizer` is no name here."""
+    outer = getattr(call.node.parent, "parent", None)
+    return (
+        isinstance(call.node.parent, ast.Attribute)
+        and isinstance(outer, ast.Call)
+        and isinstance(module.statement(outer), (ast.Assign, ast.Return))
+        and module.is_alone(module.statement(outer))
+        and call.scope.find("optimizer") is None
+    )
+
+
+def _named(module, call):
+    """The optimizer in a statement of its own, before the one that uses it."""
+    statement = module.statement(call.node)
+    rest = module.written_with(statement, {call.node: "optimizer"})
+    return module.replace_statement(statement, f"optimizer = {module.written(call.node)}\n{rest}")
 
 
 def _changes(module, call, row):

@@ -46,6 +46,10 @@ _ROWS = {
     "flatten": Row("Flatten", ("name", "data_format")),
     "dropout": Row("Dropout", ("rate", "noise_shape", "seed", "training", "name"), trains=True),
 }
+# The classes, whose arguments are those of the functions, without the inputs.
+_CLASSES = {
+    f"tf.layers.{row.keras}": row for function, row in _ROWS.items() if function != "flatten"
+} | {"tf.layers.Flatten": Row("Flatten", ("data_format",))}
 # What a Keras layer keeps to itself, where tf.layers put it into the graph's collections.
 _LOSSES = ("kernel_regularizer", "bias_regularizer", "activity_regularizer")
 _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
@@ -73,6 +77,7 @@ _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
             "        padding='same', activation=tf.nn.relu, name='conv1')\n"
             "    x = tf.layers.flatten(tf.layers.max_pooling2d(x, 2, 2))\n"
             "    x = tf.layers.dropout(inputs=x, rate=0.4, training=training)\n"
+            "    x = tf.layers.Dropout(0.4)(tf.layers.Conv1D(3, 3, 1, 'same')(x), training)\n"
             "    return tf.layers.dense(x, 10, None, name='logits')\n",
             "import tensorflow as tf\n\n\n"
             "def net(x, training):\n"
@@ -81,6 +86,8 @@ _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
             "        padding='same', activation=tf.nn.relu, name='conv1')(x)\n"
             "    x = tf.keras.layers.Flatten()(tf.keras.layers.MaxPooling2D(2, 2)(x))\n"
             "    x = tf.keras.layers.Dropout(rate=0.4)(x, training=training)\n"
+            "    x = tf.keras.layers.Dropout(rate=0.4)(tf.keras.layers.Conv1D(3, 3, 1, 'same')(x), "
+            "training)\n"
             "    return tf.keras.layers.Dense(10, None, name='logits')(x)\n",
         ),
         Sample(
@@ -113,7 +120,7 @@ _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
         ),
     ],
     unchanged=[
-        "import tensorflow as tf\n\ny = tf.keras.layers.Dense(3)(x)\nlayer = tf.layers.Dense(3)\n",
+        "import tensorflow as tf\n\ny = tf.keras.layers.Dense(3)(x)\n",
         "import tensorflow as tf\n\ny = tf.layers.dense(x, *sizes)\n",
     ],
 )
@@ -126,6 +133,7 @@ def find(module):
             "with the train op"
         )
         yield Todo(call.node, message)
+    yield from _classes(module)
     for call in module.calls(*(f"tf.layers.{function}" for function in _ROWS)):
         row = _ROWS[module.name(call.node.func, call.scope).rpartition(".")[2]]
         given = {name: call.argument(name, n) for n, name in enumerate(("inputs", *row.arguments))}
@@ -140,9 +148,30 @@ def find(module):
             yield Change(old, _layer(old, row, f"{module.tf}.keras.layers.{row.keras}"), tier=tier)
 
 
+def _classes(module):
+    """The same for `tf.layers.Dense(3)(x)`."""
+    for call in module.calls(*_CLASSES):
+        row = _CLASSES[module.name(call.node.func, call.scope)]
+        given = {name: call.argument(name, n) for n, name in enumerate(row.arguments)}
+        if call.is_open or call.argument("_reuse") is not None:
+            continue
+        problem = _problem(module, call, row, given) if row.has_variables else None
+        if problem:
+            yield Todo(call.node, problem)
+            continue
+        old = module.cst(call.node)
+        named = [
+            _by_name(argument, name) if _is_elsewhere(row, name) else argument
+            for name, argument in zip(row.arguments, old.args, strict=False)
+        ]
+        function = cst.parse_expression(f"{module.tf}.keras.layers.{row.keras}")
+        new = old.with_changes(func=function, args=[*named, *old.args[len(named) :]])
+        yield Change(old, new, tier=Tier.REVIEW if row.has_variables or row.trains else Tier.SAFE)
+
+
 def _problem(module, call, row, given):
     """Why a layer with variables cannot be told to keep them; None if it can."""
-    if given["reuse"] is not None:
+    if given.get("reuse") is not None:
         return "these weights are shared: make the layer once, and call it where it is used"
     if any(given[name] is not None for name in _LOSSES):
         return "a Keras layer keeps its losses to itself: add layer.losses to the loss"
