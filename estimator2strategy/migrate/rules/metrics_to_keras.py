@@ -110,6 +110,8 @@ _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("t
             "def metric_fn(labels, predicted):\n"
             "    accuracy = tf.metrics.accuracy(labels, predicted)\n"
             "    tf.summary.scalar('accuracy', accuracy[1])\n"
+            "    ops = {'mean': tf.metrics.mean(predicted)}\n"
+            "    tf.summary.scalar('mean', ops['mean'][1])\n"
             "    return {'accuracy': accuracy,\n"
             "            'p': tf.metrics.precision_at_k(labels, predicted, 3)}\n",
             "import tensorflow as tf\n\n\n"
@@ -118,6 +120,10 @@ _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("t
             "result()\n"
             "    accuracy = tf.metrics.accuracy(labels, predicted)\n"
             "    tf.summary.scalar('accuracy', accuracy[1])\n"
+            "    # TODO(e2s): metrics-to-keras: the pair is taken apart; a Keras metric has "
+            "result()\n"
+            "    ops = {'mean': tf.metrics.mean(predicted)}\n"
+            "    tf.summary.scalar('mean', ops['mean'][1])\n"
             "    # TODO(e2s): metrics-to-keras: no Keras class computes precision_at_k; see "
             "keras_metric_for in migration_guide/metrics.md\n"
             "    return {'accuracy': accuracy,\n"
@@ -162,10 +168,26 @@ def _found(module, call, function):
         tier = Tier.REVIEW
     elif function in _BOOLEAN and all(_is_logical(module, node) for node in given.values()):
         tier = Tier.SAFE
+    if not _is_in_known_function(module, call):
+        tier = Tier.REVIEW
     texts = {name: module.written(node) for name, node in given.items()}
     options = _options(module, call, row, function)
     change = _statements(module, call, row, texts, weights, options)
     return dataclasses.replace(change, tier=tier)
+
+
+def _is_in_known_function(module, call):
+    """Whether the function is a model_fn, or is one that a spec gets as its metric_fn."""
+    function = call.scope.function
+    if function is None:
+        return False
+    if any(model.node is function for model in module.project.model_functions):
+        return True
+    name = function.name
+    return name.endswith(("metric_fn", "metrics_fn")) or any(
+        isinstance(node, ast.Tuple) and node.elts and getattr(node.elts[0], "id", None) == name
+        for node in ast.walk(module.source.tree)
+    )
 
 
 def _problem(module, call, statement):
@@ -179,16 +201,59 @@ def _problem(module, call, statement):
             break
         if isinstance(outer, (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension, ast.DictComp)):
             return "write this as a function of several lines: a Keras metric is made, then updated"
+    taken_apart = "the pair is taken apart; a Keras metric has result()"
     parent = call.node.parent
     if isinstance(parent, ast.Dict):
-        return None
+        return None if _is_handed_to_spec(module, parent, call.scope) else taken_apart
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         target = parent.targets[0]
         if isinstance(target, ast.Subscript):
-            return None
+            owner = target.value
+            named = isinstance(owner, ast.Name) and _is_name_handed_on(module, owner.id, call.scope)
+            return None if named else taken_apart
         if isinstance(target, ast.Name) and _is_only_handed_on(module, target.id, call.scope):
             return None
-    return "the pair is taken apart; a Keras metric has result()"
+    return taken_apart
+
+
+def _is_handed_to_spec(module, node, scope):
+    """Whether a dict, or what is made of it, goes to a spec or to the caller, and nowhere else."""
+    parent = node.parent
+    if isinstance(parent, ast.keyword):
+        return parent.arg == "eval_metric_ops" or _is_spec(parent.parent)
+    if isinstance(parent, (ast.Return, ast.Tuple)):
+        return True
+    if isinstance(parent, ast.Call):
+        return _is_spec(parent)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0]
+        return isinstance(target, ast.Name) and _is_name_handed_on(module, target.id, scope)
+    return False
+
+
+def _is_spec(node):
+    name = getattr(getattr(node, "func", None), "attr", None) or getattr(
+        getattr(node, "func", None), "id", ""
+    )
+    return name.endswith("EstimatorSpec")
+
+
+def _is_name_handed_on(module, name, scope):
+    """The same for a variable: it may be given entries, but is not read otherwise."""
+    for node, where in module.source.chains:
+        if where.find(name) is not scope or _root(node) != name:
+            continue
+        parent = node.parent
+        if not isinstance(node, ast.Name):
+            return False
+        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
+            continue
+        if isinstance(parent, ast.Return):
+            continue
+        spec = parent.parent if isinstance(parent, ast.keyword) else parent
+        if not _is_spec(spec):
+            return False
+    return True
 
 
 def _is_only_handed_on(module, name, scope):
@@ -200,14 +265,20 @@ def _is_only_handed_on(module, name, scope):
         for node, where in module.source.chains
         if where.find(name) is scope and _root(node) == name
     ]
-    return bool(reads) and all(isinstance(node, ast.Name) and _is_entry(node) for node in reads)
+    return bool(reads) and all(
+        isinstance(node, ast.Name) and _is_entry(module, node, scope) for node in reads
+    )
 
 
-def _is_entry(node):
+def _is_entry(module, node, scope):
+    """Whether it is the value of an entry of a dict that is handed to a spec."""
     parent = node.parent
     if isinstance(parent, ast.Dict):
-        return node in parent.values
-    return isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript)
+        return node in parent.values and _is_handed_to_spec(module, parent, scope)
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Subscript):
+        return False
+    owner = parent.targets[0].value
+    return isinstance(owner, ast.Name) and _is_name_handed_on(module, owner.id, scope)
 
 
 def _root(node):
