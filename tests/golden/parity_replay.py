@@ -1,4 +1,4 @@
-"""Replays the goldens of tests/programs/parity.py in this process."""
+"""Replays the goldens of tests/programs/verified.py in this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALL = ("train", "evaluate", "predict", "export")
 
 def program():
     with mock.patch.object(sys, "path", [str(TESTS / "programs"), *sys.path]):
-        return legacy.import_module("parity")
+        return legacy.import_module("verified")
 
 
 def replayed(golden="parity_tf115", what=ALL, cores=0, **flags):

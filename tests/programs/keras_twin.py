@@ -1,4 +1,4 @@
-"""tests/programs/parity.py's model, written for Keras: with its names, and with others."""
+"""tests/programs/verified.py's model, written for Keras: with its names, and with others."""
 
 import keras
 

@@ -1,6 +1,6 @@
 """A small TPUEstimator program, for goldens: batch norm, Adam with a schedule, metrics, serving.
 
-    python parity.py [--model_dir=/tmp/model] [--use_tpu] [--dropout=0.3] [--mutation=...]
+    python verified.py [--model_dir=/tmp/model] [--use_tpu] [--dropout=0.3] [--mutation=...]
 
 Runs on TensorFlow 1.13 to 2.15, and with `e2s run`. `mutation` makes one of the
 mistakes that `e2s verify` must find.
