@@ -157,6 +157,14 @@ def xla_control_flow_context(name: str) -> Iterator[None]:
         control_flow_context.Exit()
 
 
+def abort_collectives(message: str) -> None:
+    """Ends what waits for another process, from any thread; all later collectives fail too.
+
+    The error is an InternalError: a MonitoredSession would try others anew, and wait again.
+    """
+    _context.context().abort_collective_ops(tf.errors.INTERNAL, message)
+
+
 def is_stateful(op: str) -> bool:
     """Whether TensorFlow takes ops of this type to have state, or effects.
 

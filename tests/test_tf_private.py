@@ -7,6 +7,7 @@ before anything else: what fails further down fails because of it.
 from __future__ import annotations
 
 import importlib
+import inspect
 
 import keras
 import pytest
@@ -34,6 +35,12 @@ def test_an_uninitialized_variable_has_no_value_and_then_one():
     assert not tf.raw_ops.VarIsInitializedOp(resource=variable.handle)
     variable.assign([1.0, 2.0])
     assert variable.numpy().tolist() == [1.0, 2.0]
+
+
+def test_collectives_can_be_aborted_with_a_message():
+    """Done only in `estimator/test_processes_in_step.py`: a process has no collectives after it."""
+    abort = type(_tf_private._context.context()).abort_collective_ops
+    assert list(inspect.signature(abort).parameters) == ["self", "code", "message"]
 
 
 def test_stateful_ops_are_told_by_their_type():

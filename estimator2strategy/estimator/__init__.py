@@ -48,6 +48,7 @@ from estimator2strategy.estimator.training import train_and_evaluate
 from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
 from estimator2strategy.estimator.warm_start import WarmStartSettings
 from estimator2strategy.runtime.devices import emulate_tpu_if_asked
+from estimator2strategy.runtime.peers import watch as watch_other_processes
 
 __all__ = [
     "BestExporter",
@@ -96,3 +97,5 @@ __all__ = [
 ]
 
 emulate_tpu_if_asked()
+# A strategy that spans processes waits for the others as soon as it is made.
+watch_other_processes()

@@ -28,8 +28,11 @@ _SEED_STRIDE = 1_000_003
 # Keys of collectives must not meet those of the strategy's own, which count up from 1.
 _GROUP_KEY = 1_000_000
 _FIRST_INSTANCE_KEY = 1_000_000
-# Of those that give all processes the same variables at the start.
-FIRST_START_KEY = 2_000_000
+# An instance of a collective has one shape for good, so each training of a process has its own.
+KEYS_OF_A_TRAINING = 20_000
+# Within them, after the sums of the step: what processes say of themselves, whether all have a
+# batch, and the chief's variables.
+FACTS_KEY, INPUT_KEY, FIRST_START_KEY = 9_000, 9_002, 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +122,11 @@ def group_key(num_replicas: int) -> int:
     return _GROUP_KEY + num_replicas
 
 
+def instance_key(number: int) -> int:
+    """The key of a collective, by its number."""
+    return _FIRST_INSTANCE_KEY + number
+
+
 def numbered_sums(nodes: Iterable[NodeDef]) -> dict[str, int]:
     """A number for each cross-replica sum, equal on all replicas."""
     names = [node.name for node in nodes if node.op == CROSS_REPLICA_SUM]
@@ -137,7 +145,7 @@ def _to_collective(node: NodeDef, num_replicas: int, number: int) -> None:
     node.attr["T"].type = dtype
     node.attr["group_size"].i = num_replicas
     node.attr["group_key"].i = group_key(num_replicas)
-    node.attr["instance_key"].i = _FIRST_INSTANCE_KEY + number
+    node.attr["instance_key"].i = instance_key(number)
     node.attr["merge_op"].s = b"Add"
     node.attr["final_op"].s = b"Id"
     node.attr["subdiv_offsets"].list.i.append(0)

@@ -67,6 +67,8 @@ class ReplaySession(_tf_private.SessionInterface):
         rewrite: How nodes change where they are not part of a splice.
         in_step: Whether each run is one step, outside of any loop. Other processes meet this one
             within the step, and tell its collectives apart by where in a loop they are.
+        draw_together: With `in_step`: `draw_together(draw)` gives a function that returns this
+            process's next batch if all processes have one. None: each draws for itself.
         on_build: Called before a new program is built, which can take a while.
         step_in_block: While a step is traced that a block repeats: its number in the block, from 0.
         spent: Seconds in blocks of steps: those for which a program was built, and the others.
@@ -83,11 +85,13 @@ class ReplaySession(_tf_private.SessionInterface):
         self.steps_run = 0
         self.rewrite = SINGLE_REPLICA
         self.in_step = False
+        self.draw_together: Callable[[Draw], Callable[[], list[tf.Tensor]]] | None = None
         self.on_build: Callable[[], None] = lambda: None
         self.step_in_block: tf.Tensor | None = None
         self.spent = (0.0, 0.0)
         self.measures_input = False
         self.reusable = False
+        self._draws: dict[tuple, Any] = {}
         self._waited: Any = None  # a variable, once something is measured
         self._functions: dict[tuple, Callable] = {}
         self._overlaps: dict[tuple, Overlap | None] = {}
@@ -167,7 +171,8 @@ class ReplaySession(_tf_private.SessionInterface):
     def _block(self, tensors, ops, feeds, values) -> tuple[int, list[tf.Tensor]]:
         """Runs `steps_ahead` steps; returns how many it did and the values of the last."""
         if self.in_step:
-            results = self.once(tensors, ops, feeds)(*values)
+            names, batch = self._batch_of_all(tensors, ops)
+            results = self.once(tensors, ops, (*feeds, *names))(*values, *batch)
             assert self.step is not None
             if self.step.healthy in tensors:
                 self._last_watched = results[tensors.index(self.step.healthy)].numpy()
@@ -188,6 +193,18 @@ class ReplaySession(_tf_private.SessionInterface):
             count, *results = function(tf.constant(self.steps_ahead - done), *values)
             done += int(count)
         return done, results
+
+    def _batch_of_all(self, tensors, ops) -> tuple[tuple[str, ...], list[tf.Tensor]]:
+        """The next batch, with the names of its tensors, where all processes draw together."""
+        if self.draw_together is None:
+            return (), []
+        key = (tensors, ops)
+        if key not in self._draws:
+            node = self.recorded.only_draw([*map(input_node, tensors), *ops])
+            draw = Draw(self, node) if node else None
+            self._draws[key] = draw and (draw.outputs, self.draw_together(draw))
+        names, next_batch = self._draws[key] or ((), list)
+        return names, next_batch()
 
     def _overlap(self, tensors, ops) -> Overlap | None:
         """How such steps run side by side; None if they are not to, or cannot."""

@@ -5,6 +5,7 @@ Hooks, scaffolds, savers and recovery are then not imitated: they are TensorFlow
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -84,15 +85,23 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         session = _SavingSession(recorded, State(recorded, strategy, on_cores))
         session.splices.extend(self._recording.splices)
         if self._recording.worker:
-            session.rewrite = workers.rewrite_for(self._recording.worker, recorded)
+            worker, first = self._recording.worker, workers.first_key()
+            session.rewrite = workers.rewrite_for(worker, recorded, first)
+            session.first_key = first
             session.in_step = True
+            session.draw_together = functools.partial(workers.draw_together, worker, first)
         return session
 
 
 class _SavingSession(ReplaySession):
-    """Knows which checkpoint it was restored from, and says so when one could not be written."""
+    """Knows which checkpoint it was restored from, and says so when one could not be written.
+
+    Attributes:
+        first_key: The number of the first collective, where several processes train in step.
+    """
 
     restored_from: str | None = None
+    first_key = 0
 
     def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
         try:

@@ -72,7 +72,7 @@ def train(
         )
     every_step += spec.training_hooks
     if recording.worker:
-        every_step.insert(0, SameStartHook(recording.worker))
+        every_step.insert(0, SameStartHook(recording.worker, _op(spec.train_op).name))
     beside = async_checkpoints and can_save_beside(recording)
     chief = _saver_hooks(spec, config, every_step, saving_listeners, beside)
     all_hooks = every_step
