@@ -6,11 +6,12 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from estimator2strategy.golden.recorder.folder import RecordError
-from estimator2strategy.golden.result import Status, Verdict
+from estimator2strategy.golden.result import EQUAL, Status, Verdict
 
-NAMES = ("text", "json", "html")
+NAMES = ("text", "json", "junit", "html")
 _STYLES = {
     Status.PASSED: "green",
     Status.FAILED: "bold red",
@@ -40,7 +41,7 @@ def write(name: str, path: str | None, verdict: Verdict) -> None:
 
         text = page(verdict)
     else:
-        text = {"text": text_of, "json": json_of}[name](verdict)
+        text = {"text": text_of, "json": json_of, "junit": junit_of}[name](verdict)
     if path is None:
         sys.stdout.write(text)
     else:
@@ -82,7 +83,8 @@ def text_of(verdict: Verdict) -> str:
 
 
 def _said(tolerance: str, detail: str) -> str:
-    return "; ".join(part for part in (f"within {tolerance}" if tolerance else "", detail) if part)
+    within = tolerance if tolerance in ("", str(EQUAL)) else f"within {tolerance}"
+    return "; ".join(part for part in (within, detail) if part)
 
 
 def closing(verdict: Verdict) -> list[str]:
@@ -140,3 +142,34 @@ def json_of(verdict: Verdict) -> str:
         "losses": {n: s.results["train/losses"].tolist() for n, s in sides.items()},
     }
     return json.dumps(found, indent=1) + "\n"
+
+
+def junit_of(verdict: Verdict) -> str:
+    """JUnit XML: a suite for each tier, a case for each check."""
+    suites = ElementTree.Element("testsuites", name="e2s verify")
+    for tier in verdict.tiers:
+        found = [check.status for check in tier.checks]
+        suite = ElementTree.SubElement(
+            suites,
+            "testsuite",
+            name=tier.name,
+            tests=str(len(found)),
+            failures=str(found.count(Status.FAILED)),
+            skipped=str(found.count(Status.UNCHECKED)),
+        )
+        for check in tier.checks:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=f"e2s verify.{tier.name}", name=check.what
+            )
+            if check.status is Status.FAILED:
+                failure = ElementTree.SubElement(case, "failure", message=check.detail)
+                failure.text = (
+                    f"tolerance {check.tolerance}; {check.slack}\n{verdict.cause}".strip()
+                )
+            elif check.status is Status.UNCHECKED:
+                ElementTree.SubElement(case, "skipped", message=check.detail)
+            else:
+                said = (check.status.value, check.slack, _said(check.tolerance, check.detail))
+                ElementTree.SubElement(case, "system-out").text = "; ".join(filter(None, said))
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

@@ -186,7 +186,7 @@ def test_a_program_that_is_not_here_is_asked_for(capsys, tmp_path, monkeypatch):
 
 def test_an_unknown_format_is_refused(capsys):
     assert verify.main([str(GOLDENS / "parity_tf115"), "--format=pdf"]) == 2
-    assert "text, json, html" in capsys.readouterr().err
+    assert "text, json, junit, html" in capsys.readouterr().err
 
 
 def test_goldens_are_small():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -86,6 +87,8 @@ def test_a_mistake_is_found_at_its_tier(mistake):
     assert failed is not None
     assert failed[0].name == tier
     assert cause in verdict.cause
+    failures = ElementTree.fromstring(output.junit_of(verdict)).findall(".//failure")
+    assert cause in failures[0].text
 
 
 def test_the_first_step_and_tensor_that_differ_are_named():
@@ -151,3 +154,11 @@ def test_json_says_what_the_table_says(whole):
     assert found["versions"]["golden"]["tensorflow"] == "1.15.5"
     assert {t["tier"]: t["status"].upper() for t in found["tiers"]} == statuses(whole)
     assert len(found["losses"]["golden"]) == 20
+
+
+def test_junit_has_a_case_for_each_check(whole):
+    suites = ElementTree.fromstring(output.junit_of(whole))
+    cases = [(suite.get("name"), case.get("name")) for suite in suites for case in suite]
+    assert cases == [(t.name, c.what) for t in whole.tiers for c in t.checks]
+    assert suites.find("testsuite[@name='replicas']").get("skipped") == "1"
+    assert not suites.findall(".//failure")
