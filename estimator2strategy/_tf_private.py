@@ -82,8 +82,17 @@ EMBEDDING_SPEC_COLUMNS = (
 )
 # What `tf.feature_column.numeric_column` returns: weights of examples must be one.
 NumericColumn = _feature_column.NumericColumn
-# The collection in which those columns leave {table: (variable scope, variable name)} on cores, and
-# what they append to a feature's name for its lengths. No public function reads either.
+# What the layers of columns are made of: which kind columns are, what they are checked for, what
+# their variable scopes are called, and their weighted sums. tf-keras has copies of some, and none
+# of the last; the public `linear_model` does not take all columns.
+CategoricalColumn = _feature_column.CategoricalColumn
+is_feature_column_v2 = _feature_column.is_feature_column_v2
+normalize_feature_columns = _feature_column._normalize_feature_columns
+check_batch_sizes = _feature_column._verify_static_batch_size_equality
+variable_scope_of_column = _feature_column._sanitize_column_name_for_variable_scope
+weighted_sum = _feature_column._create_weighted_sum
+# The collection in which TPU embedding columns leave {table: (variable scope, variable name)} on
+# cores, and what they append to a feature's name for its lengths. No public function reads either.
 EMBEDDING_SCOPES = _tpu_feature_column_v1._TPU_FC_TO_SCOPE
 SEQUENCE_LENGTH_SUFFIX = _tpu_feature_column_v1._SEQUENCE_FEATURE_LENGTH_POSTFIX
 

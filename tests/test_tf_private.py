@@ -290,6 +290,28 @@ def test_numeric_columns_are_known_by_their_class():
     assert column.get_dense_tensor(cache, None).shape == [3, 1]
 
 
+def test_columns_are_checked_named_and_summed():
+    ids = tf.feature_column.categorical_column_with_identity("b c", 3)
+    size = tf.feature_column.numeric_column("a", shape=(2,))
+    assert isinstance(ids, _tf_private.CategoricalColumn)
+    assert _tf_private.is_feature_column_v2([ids, size])
+    with tf.Graph().as_default():
+        old = tf1.feature_column.shared_embedding_columns([ids, ids], 2)
+    assert not _tf_private.is_feature_column_v2(old)
+    assert _tf_private.normalize_feature_columns([ids, size]) == [size, ids]
+    with pytest.raises(ValueError, match="Duplicate feature column name"):
+        _tf_private.normalize_feature_columns([ids, ids])
+    assert _tf_private.variable_scope_of_column(ids.name) == "b_c"
+    with pytest.raises(ValueError, match="must be same"):
+        _tf_private.check_batch_sizes([tf.ones([2, 1]), tf.ones([3, 1])], [size, ids])
+    features = {"a": tf.constant([[1.0, 2.0]]), "b c": tf.constant([[2, 0]])}
+    cache = tf.__internal__.feature_column.FeatureTransformationCache(features)
+    weights = tf.constant([[10.0], [20.0], [30.0]])
+    of_ids = _tf_private.weighted_sum(ids, cache, None, "mean", weights)
+    of_size = _tf_private.weighted_sum(size, cache, None, "mean", weights[:2])
+    assert (of_ids.numpy().tolist(), of_size.numpy().tolist()) == ([[20.0]], [[50.0]])
+
+
 def test_lengths_of_sequences_are_looked_for_under_this_name():
     column = tf1.tpu.experimental.embedding_column(
         tf.feature_column.sequence_categorical_column_with_identity("ids", 3),

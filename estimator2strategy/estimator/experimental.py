@@ -7,6 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.estimator.canned.networks import (
+    dnn_logit_fn_builder,
+    linear_logit_fn_builder,
+)
 from estimator2strategy.estimator.checkpoint_step import make_stop_at_checkpoint_step_hook
 from estimator2strategy.estimator.early_stopping import (
     make_early_stopping_hook,
@@ -23,6 +27,8 @@ __all__ = [
     "InMemoryEvaluatorHook",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
+    "dnn_logit_fn_builder",
+    "linear_logit_fn_builder",
     "make_early_stopping_hook",
     "make_stop_at_checkpoint_step_hook",
     "stop_if_higher_hook",

@@ -122,7 +122,9 @@ def from_row(row: Symbol) -> Any:
     if row.status == "refused":
         return Refused(row.name, row.advice)
     if row.home.startswith("="):
-        return resolve(row.home[1:])
+        value = resolve(row.home[1:])
+        # An alias of which some names are otherwise.
+        return Namespace(row.name, [value]) if row.name in table.parents() else value
     homes = row.home.split()
     if len(homes) > 1 or row.name in table.parents():
         return Namespace(row.name, [_imported(home) for home in homes])

@@ -66,10 +66,11 @@ def existed(name: str) -> bool:
 
 def canonical(name: str) -> str:
     """The name without the aliases `tf.compat.v1`, `tf.app.flags`, `tensorflow_estimator`..."""
-    for legacy, row in rows().items():
-        if row.home.startswith("=") and (name == legacy or name.startswith(f"{legacy}.")):
-            return canonical(row.home[1:] + name[len(legacy) :])
-    return name
+    covering = [row for legacy, row in rows().items() if f"{name}.".startswith(f"{legacy}.")]
+    deepest = max(covering, key=lambda row: len(row.name), default=None)
+    if deepest is None or not deepest.home.startswith("="):
+        return name
+    return canonical(deepest.home[1:] + name[len(deepest.name) :])
 
 
 def find(name: str) -> Symbol | None:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.estimator.heads import base, v1
 from estimator2strategy.facade import table
+from tests.same import assert_same
 
 tf1 = tf.compat.v1
 TESTS = Path(__file__).resolve().parent.parent
@@ -30,30 +31,6 @@ def _program() -> Any:
 
 program = _program()
 CASES = [(version, case) for version in GOLDEN for case in GOLDEN[version]]
-
-
-def assert_same(found: Any, expected: Any, where: str) -> None:
-    """Equal, but for the last digits of floats."""
-    if isinstance(expected, dict):
-        assert sorted(found) == sorted(expected), where
-        for key, value in expected.items():
-            assert_same(found[key], value, f"{where}, {key}")
-    elif isinstance(expected, list) and _numbers(expected):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=where)
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), where
-        for one, other in zip(found, expected, strict=True):
-            assert_same(one, other, where)
-    elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6), where
-    else:
-        assert found == expected, where
-
-
-def _numbers(values: list) -> bool:
-    return np.asarray(values, dtype=object).size > 0 and all(
-        isinstance(value, (int, float)) for value in np.ravel(np.asarray(values, dtype=object))
-    )
 
 
 @pytest.mark.parametrize(("version", "case"), CASES)

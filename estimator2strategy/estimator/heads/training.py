@@ -45,7 +45,7 @@ def create_estimator_spec_train_op(
         else:
             _check_can_train(optimizer)
             checks.validate_trainable_variables(trainable_variables)
-            loss = _share_of_replica(regularized_training_loss, loss_reduction)
+            loss = share_of_replica(regularized_training_loss, loss_reduction)
             (train_op,) = optimizer.get_updates(loss, trainable_variables)[:1]
         return tf.group(train_op, *update_ops) if update_ops else train_op
 
@@ -62,7 +62,7 @@ def _check_can_train(optimizer: Any) -> None:
         )
 
 
-def _share_of_replica(loss: Any, loss_reduction: str) -> Any:
+def share_of_replica(loss: Any, loss_reduction: str) -> Any:
     """Under a strategy gradients are summed: a mean of each replica counts for its share."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if loss_reduction == "sum_over_batch_size" and replicas > 1:

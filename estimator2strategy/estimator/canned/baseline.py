@@ -1,0 +1,224 @@
+"""Predictions that ignore the features: `BaselineClassifier` and its kin, of TF 1 and (V2) TF 2.
+
+What they learn is the distribution, or the mean, of the labels: what a model has to be better than.
+
+estimator = BaselineClassifier(n_classes=3)
+estimator.train(input_fn)
+
+Source: tensorflow_estimator 2.15 canned/baseline.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.estimator.canned.optimizers import (
+    get_optimizer_instance,
+    get_optimizer_instance_v2,
+)
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
+from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
+from estimator2strategy.estimator.heads.training import share_of_replica
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.specs import EstimatorSpec
+
+tf1 = tf.compat.v1
+
+_LEARNING_RATE = 0.3
+
+
+def _logits(
+    features: Mapping[str, Any], units: int, weight_column: Any
+) -> tuple[tf.Tensor, tf.Variable]:
+    """The same float32 [units] for each example of the batch; and these alone."""
+    sizes = [
+        tf.shape(feature)[0] for name, feature in features.items() if name != _key_of(weight_column)
+    ]
+    checks = [tf1.debugging.assert_equal(sizes[0], size) for size in sizes[1:]]
+    with tf1.variable_scope("baseline"):
+        bias = tf1.get_variable("bias", [units], initializer=tf1.zeros_initializer())
+        with tf.control_dependencies(checks):
+            return tf.multiply(bias, tf.ones([sizes[0], units])), bias
+
+
+def _key_of(weight_column: Any) -> str | None:
+    if weight_column is None or isinstance(weight_column, str):
+        return weight_column
+    if not isinstance(weight_column, _tf_private.NumericColumn):
+        raise TypeError(
+            "Weight column must be either a string or NumericColumn. Given type: "
+            f"{type(weight_column)}."
+        )
+    return weight_column.key
+
+
+def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> Callable[..., EstimatorSpec]:
+    def train_op_fn(loss):
+        instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
+        return instance.minimize(loss, global_step=tf1.train.get_global_step())
+
+    def model_fn(features, labels, mode):
+        logits, _ = _logits(features, head.logits_dimension, weight_column)
+        return head.create_estimator_spec(
+            features=features, mode=mode, logits=logits, labels=labels, train_op_fn=train_op_fn
+        )
+
+    return model_fn
+
+
+def _model_fn_v2(
+    head: Any, optimizer: Any, weight_column: Any = None
+) -> Callable[..., EstimatorSpec]:
+    def model_fn(features, labels, mode):
+        logits, bias = _logits(features, head.logits_dimension, weight_column)
+        if mode == ModeKeys.TRAIN:
+            instance = get_optimizer_instance_v2(optimizer, _LEARNING_RATE)
+            instance.iterations = tf1.train.get_or_create_global_step()
+
+        def train_op_fn(loss):
+            return instance.get_updates(share_of_replica(loss, head.loss_reduction), [bias])[0]
+
+        return head.create_estimator_spec(
+            features=features, mode=mode, logits=logits, labels=labels, train_op_fn=train_op_fn
+        )
+
+    return model_fn
+
+
+class BaselineClassifier(Estimator):
+    """The distribution of classes, whatever the features are.
+
+    Args:
+        model_dir: As of `Estimator`.
+        n_classes: Number of classes.
+        weight_column: Name of the feature, or numeric column, that weights examples.
+        label_vocabulary: Names of the classes, where labels are strings.
+        optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.3), an
+            optimizer of `tf.compat.v1.train`, or a function that returns one.
+        config: As of `Estimator`.
+        loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
+
+    Raises:
+        ValueError: An argument is not as above.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = v1.Reduction.SUM,
+    ):
+        head = v1.binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        super().__init__(_model_fn(head, optimizer, weight_column), model_dir, config)
+
+
+class BaselineRegressor(Estimator):
+    """The mean of the labels, whatever the features are.
+
+    Args:
+        label_dimension: Number of values per example.
+        weight_column: Name of the feature, or numeric column, that weights examples, or each of
+            their values.
+
+    The other arguments are those of `BaselineClassifier`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = v1.Reduction.SUM,
+    ):
+        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
+        super().__init__(_model_fn(head, optimizer), model_dir, config)
+
+
+class BaselineEstimator(Estimator):
+    """Logits that do not depend on the features, under any head.
+
+    Args:
+        head: A head of `tf.estimator` or of `tf.contrib.estimator`.
+
+    The other arguments are those of `BaselineClassifier`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        model_dir: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+    ):
+        super().__init__(_model_fn(head, optimizer), model_dir, config)
+
+
+class BaselineClassifierV2(Estimator):
+    """`BaselineClassifier` of TF 2.
+
+    Args:
+        optimizer: A name as above; an optimizer of tf-keras; or a function that returns one of
+            `tf_keras.optimizers.legacy`.
+        loss_reduction: "sum_over_batch_size" or "sum".
+
+    The other arguments are those of `BaselineClassifier`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+    ):
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        super().__init__(_model_fn_v2(head, optimizer, weight_column), model_dir, config)
+
+
+class BaselineRegressorV2(Estimator):
+    """`BaselineRegressor` of TF 2; `optimizer` and `loss_reduction` as of the classifier."""
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+    ):
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        super().__init__(_model_fn_v2(head, optimizer), model_dir, config)
+
+
+class BaselineEstimatorV2(Estimator):
+    """`BaselineEstimator` of TF 2, for heads of `tf.estimator`."""
+
+    def __init__(
+        self,
+        head: Any,
+        model_dir: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+    ):
+        super().__init__(_model_fn_v2(head, optimizer), model_dir, config)

@@ -1,0 +1,178 @@
+"""What canned networks read: feature columns as one dense tensor, or as weighted sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+
+tf1 = tf.compat.v1
+_api = tf.__internal__.feature_column
+
+_V1_COLUMNS = (
+    "Received a feature column from TensorFlow v1, but this is a TensorFlow v2 Estimator. Please "
+    "either use v2 feature columns (accessible via tf.feature_column.* in TF 2.x) with this "
+    "Estimator, or switch to a v1 Estimator for use with v1 feature columns (accessible via "
+    "tf.compat.v1.estimator.* and tf.compat.v1.feature_column.*, respectively."
+)
+
+
+def check_features(features: Any) -> None:
+    """Raises ValueError unless an input_fn returned a dict of features."""
+    if not isinstance(features, dict):
+        raise ValueError(
+            f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
+        )
+
+
+def check_v2(columns: Sequence[Any]) -> None:
+    """Raises ValueError for a column of TF 1's first kind."""
+    if not _tf_private.is_feature_column_v2(columns):
+        raise ValueError(_V1_COLUMNS)
+
+
+class _State(_api.StateManager):
+    """Holds the variables of columns: `get_variable`'s, in the variable scope of the moment."""
+
+    def __init__(self) -> None:
+        super().__init__(None, trainable=True)
+        self.variables: dict[tuple[Any, str], tf.Variable] = {}
+
+    def create_variable(
+        self,
+        feature_column,
+        name,
+        shape,
+        dtype=None,
+        trainable=True,
+        use_resource=True,
+        initializer=None,
+    ):
+        variable = tf1.get_variable(
+            name, shape, dtype, initializer, trainable=trainable, use_resource=use_resource
+        )
+        self.variables[feature_column, name] = variable
+        return variable
+
+    def get_variable(self, feature_column, name):
+        if (feature_column, name) not in self.variables:
+            raise ValueError("Variable does not exist.")
+        return self.variables[feature_column, name]
+
+
+def _sorted(columns: Sequence[Any], types: tuple[type, ...], expected: str) -> list[Any]:
+    normalized = _tf_private.normalize_feature_columns(columns)
+    for column in normalized:
+        if not isinstance(column, types):
+            raise ValueError(f"Items of feature_columns must be {expected} Given: {column}")
+    return normalized
+
+
+def _named(columns: Sequence[Any]) -> Iterator[Any]:
+    """Each column, in a variable scope of its name."""
+    for column in columns:
+        with tf1.variable_scope(_tf_private.variable_scope_of_column(column.name)):
+            yield column
+
+
+def input_layer(
+    features: Mapping[str, Any], columns: Sequence[Any], scope: str, training: bool
+) -> tf.Tensor:
+    """Dense columns side by side.
+
+    Args:
+        features: Feature name -> tensor.
+        columns: Dense columns; those of TF 1's first kind go through its `input_layer`.
+        scope: Variable scope of what columns of today's kind create.
+        training: For columns that behave otherwise then.
+
+    Returns:
+        float32 [batch, sum of the columns' sizes], ordered by the columns' names.
+
+    Raises:
+        ValueError: A column is not dense, or there twice; batch sizes differ.
+    """
+    if not _tf_private.is_feature_column_v2(columns):
+        return tf1.feature_column.input_layer(features, columns)
+    expected = (
+        f"a {_api.DenseColumn}. You can wrap a categorical column with an embedding_column or "
+        "indicator_column."
+    )
+    columns = _sorted(columns, (_api.DenseColumn,), expected)
+    state = _State()
+    with tf1.variable_scope(scope):
+        for column in _named(columns):
+            column.create_state(state)
+    cache = _api.FeatureTransformationCache(features)
+    tensors = []
+    for column in columns:
+        with tf1.name_scope(_tf_private.variable_scope_of_column(column.name)):
+            tensor = _dense_tensor(column, cache, state, training)
+            size = column.variable_shape.num_elements()
+            tensors.append(tf.reshape(tensor, [tf.shape(tensor)[0], size]))
+    _tf_private.check_batch_sizes(tensors, columns)
+    return tf.concat(tensors, -1)
+
+
+def _dense_tensor(column: Any, cache: Any, state: _State, training: bool) -> tf.Tensor:
+    try:
+        return column.get_dense_tensor(cache, state, training=training)
+    except TypeError:  # none of TensorFlow's own takes it
+        return column.get_dense_tensor(cache, state)
+
+
+class Linear(NamedTuple):
+    """A linear model: float32 [batch, units], and its variables."""
+
+    logits: tf.Tensor
+    bias: Any
+    weights: list[Any]
+
+
+def linear_model(
+    features: Mapping[str, Any], columns: Sequence[Any], units: int, combiner: str, scope: str
+) -> Linear:
+    """The weighted sum of all columns, and a bias.
+
+    Args:
+        features: Feature name -> tensor.
+        columns: Dense and categorical columns; TF 1's first kind goes through its `linear_model`.
+        units: Number of sums.
+        combiner: How a categorical column adds up its values: "sum", "mean" or "sqrtn".
+        scope: Variable scope of weights and bias of columns of today's kind.
+
+    Raises:
+        ValueError: A column is of another type, or there twice; batch sizes differ.
+    """
+    if not _tf_private.is_feature_column_v2(columns):
+        variables: dict[Any, Any] = {}
+        logits = tf1.feature_column.linear_model(
+            features, columns, units, combiner, cols_to_vars=variables
+        )
+        return Linear(logits, variables.pop("bias"), list(variables.values()))
+    categorical = _tf_private.CategoricalColumn
+    expected = "either a DenseColumn or CategoricalColumn."
+    columns = _sorted(columns, (_api.DenseColumn, categorical), expected)
+    state = _State()
+    with tf1.variable_scope(scope):
+        for column in _named(columns):
+            column.create_state(state)
+            is_categorical = isinstance(column, categorical)
+            size = column.num_buckets if is_categorical else column.variable_shape.num_elements()
+            zeros = tf1.zeros_initializer()
+            state.create_variable(column, "weights", (size, units), tf.float32, initializer=zeros)
+        bias = tf1.get_variable("bias_weights", [units], initializer=tf1.zeros_initializer())
+    cache = _api.FeatureTransformationCache(features)
+    sums = []
+    with tf1.name_scope(scope):
+        for column in columns:
+            with tf1.name_scope(_tf_private.variable_scope_of_column(column.name)):
+                weights = state.get_variable(column, "weights")
+                sums.append(_tf_private.weighted_sum(column, cache, state, combiner, weights))
+        _tf_private.check_batch_sizes(sums, columns)
+        total = tf.add_n(sums, "weighted_sum_no_bias")
+        logits = tf.nn.bias_add(total, bias, name="weighted_sum")
+    return Linear(logits, bias, list(state.variables.values()))

@@ -1,0 +1,410 @@
+"""Wide and deep: `DNNLinearCombinedClassifier` and its kin, of TF 1 and (V2) of TF 2.
+
+estimator = DNNLinearCombinedClassifier(
+    linear_feature_columns=[word_x_color],
+    dnn_feature_columns=[tf.feature_column.embedding_column(word, 8)],
+    dnn_hidden_units=[64, 32])
+estimator.train(input_fn)
+
+Source: tensorflow_estimator 2.15 canned/dnn_linear_combined.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.estimator.canned import columns
+from estimator2strategy.estimator.canned.networks import (
+    SMALL,
+    Activation,
+    Dnn,
+    Linear,
+    add_layer_summary,
+    partitioner,
+)
+from estimator2strategy.estimator.canned.optimizers import (
+    get_optimizer_instance,
+    get_optimizer_instance_v2,
+)
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
+from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
+from estimator2strategy.estimator.heads.training import share_of_replica
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.specs import EstimatorSpec
+
+tf1 = tf.compat.v1
+
+_DNN_LEARNING_RATE = 0.001
+_LINEAR_LEARNING_RATE = 0.005
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """The two networks, of which one may have no columns, and an optimizer for each."""
+
+    linear: Linear
+    linear_optimizer: Any
+    dnn: Dnn
+    dnn_optimizer: Any
+
+    def __post_init__(self) -> None:
+        if not self.linear.feature_columns and not self.dnn.feature_columns:
+            raise ValueError(
+                "Either linear_feature_columns or dnn_feature_columns must be defined."
+            )
+
+    def linear_learning_rate(self) -> float:
+        """Of an optimizer that is given by its name."""
+        return min(_LINEAR_LEARNING_RATE, 1.0 / math.sqrt(len(self.linear.feature_columns)))
+
+    def check_hidden_units(self) -> None:
+        if not self.dnn.hidden_units:
+            raise ValueError(
+                "dnn_hidden_units must be defined when dnn_feature_columns is specified."
+            )
+
+
+def _checked(optimizer: Any) -> Any:
+    if isinstance(optimizer, tf1.train.SyncReplicasOptimizer):
+        raise ValueError(
+            "SyncReplicasOptimizer does not support multi optimizers case. Therefore, it is not "
+            "supported in DNNLinearCombined model. If you want to use this optimizer, please use "
+            "either DNN or Linear model."
+        )
+    return optimizer
+
+
+def _model_fn(head: Any, parts: Parts) -> Callable[..., EstimatorSpec]:
+    def model_fn(features, labels, mode, config):
+        columns.check_features(features)
+        units = head.logits_dimension
+        logits, trained = [], []  # trained: (optimizer, variable scope)
+        dnn = parts.dnn.cut(config)
+        if dnn.feature_columns:
+            optimizer = _checked(get_optimizer_instance(parts.dnn_optimizer, _DNN_LEARNING_RATE))
+            parts.check_hidden_units()
+            with tf1.variable_scope("dnn", partitioner=partitioner(config, SMALL)) as scope:
+                logits.append(dnn.logits(features, mode, units))
+            trained.append((optimizer, scope.name))
+        if parts.linear.feature_columns:
+            rate = parts.linear_learning_rate()
+            optimizer = _checked(get_optimizer_instance(parts.linear_optimizer, rate))
+            with tf1.variable_scope("linear", partitioner=dnn.input_layer_partitioner) as scope:
+                logits.append(parts.linear.logits(features, units))
+                add_layer_summary(logits[-1], scope.name)
+            trained.append((optimizer, scope.name))
+
+        def train_op_fn(loss):
+            steps = [
+                optimizer.minimize(
+                    loss, var_list=tf1.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, scope)
+                )
+                for optimizer, scope in trained
+            ]
+            with tf.control_dependencies(steps):
+                return tf1.assign_add(tf1.train.get_global_step(), 1).op
+
+        return head.create_estimator_spec(
+            features=features,
+            mode=mode,
+            labels=labels,
+            train_op_fn=train_op_fn,
+            logits=_sum(logits),
+        )
+
+    return model_fn
+
+
+def _sum(logits: list[tf.Tensor]) -> tf.Tensor:
+    return logits[0] if len(logits) == 1 else logits[0] + logits[1]
+
+
+def _model_fn_v2(head: Any, parts: Parts) -> Callable[..., EstimatorSpec]:
+    def model_fn(features, labels, mode):
+        columns.check_features(features)
+        units = head.logits_dimension
+        logits, update_ops = [], []
+        trained = []  # (optimizer, its learning rate if it is a name, variables)
+        if parts.dnn.feature_columns:
+            parts.check_hidden_units()
+            dnn_logits, variables, update_ops = parts.dnn.logits_v2(features, mode, units)
+            logits.append(dnn_logits)
+            trained.append((parts.dnn_optimizer, _DNN_LEARNING_RATE, variables))
+        if parts.linear.feature_columns:
+            linear_logits, variables = parts.linear.logits_v2(features, units)
+            add_layer_summary(linear_logits, "linear")
+            logits.append(linear_logits)
+            trained.append((parts.linear_optimizer, parts.linear_learning_rate(), variables))
+
+        def train_op_fn(loss):
+            loss = share_of_replica(loss, head.loss_reduction)
+            steps = list(update_ops)
+            for index, (optimizer, rate, variables) in enumerate(trained):
+                instance = _checked(get_optimizer_instance_v2(optimizer, rate))
+                if index == 0:  # the other counts its steps by itself
+                    instance.iterations = tf1.train.get_or_create_global_step()
+                steps += instance.get_updates(loss, variables)
+            return tf.group(*steps)
+
+        return head.create_estimator_spec(
+            features=features,
+            mode=mode,
+            labels=labels,
+            train_op_fn=train_op_fn,
+            logits=_sum(logits),
+        )
+
+    return model_fn
+
+
+class DNNLinearCombinedClassifier(Estimator):
+    """Classes, by the sum of a linear model and a deep network, each with an optimizer.
+
+    Args:
+        model_dir: As of `Estimator`.
+        linear_feature_columns: Columns of the linear model; None: there is none.
+        linear_optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of one
+            over the root of the number of columns, at most 0.005), an optimizer of
+            `tf.compat.v1.train`, or a function that returns one.
+        dnn_feature_columns: Dense columns of the deep network; None: there is none.
+        dnn_optimizer: As `linear_optimizer`, but a name means a learning rate of 0.001.
+        dnn_hidden_units: Sizes of the hidden layers.
+        dnn_activation_fn: Applied to each hidden layer.
+        dnn_dropout: The part of a hidden layer's outputs that is dropped while training.
+        n_classes: Number of classes.
+        weight_column: Name of the feature, or numeric column, that weights examples.
+        label_vocabulary: Names of the classes, where labels are strings.
+        input_layer_partitioner: Cuts up variables of columns; by default those over 64 MB, among
+            the parameter servers of a cluster.
+        config: As of `Estimator`.
+        warm_start_from: As of `Estimator`.
+        loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
+        batch_norm: Whether hidden layers are batch normalized.
+        linear_sparse_combiner: How a categorical column of the linear model adds up the weights of
+            its values: "sum", "mean" or "sqrtn".
+
+    Raises:
+        ValueError: An argument is not as above, or there are no columns; while training, that
+            features are no dict, or there are no hidden units.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        input_layer_partitioner: Callable | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = v1.Reduction.SUM,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        dnn = Dnn.of(
+            dnn_hidden_units,
+            dnn_feature_columns,
+            dnn_activation_fn,
+            dnn_dropout,
+            batch_norm,
+            input_layer_partitioner,
+        )
+        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
+        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
+        head = v1.binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        super().__init__(_model_fn(head, parts), model_dir, config, None, warm_start_from)
+
+
+class DNNLinearCombinedRegressor(Estimator):
+    """Real values, by the sum of a linear model and a deep network: squared error.
+
+    Args:
+        label_dimension: Number of values per example.
+        weight_column: Name of the feature, or numeric column, that weights examples, or each of
+            their values.
+
+    The other arguments are those of `DNNLinearCombinedClassifier`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        input_layer_partitioner: Callable | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = v1.Reduction.SUM,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        dnn = Dnn.of(
+            dnn_hidden_units,
+            dnn_feature_columns,
+            dnn_activation_fn,
+            dnn_dropout,
+            batch_norm,
+            input_layer_partitioner,
+        )
+        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
+        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
+        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
+        super().__init__(_model_fn(head, parts), model_dir, config, None, warm_start_from)
+
+
+class DNNLinearCombinedEstimator(Estimator):
+    """The sum of a linear model and a deep network, under any head.
+
+    Args:
+        head: A head of `tf.estimator` or of `tf.contrib.estimator`.
+
+    The other arguments are those of `DNNLinearCombinedClassifier`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        model_dir: Any = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        input_layer_partitioner: Callable | None = None,
+        config: RunConfig | None = None,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        dnn = Dnn.of(
+            dnn_hidden_units,
+            dnn_feature_columns,
+            dnn_activation_fn,
+            dnn_dropout,
+            batch_norm,
+            input_layer_partitioner,
+        )
+        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
+        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
+        super().__init__(_model_fn(head, parts), model_dir, config)
+
+
+class DNNLinearCombinedClassifierV2(Estimator):
+    """`DNNLinearCombinedClassifier` of TF 2.
+
+    Args:
+        linear_optimizer, dnn_optimizer: A name as above; an optimizer of tf-keras; or a function
+            that returns one of `tf_keras.optimizers.legacy`.
+        loss_reduction: "sum_over_batch_size" or "sum".
+
+    The other arguments are those of `DNNLinearCombinedClassifier`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        dnn = Dnn.of(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+        )
+        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
+        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        super().__init__(_model_fn_v2(head, parts), model_dir, config, None, warm_start_from)
+
+
+class DNNLinearCombinedRegressorV2(Estimator):
+    """`DNNLinearCombinedRegressor` of TF 2."""
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        dnn = Dnn.of(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+        )
+        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
+        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        super().__init__(_model_fn_v2(head, parts), model_dir, config, None, warm_start_from)
+
+
+class DNNLinearCombinedEstimatorV2(Estimator):
+    """`DNNLinearCombinedEstimator` of TF 2, for heads of `tf.estimator`."""
+
+    def __init__(
+        self,
+        head: Any,
+        model_dir: Any = None,
+        linear_feature_columns: Sequence[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Sequence[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        config: RunConfig | None = None,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        dnn = Dnn.of(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+        )
+        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
+        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
+        super().__init__(_model_fn_v2(head, parts), model_dir, config)

@@ -1,0 +1,281 @@
+"""Deep networks: `DNNClassifier`, `DNNRegressor`, `DNNEstimator`, of TF 1 and (V2) of TF 2.
+
+estimator = DNNClassifier(
+    hidden_units=[64, 32],
+    feature_columns=[tf.feature_column.numeric_column("size", shape=(2,))],
+    n_classes=3)
+estimator.train(input_fn)
+
+Source: tensorflow_estimator 2.15 canned/dnn.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.estimator.canned import columns
+from estimator2strategy.estimator.canned.networks import SMALL, Activation, Dnn, partitioner
+from estimator2strategy.estimator.canned.optimizers import (
+    get_optimizer_instance,
+    get_optimizer_instance_v2,
+)
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
+from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.specs import EstimatorSpec
+
+tf1 = tf.compat.v1
+
+_LEARNING_RATE = 0.05
+
+
+def _model_fn(head: Any, network: Dnn, optimizer: Any) -> Callable[..., EstimatorSpec]:
+    def model_fn(features, labels, mode, config):
+        instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
+        columns.check_features(features)
+        with tf1.variable_scope("dnn", partitioner=partitioner(config, SMALL)):
+            logits = network.cut(config).logits(features, mode, head.logits_dimension)
+            return head.create_estimator_spec(
+                features=features, mode=mode, labels=labels, optimizer=instance, logits=logits
+            )
+
+    return model_fn
+
+
+def _model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> Callable[..., EstimatorSpec]:
+    def model_fn(features, labels, mode):
+        columns.check_features(features)
+        logits, variables, update_ops = network.logits_v2(features, mode, head.logits_dimension)
+        instance = optimizer
+        if mode == ModeKeys.TRAIN:
+            instance = get_optimizer_instance_v2(optimizer)
+            instance.iterations = tf1.train.get_or_create_global_step()
+        return head.create_estimator_spec(
+            features=features,
+            mode=mode,
+            labels=labels,
+            optimizer=instance,
+            logits=logits,
+            trainable_variables=variables,
+            update_ops=update_ops,
+        )
+
+    return model_fn
+
+
+class DNNClassifier(Estimator):
+    """Classes, by a deep network: sigmoid cross entropy for two, softmax for more.
+
+    Args:
+        hidden_units: Sizes of the hidden layers.
+        feature_columns: Dense columns of `tf.feature_column`.
+        model_dir: As of `Estimator`.
+        n_classes: Number of classes.
+        weight_column: Name of the feature, or numeric column, that weights examples.
+        label_vocabulary: Names of the classes, where labels are strings.
+        optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.05), an
+            optimizer of `tf.compat.v1.train`, or a function that returns one.
+        activation_fn: Applied to each hidden layer.
+        dropout: The part of a hidden layer's outputs that is dropped while training.
+        input_layer_partitioner: Cuts up variables of columns; by default those over 64 MB, among
+            the parameter servers of a cluster.
+        config: As of `Estimator`.
+        warm_start_from: As of `Estimator`.
+        loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
+        batch_norm: Whether hidden layers are batch normalized.
+
+    Raises:
+        ValueError: An argument is not as above; while training, that features are no dict.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Activation = tf.nn.relu,
+        dropout: float | None = None,
+        input_layer_partitioner: Callable | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = v1.Reduction.SUM,
+        batch_norm: bool = False,
+    ):
+        head = v1.binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        network = Dnn.of(
+            hidden_units,
+            feature_columns,
+            activation_fn,
+            dropout,
+            batch_norm,
+            input_layer_partitioner,
+        )
+        model_fn = _model_fn(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class DNNRegressor(Estimator):
+    """Real values, by a deep network: squared error.
+
+    Args:
+        label_dimension: Number of values per example.
+        weight_column: Name of the feature, or numeric column, that weights examples, or each of
+            their values.
+
+    The other arguments are those of `DNNClassifier`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Activation = tf.nn.relu,
+        dropout: float | None = None,
+        input_layer_partitioner: Callable | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = v1.Reduction.SUM,
+        batch_norm: bool = False,
+    ):
+        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
+        network = Dnn.of(
+            hidden_units,
+            feature_columns,
+            activation_fn,
+            dropout,
+            batch_norm,
+            input_layer_partitioner,
+        )
+        model_fn = _model_fn(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class DNNEstimator(Estimator):
+    """A deep network under any head.
+
+    Args:
+        head: A head of `tf.estimator` or of `tf.contrib.estimator`.
+
+    The other arguments are those of `DNNClassifier`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Activation = tf.nn.relu,
+        dropout: float | None = None,
+        input_layer_partitioner: Callable | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        batch_norm: bool = False,
+    ):
+        network = Dnn.of(
+            hidden_units,
+            feature_columns,
+            activation_fn,
+            dropout,
+            batch_norm,
+            input_layer_partitioner,
+        )
+        model_fn = _model_fn(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class DNNClassifierV2(Estimator):
+    """`DNNClassifier` of TF 2.
+
+    Args:
+        optimizer: A name as above, with the learning rate that its class has by default; an
+            optimizer of tf-keras; or a function that returns one of `tf_keras.optimizers.legacy`.
+        loss_reduction: "sum_over_batch_size" or "sum".
+
+    The other arguments are those of `DNNClassifier`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Activation = tf.nn.relu,
+        dropout: float | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+    ):
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        network = Dnn.of(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = _model_fn_v2(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class DNNRegressorV2(Estimator):
+    """`DNNRegressor` of TF 2; `optimizer` and `loss_reduction` are as of `DNNClassifierV2`."""
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Activation = tf.nn.relu,
+        dropout: float | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+    ):
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        network = Dnn.of(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = _model_fn_v2(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class DNNEstimatorV2(Estimator):
+    """`DNNEstimator` of TF 2, for heads of `tf.estimator`."""
+
+    def __init__(
+        self,
+        head: Any,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Activation = tf.nn.relu,
+        dropout: float | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        batch_norm: bool = False,
+    ):
+        network = Dnn.of(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = _model_fn_v2(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)

@@ -1,0 +1,249 @@
+"""Linear models: `LinearClassifier`, `LinearRegressor`, `LinearEstimator`, of TF 1 and (V2) TF 2.
+
+estimator = LinearClassifier(
+    feature_columns=[tf.feature_column.categorical_column_with_hash_bucket("word", 1000)])
+estimator.train(input_fn)
+
+Source: tensorflow_estimator 2.15 canned/linear.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.estimator.canned import columns
+from estimator2strategy.estimator.canned.networks import Linear, partitioner
+from estimator2strategy.estimator.canned.optimizers import (
+    get_optimizer_instance,
+    get_optimizer_instance_v2,
+)
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
+from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.specs import EstimatorSpec
+
+tf1 = tf.compat.v1
+
+_LEARNING_RATE = 0.2
+
+
+def _default_learning_rate(network: Linear) -> float:
+    """Of the optimizer where a program gives None."""
+    return min(_LEARNING_RATE, 1.0 / math.sqrt(len(network.feature_columns)))
+
+
+def _model_fn(
+    head: Any, network: Linear, optimizer: Any, own_partitioner: Callable | None
+) -> Callable[..., EstimatorSpec]:
+    def model_fn(features, labels, mode, config):
+        columns.check_features(features)
+        cut = own_partitioner or partitioner(config)
+        with tf1.variable_scope("linear", partitioner=cut):
+            logits = network.logits(features, head.logits_dimension)
+            default = tf1.train.FtrlOptimizer(_default_learning_rate(network))
+            instance = get_optimizer_instance(optimizer or default, _LEARNING_RATE)
+            return head.create_estimator_spec(
+                features=features, mode=mode, labels=labels, optimizer=instance, logits=logits
+            )
+
+    return model_fn
+
+
+def _model_fn_v2(head: Any, network: Linear, optimizer: Any) -> Callable[..., EstimatorSpec]:
+    def model_fn(features, labels, mode):
+        columns.check_features(features)
+        logits, variables = network.logits_v2(features, head.logits_dimension)
+        instance = optimizer
+        if mode == ModeKeys.TRAIN:
+            rate = _LEARNING_RATE if optimizer else _default_learning_rate(network)
+            instance = get_optimizer_instance_v2(optimizer or "Ftrl", rate)
+            instance.iterations = tf1.train.get_or_create_global_step()
+        return head.create_estimator_spec(
+            features=features,
+            mode=mode,
+            labels=labels,
+            optimizer=instance,
+            trainable_variables=variables,
+            logits=logits,
+        )
+
+    return model_fn
+
+
+class LinearClassifier(Estimator):
+    """Classes, by a linear model: sigmoid cross entropy for two, softmax for more.
+
+    Args:
+        feature_columns: Columns of `tf.feature_column`, categorical or dense.
+        model_dir: As of `Estimator`.
+        n_classes: Number of classes.
+        weight_column: Name of the feature, or numeric column, that weights examples.
+        label_vocabulary: Names of the classes, where labels are strings.
+        optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.2), an
+            optimizer of `tf.compat.v1.train`, or a function that returns one. None: "Ftrl", with
+            one over the root of the number of columns, at most 0.2.
+        config: As of `Estimator`.
+        partitioner: Cuts up variables; by default those over 64 MB, among the parameter servers of
+            a cluster.
+        warm_start_from: As of `Estimator`.
+        loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
+        sparse_combiner: How a categorical column adds up the weights of its values: "sum", "mean"
+            or "sqrtn".
+
+    Raises:
+        ValueError: An argument is not as above; while training, that features are no dict.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        partitioner: Callable | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = v1.Reduction.SUM,
+        sparse_combiner: str = "sum",
+    ):
+        head = v1.binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        network = Linear(tuple(feature_columns or ()), sparse_combiner)
+        model_fn = _model_fn(head, network, optimizer, partitioner)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class LinearRegressor(Estimator):
+    """Real values, by a linear model: squared error.
+
+    Args:
+        label_dimension: Number of values per example.
+        weight_column: Name of the feature, or numeric column, that weights examples, or each of
+            their values.
+
+    The other arguments are those of `LinearClassifier`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        partitioner: Callable | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = v1.Reduction.SUM,
+        sparse_combiner: str = "sum",
+    ):
+        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
+        network = Linear(tuple(feature_columns or ()), sparse_combiner)
+        model_fn = _model_fn(head, network, optimizer, partitioner)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class LinearEstimator(Estimator):
+    """A linear model under any head.
+
+    Args:
+        head: A head of `tf.estimator` or of `tf.contrib.estimator`.
+
+    The other arguments are those of `LinearClassifier`.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        partitioner: Callable | None = None,
+        sparse_combiner: str = "sum",
+        warm_start_from: Any = None,
+    ):
+        network = Linear(tuple(feature_columns or ()), sparse_combiner)
+        model_fn = _model_fn(head, network, optimizer, partitioner)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class LinearClassifierV2(Estimator):
+    """`LinearClassifier` of TF 2.
+
+    Args:
+        optimizer: A name as above; an optimizer of tf-keras; or a function that returns one of
+            `tf_keras.optimizers.legacy`.
+        loss_reduction: "sum_over_batch_size" or "sum".
+
+    The other arguments are those of `LinearClassifier`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        sparse_combiner: str = "sum",
+    ):
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        network = Linear(tuple(feature_columns or ()), sparse_combiner)
+        model_fn = _model_fn_v2(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class LinearRegressorV2(Estimator):
+    """`LinearRegressor` of TF 2; `optimizer` and `loss_reduction` as of `LinearClassifierV2`."""
+
+    def __init__(
+        self,
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = SUM_OVER_BATCH_SIZE,
+        sparse_combiner: str = "sum",
+    ):
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        network = Linear(tuple(feature_columns or ()), sparse_combiner)
+        model_fn = _model_fn_v2(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+
+
+class LinearEstimatorV2(Estimator):
+    """`LinearEstimator` of TF 2, for heads of `tf.estimator`."""
+
+    def __init__(
+        self,
+        head: Any,
+        feature_columns: Sequence[Any],
+        model_dir: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        sparse_combiner: str = "sum",
+        warm_start_from: Any = None,
+    ):
+        network = Linear(tuple(feature_columns or ()), sparse_combiner)
+        model_fn = _model_fn_v2(head, network, optimizer)
+        super().__init__(model_fn, model_dir, config, None, warm_start_from)

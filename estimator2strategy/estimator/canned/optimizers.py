@@ -1,0 +1,111 @@
+"""The optimizer of a canned Estimator: a name, an instance, or a function that returns one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+
+tf1 = tf.compat.v1
+
+_V1 = {
+    "Adagrad": tf1.train.AdagradOptimizer,
+    "Adam": tf1.train.AdamOptimizer,
+    "Ftrl": tf1.train.FtrlOptimizer,
+    "RMSProp": tf1.train.RMSPropOptimizer,
+    "SGD": tf1.train.GradientDescentOptimizer,
+}
+# Name -> class of tf-keras, which is imported late because it is slow to import.
+_V2 = {"Adagrad": "Adagrad", "Adam": "Adam", "Ftrl": "Ftrl", "RMSProp": "RMSprop", "SGD": "SGD"}
+
+
+def get_optimizer_instance(opt: Any, learning_rate: Any = None) -> tf1.train.Optimizer:
+    """The optimizer of TF 1 that a program means.
+
+    Args:
+        opt: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD"; an optimizer of `tf.compat.v1.train`;
+            or a function that returns one, called while the graph is built.
+        learning_rate: For names.
+
+    Raises:
+        ValueError: There is no such name, no rate for it, or the object is no such optimizer.
+
+    Source: `get_optimizer_instance`, tensorflow_estimator 2.15 canned/optimizers.py.
+    """
+    if isinstance(opt, str):
+        cls = _by_name(opt, _V1)
+        if not learning_rate:
+            raise ValueError("learning_rate must be specified when opt is string.")
+        return cls(learning_rate=learning_rate)
+    if callable(opt):
+        opt = opt()
+    if not isinstance(opt, tf1.train.Optimizer):
+        raise ValueError(f"The given object is not an Optimizer instance. Given: {opt}")
+    return opt
+
+
+def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
+    """The optimizer of tf-keras that a program means; it counts its steps in the global step.
+
+    Args:
+        opt: A name as above, an optimizer of `tf_keras.optimizers` or a function that returns one
+            of `tf_keras.optimizers.legacy`, called while the graph is built.
+        learning_rate: For names; by default the rate that the class has.
+
+    Returns:
+        An optimizer of `tf_keras.optimizers.legacy`. An instance stays as it is and is copied:
+        its variables would belong to the first graph that it was used in.
+
+    Raises:
+        ValueError: There is no such name, or the object is no such optimizer.
+
+    Source: `get_optimizer_instance_v2`, tensorflow_estimator 2.15 canned/optimizers.py.
+    """
+    from tf_keras import optimizers
+
+    if isinstance(opt, str):
+        cls = getattr(optimizers.legacy, _by_name(opt, _V2))
+        return cls(learning_rate=learning_rate) if learning_rate else cls()
+    if callable(opt):
+        opt = _legacy(opt())
+    else:
+        opt = _legacy(_converted(opt))
+        opt = opt.from_config(opt.get_config())
+    return opt
+
+
+def _by_name(name: str, table: Mapping[str, Any]) -> Any:
+    if name not in table:
+        raise ValueError(
+            f"Unsupported optimizer name: {name}. Supported names are: {tuple(sorted(table))}"
+        )
+    return table[name]
+
+
+def _converted(opt: Any) -> Any:
+    """An optimizer of today's tf-keras as its legacy one: only those make a train op in a graph."""
+    import tf_keras
+
+    if not isinstance(opt, tf_keras.optimizers.Optimizer):
+        return opt
+    with _tf_private.eager_mode():  # its learning rate is a variable of TF 2
+        return tf_keras.__internal__.optimizers.convert_to_legacy_optimizer(opt)
+
+
+def _legacy(opt: Any) -> Any:
+    from tf_keras import optimizers
+
+    if isinstance(opt, optimizers.legacy.Optimizer):
+        return opt
+    if isinstance(opt, optimizers.Optimizer):
+        raise ValueError(
+            "Please set your optimizer as an instance of `tf_keras.optimizers.legacy.Optimizer`, "
+            f"e.g., `tf_keras.optimizers.legacy.{type(opt).__name__}`. Received optimizer type: "
+            f"{type(opt)}."
+        )
+    raise ValueError(
+        f"The given object is not a tf.keras.optimizers.Optimizer instance. Given: {opt}"
+    )
