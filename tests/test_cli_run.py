@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +130,31 @@ def test_a_line_in_conftest_runs_the_tests_of_a_project(tmp_path):
     ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert "assert '1.15.5' == '2.0'" in ran.stdout, ran.stdout
     assert "1 failed, 1 passed" in ran.stdout
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_and_ends_the_program_as_python_would(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "estimator2strategy", "run", "endless.py", str(tmp_path)],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts what runs in the background without Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    steps = [process.stdout.readline() for _ in range(3)]
+    assert steps == ["a step\n"] * 3, process.communicate()[1]
+    process.send_signal(signal.SIGINT)
+    out, log = process.communicate(timeout=240)
+    assert process.returncode == -signal.SIGINT  # 130 in a shell
+    assert "trained for ever" not in out
+    done = 3 + out.count("a step")
+    assert f"Training stopped by SIGINT. The latest checkpoint is {tmp_path}/model.ckpt-{done}." in log
+    assert 'endless.py", line' in log
+    assert "estimator2strategy/run.py" not in log
+    assert log.rstrip().endswith("KeyboardInterrupt")
 
 
 def test_python_2_syntax_is_refused_with_its_line():

@@ -45,11 +45,12 @@ class _Flat(Namespace):
         if name.startswith("__"):
             return super().__getattr__(name)
         full = f"{self._path}.{name}"
-        if table.existed(full):
-            value: Any = _Flat(full, self._bases)
+        if full in table.FLAT:
+            value: Any = _flat(full)
+        elif table.existed(full):
+            value = _Flat(full, self._bases)
         else:
-            root = next(r for r in table.FLAT if self._path == r or self._path.startswith(f"{r}."))
-            row = table.rows().get(f"{root}.{name}")
+            row = table.flat_row(table.flat_roots(self._path), name)
             value = from_row(row) if row else _first(self._bases, name)
             if value is _MISSING:
                 value = Refused(
@@ -98,8 +99,7 @@ def member(path: str, bases: Sequence[Any], name: str) -> Any:
         value = _first(ours, name)
         return from_row(row) if value is _MISSING else value
     if full in table.FLAT:
-        bases = [resolve(base) for base in table.FLAT[full]]
-        return _Flat(full, [base for base in bases if not isinstance(base, Refused)])
+        return _flat(full)
     if row is not None:
         return from_row(row)
     if full in table.parents():
@@ -109,6 +109,11 @@ def member(path: str, bases: Sequence[Any], name: str) -> Any:
     if value is _MISSING:
         raise _unknown(full)
     return value
+
+
+def _flat(path: str) -> _Flat:
+    bases = [resolve(base) for base in table.FLAT[path]]
+    return _Flat(path, [base for base in bases if not isinstance(base, Refused)])
 
 
 def names_in(path: str, bases: Sequence[Any]) -> list[str]:

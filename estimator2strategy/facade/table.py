@@ -22,8 +22,16 @@ from estimator2strategy.symbols import Symbol
 _BASE = "tensorflow.compat.v1"
 
 # Deep modules whose files are not kept apart: programs import from whichever file had a name at
-# their time. What the row of the root has not is looked up in the modules named here, in order.
+# their time. What the row of the root has not is looked up in the modules named here, in order. Both
+# `run_config.py` and `tpu/tpu_config.py` had a RunConfig.
 FLAT = {
+    "tf.python.estimator.tpu": (
+        "tf.estimator.tpu",
+        "tf.estimator",
+        "tf.estimator.export",
+        "tf.estimator.inputs",
+        "tf.estimator.experimental",
+    ),
     "tf.python.estimator": (
         "tf.estimator",
         "tf.estimator.tpu",
@@ -76,9 +84,9 @@ def canonical(name: str) -> str:
 def find(name: str) -> Symbol | None:
     """What stands for a legacy name today; None if TF 1.15 had none such."""
     name = canonical(name)
-    for root in FLAT:
-        if name.startswith(f"{root}.") and not existed(name):
-            return _find_in_flat(root, name)
+    roots = flat_roots(name)
+    if roots and name not in FLAT and not existed(name):
+        return _find_in_flat(roots, name)
     parts = name.split(".")
     for end in range(len(parts), 1, -1):
         row = rows().get(".".join(parts[:end]))
@@ -96,14 +104,25 @@ def find(name: str) -> Symbol | None:
     return None
 
 
-def _find_in_flat(root: str, name: str) -> Symbol | None:
-    """What stands for `name`, of a file somewhere below `root`: the shortest end of it that is."""
-    parts = name.removeprefix(f"{root}.").split(".")
+def flat_roots(name: str) -> list[str]:
+    """The roots of `FLAT` that a dotted name is in, the closest one first."""
+    return [root for root in FLAT if name == root or name.startswith(f"{root}.")]
+
+
+def flat_row(roots: list[str], name: str) -> Symbol | None:
+    """The row for `name`, whatever file it is said to be in."""
+    return next((rows()[f"{r}.{name}"] for r in roots if f"{r}.{name}" in rows()), None)
+
+
+def _find_in_flat(roots: list[str], name: str) -> Symbol | None:
+    """What stands for `name`, of a file below `roots`: the shortest end of it that is something."""
+    parts = name.removeprefix(f"{roots[-1]}.").split(".")
     for start in reversed(range(len(parts))):
         rest = ".".join(parts[start:])
-        if f"{root}.{rest}" in rows():
-            return rows()[f"{root}.{rest}"]
-        for module in FLAT[root]:
+        row = flat_row(roots, rest)
+        if row:
+            return row
+        for module in FLAT[roots[0]]:
             if existed(f"{module}.{parts[start]}"):
                 return find(f"{module}.{rest}")
     return None

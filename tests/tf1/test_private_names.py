@@ -28,6 +28,10 @@ def test_deep_modules_are_one(tmp_path):
     assert tf1.python.estimator.model_fn.EstimatorSpec is ours.EstimatorSpec
     assert tf1.python.estimator.run_config.RunConfig is ours.RunConfig
     assert tf1.python.tpu.tpu_config.TPUConfig is ours.tpu.TPUConfig
+    # Two files had a RunConfig.
+    assert tf1.python.tpu.tpu_config.RunConfig is ours.tpu.RunConfig
+    assert tf1.python.estimator.tpu.tpu_config.RunConfig is ours.tpu.RunConfig
+    assert tf1.python.estimator.tpu.tpu_estimator.ModeKeys is ours.ModeKeys
     assert tf1.python.estimator.model_fn.LOSS_METRIC_KEY == "loss"
 
 
