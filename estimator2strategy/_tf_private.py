@@ -273,6 +273,36 @@ def tensor_shapes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
         _tensor_shape._TENSORSHAPE_V2_OVERRIDE = _ByCaller(is_legacy, otherwise)
 
 
+class _ByConstructor:
+    """Keras 2's flag of v2 dtypes: what the code that makes a layer expects."""
+
+    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: bool):
+        self._is_legacy = is_legacy
+        self._otherwise = otherwise
+
+    def __bool__(self) -> bool:
+        frame: FrameType | None = sys._getframe(1)
+        while frame and frame.f_globals.get("__name__", "").startswith(
+            ("tf_keras.", "tensorflow.")
+        ):
+            frame = frame.f_back
+        return self._otherwise and not (frame and self._is_legacy(frame))
+
+
+def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
+    """Keras 2 layers that `is_legacy(frame of the code that makes one)` infer their dtype.
+
+    That is the dtype of the first input, as in TF 1; the others cast their input to float32. The
+    public switch, `tf.keras.layers.disable_v2_dtype_behavior`, changes the whole process.
+    """
+    from tf_keras.src.engine import base_layer_utils
+
+    before = base_layer_utils.V2_DTYPE_BEHAVIOR
+    if not isinstance(before, _ByConstructor):
+        otherwise = tf.__internal__.tf2.enabled() if before is None else before
+        base_layer_utils.V2_DTYPE_BEHAVIOR = _ByConstructor(is_legacy, otherwise)
+
+
 def python_function(token: bytes) -> object:
     """The Python function that a `PyFunc` node calls, which its `token` stands for.
 

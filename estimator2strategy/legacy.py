@@ -4,7 +4,8 @@
     modeling = legacy.import_module("bert.modeling")            # an installed package
     legacy.install()                                            # all that is not installed
 
-The last of these, in a `conftest.py`, lets pytest run the tests of a legacy project.
+The last of these, in a `conftest.py`, lets pytest run the tests of a legacy project; see
+`legacy_pytest.py`.
 
 A legacy module is executed with builtins whose `__import__` answers `import tensorflow` with
 `estimator2strategy.tf1`. Source, bytecode and `sys.modules["tensorflow"]` stay as they are.
@@ -239,6 +240,15 @@ def _start() -> None:
         _tf_private.tensor_shapes_by_caller(is_legacy_frame)
     if scope.graph_mode:
         modes.disable_eager_execution()
+
+
+@functools.cache
+def keras_is_there() -> None:
+    """What is different from the moment on in which the facade first hands out Keras 2."""
+    from estimator2strategy import _tf_private
+
+    if not _finder().scope.tf2:
+        _tf_private.keras_dtypes_by_caller(is_legacy_frame)
 
 
 def _walk(name: str) -> tuple[Any, Any]:

@@ -98,34 +98,49 @@ def test_a_program_of_tensorflow_2_15_gets_its_tensorflow():
     }
 
 
+PROJECT_WITH_TESTS = {
+    "model.py": """
+import tensorflow as tf
+
+def width(x):
+    return tf.contrib.layers.layer_norm(x).shape[1].value
+""",
+    "model_test.py": """
+import tensorflow as tf
+import model
+
+tf.flags.DEFINE_integer("units", 3, "How wide the model is.")
+FLAGS = tf.flags.FLAGS
+
+class ModelTest(tf.test.TestCase):
+    def test_width(self):
+        x = tf.placeholder(tf.float32, [2, FLAGS.units])
+        self.assertEqual(model.width(x), 3)
+        with self.test_session():
+            self.assertAllEqual(tf.ones([2]).eval(), [1, 1])
+
+def test_assertions_are_explained():
+    assert tf.__version__ == "2.0"
+""",
+}
+
+
 @pytest.mark.slow
-def test_a_line_in_conftest_runs_the_tests_of_a_project(tmp_path):
-    (tmp_path / "conftest.py").write_text(
-        "from estimator2strategy import legacy\nlegacy.install()\n"
-    )
-    (tmp_path / "model.py").write_text(
-        "import tensorflow as tf\n"
-        "def width(x):\n"
-        "  return tf.contrib.layers.layer_norm(x).shape[1].value\n"
-    )
-    (tmp_path / "model_test.py").write_text(
-        "import tensorflow as tf\nimport model\n"
-        "class ModelTest(tf.test.TestCase):\n"
-        "  def test_width(self):\n"
-        "    self.assertEqual(model.width(tf.placeholder(tf.float32, [2, 3])), 3)\n"
-        "    with self.test_session():\n"
-        "      self.assertAllEqual(tf.ones([2]).eval(), [1, 1])\n"
-        "def test_assertions_are_explained():\n"
-        "  assert tf.__version__ == '2.0'\n"
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        str(tmp_path / "model_test.py"),
-    ]
+@pytest.mark.parametrize(
+    "conftest",
+    [
+        'pytest_plugins = ["estimator2strategy.legacy_pytest"]',
+        None,
+    ],
+)
+def test_a_line_in_conftest_or_an_option_runs_the_tests_of_a_project(tmp_path, conftest):
+    for name, source in PROJECT_WITH_TESTS.items():
+        (tmp_path / name).write_text(source)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "model_test.py"]
+    if conftest:
+        (tmp_path / "conftest.py").write_text(conftest)
+    else:
+        command += ["-p", "estimator2strategy.legacy_pytest"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert "assert '1.15.5' == '2.0'" in ran.stdout, ran.stdout
@@ -151,7 +166,9 @@ def test_ctrl_c_saves_and_ends_the_program_as_python_would(tmp_path):
     assert process.returncode == -signal.SIGINT  # 130 in a shell
     assert "trained for ever" not in out
     done = 3 + out.count("a step")
-    assert f"Training stopped by SIGINT. The latest checkpoint is {tmp_path}/model.ckpt-{done}." in log
+    assert (
+        f"Training stopped by SIGINT. The latest checkpoint is {tmp_path}/model.ckpt-{done}." in log
+    )
     assert 'endless.py", line' in log
     assert "estimator2strategy/run.py" not in log
     assert log.rstrip().endswith("KeyboardInterrupt")
@@ -207,6 +224,15 @@ def test_wrong_use_is_an_error_that_says_so(arguments, message):
     assert ran.returncode != 0
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.slow
+def test_a_program_on_mesh_tensorflow_trains_and_evaluates(tmp_path):
+    ran = e2s("run", "mesh.py", str(tmp_path), folder=PROJECT.parent)
+    assert ran.returncode == 0, ran.stderr
+    before, after = json.loads(ran.stdout.splitlines()[-1])
+    assert after < before / 3
+    assert (tmp_path / "model.ckpt-60.index").exists()
 
 
 @pytest.mark.slow

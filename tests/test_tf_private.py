@@ -77,6 +77,23 @@ def test_tensor_shapes_are_what_the_caller_expects(monkeypatch):
         assert shape[0].value == 3
 
 
+def test_keras_dtypes_are_what_the_code_that_makes_a_layer_expects(monkeypatch):
+    import tf_keras
+    from tf_keras.src.engine import base_layer_utils
+
+    monkeypatch.setattr(base_layer_utils, "V2_DTYPE_BEHAVIOR", None)
+
+    def legacy(x):
+        return tf_keras.layers.Dense(1)(x).dtype
+
+    def modern(x):
+        return tf_keras.layers.Dense(1)(x).dtype
+
+    _tf_private.keras_dtypes_by_caller(lambda frame: frame.f_code is legacy.__code__)
+    wide = tf.ones([1, 2], tf.float64)
+    assert (legacy(wide), modern(wide)) == (tf.float64, tf.float32)
+
+
 def test_graph_mode_has_a_default_graph_that_can_be_reset():
     with _tf_private.graph_mode():
         assert not tf.executing_eagerly()

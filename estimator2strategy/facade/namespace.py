@@ -8,6 +8,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from estimator2strategy import legacy
 from estimator2strategy.facade import table
 from estimator2strategy.facade.refused import Refused
 from estimator2strategy.symbols import Symbol
@@ -166,6 +167,8 @@ def _imported(home: str) -> Any:
     """The object at `module:attribute`, or the module."""
     module, _, attributes = home.partition(":")
     value: Any = importlib.import_module(module)
+    if module.partition(".")[0] == "tf_keras":
+        legacy.keras_is_there()
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
     return value

@@ -22,8 +22,8 @@ from estimator2strategy.symbols import Symbol
 _BASE = "tensorflow.compat.v1"
 
 # Deep modules whose files are not kept apart: programs import from whichever file had a name at
-# their time. What the row of the root has not is looked up in the modules named here, in order. Both
-# `run_config.py` and `tpu/tpu_config.py` had a RunConfig.
+# their time. What the row of the root has not is looked up in the modules named here, in order.
+# Both `run_config.py` and `tpu/tpu_config.py` had a RunConfig.
 FLAT = {
     "tf.python.estimator.tpu": (
         "tf.estimator.tpu",

@@ -116,12 +116,48 @@ def test_bert_trains_evaluates_and_predicts_as_recorded(bert, records, no_dropou
 
 
 @pytest.mark.slow
-def test_bert_trains_on_emulated_cores(bert, records, model_dir, emulated_cores):
-    emulated_cores(4)
+@pytest.mark.parametrize("cores", [0, 8])
+def test_bert_is_fine_tuned_evaluated_and_served(
+    bert, records, model_dir, emulated_cores, tmp_path, cores
+):
+    emulated_cores(cores)
     shutil.copytree(CASE / "init", model_dir)
-    classifier = estimator(bert, model_dir, use_tpu=True, iterations=5)
-    classifier.train(in_order(bert, records("train")), max_steps=10)
+    classifier = estimator(bert, model_dir, use_tpu=bool(cores), iterations=2)
+    classifier.train(in_order(bert, records("train")), max_steps=4)
     once = bert.file_based_input_fn_builder(records("dev"), LENGTH, False, drop_remainder=True)
     metrics = classifier.evaluate(once, steps=3)
-    assert metrics["global_step"] == 10
+    assert metrics["global_step"] == 4
     assert 0 < metrics["eval_loss"] < 1
+
+    once = bert.file_based_input_fn_builder(records("test"), LENGTH, False, drop_remainder=True)
+    predicted = [prediction["probabilities"] for prediction in classifier.predict(once)]
+    # On cores TPUEstimator predicts the remainder all the same.
+    assert len(predicted) == (PREDICT["count"] if cores else PREDICT["count"] // BATCH * BATCH)
+
+    served = tf.saved_model.load(
+        classifier.export_saved_model(str(tmp_path), receiver_fn).decode(), tags=["serve"]
+    )
+    answer = served.signatures["serving_default"](**first_examples(records("test"), BATCH))
+    np.testing.assert_allclose(answer["probabilities"], predicted[:BATCH], rtol=1e-5)
+
+
+FEATURES = {
+    "input_ids": tf.io.FixedLenFeature([LENGTH], tf.int64),
+    "input_mask": tf.io.FixedLenFeature([LENGTH], tf.int64),
+    "segment_ids": tf.io.FixedLenFeature([LENGTH], tf.int64),
+    "label_ids": tf.io.FixedLenFeature([], tf.int64),
+}
+
+
+def receiver_fn():
+    inputs = {
+        name: tf1.placeholder(tf.int32, [None, *feature.shape], name)
+        for name, feature in FEATURES.items()
+    }
+    return estimator2strategy.tf1.estimator.export.ServingInputReceiver(inputs, inputs)
+
+
+def first_examples(path: str, count: int) -> dict[str, tf.Tensor]:
+    records = [record.numpy() for record in tf.data.TFRecordDataset(path).take(count)]
+    parsed = tf.io.parse_example(records, FEATURES)
+    return {name: tf.cast(value, tf.int32) for name, value in parsed.items()}

@@ -10,3 +10,8 @@ def double(x):
 
 def last_dimension(tensor):
     return [dimension.value for dimension in tensor.shape][-1]
+
+
+def upsampled(images):
+    """A Keras layer of TF 1.15 keeps the dtype of its input."""
+    return tf.keras.layers.UpSampling2D()(images)
