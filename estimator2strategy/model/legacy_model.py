@@ -236,11 +236,12 @@ class LegacyModel(keras.Model):
             )
         return self._legacy.scopes[scope]
 
-    def load_checkpoint(self, path: str | os.PathLike) -> str:
+    def load_checkpoint(self, path: str | os.PathLike, partial: bool = False) -> str:
         """Restores all variables from a legacy checkpoint, also those that are made later.
 
         Args:
             path: A checkpoint, or a folder whose latest one is taken.
+            partial: What it lacks (the slots of another optimizer, say) keeps its value.
 
         Returns:
             The checkpoint's path.
@@ -248,7 +249,7 @@ class LegacyModel(keras.Model):
         Raises:
             CheckpointError: There is none, or it does not fit; the message lists each variable.
         """
-        return self._legacy.load(path)
+        return self._legacy.load(path, partial)
 
     def save_checkpoint(self, path: str | os.PathLike) -> str:
         """Writes a legacy checkpoint, which the old program can go on from.

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -62,6 +62,7 @@ class LegacyProgram:
         self.waiting: Mapping[str, Any] = {}
         self._add_scope = add_scope
         self._checkpoint: str | None = None
+        self._partial = False
 
     @property
     def _several(self) -> tf.distribute.Strategy | None:
@@ -155,11 +156,12 @@ class LegacyProgram:
 
     # Legacy checkpoints.
 
-    def load(self, path: str | os.PathLike) -> str:
+    def load(self, path: str | os.PathLike, partial: bool) -> str:
         """Restores all variables from a legacy checkpoint, those that are made later too.
 
         Args:
             path: A checkpoint, or a folder whose latest one is taken.
+            partial: What it lacks keeps its value.
 
         Returns:
             The checkpoint's path.
@@ -171,18 +173,34 @@ class LegacyProgram:
         found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
         if not found or not tf1.train.checkpoint_exists(found):
             raise CheckpointError(f"There is no checkpoint at {path}.")
+        self._partial = partial
         for model in self.replayed.values():
             self._restore(model, found)
         self._checkpoint = found
         return found
 
     def _restore(self, model: ReplayedModel, path: str) -> None:
-        graph = model.recording.graph
-        with legacy_world(), graph.as_default():
+        if self._partial:
+            self._assign(path, [v.op.name for v in model.recording.variables])
+            return
+        with legacy_world(), model.recording.graph.as_default():
             try:
                 checkpoints.restore(model.recording.scaffold.saver, model.session, path)
             except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
                 raise CheckpointError(error.message) from error
+
+    def _assign(self, path: str, names: Sequence[str]) -> None:
+        """Gives the variables `names` what a checkpoint has of them."""
+        reader = tf.train.load_checkpoint(path)
+        there = reader.get_variable_to_shape_map()
+        kept = [name for name in names if name not in there]
+        tf1.logging.info("Not in %s, and left as they are: %s", path, kept or "none")
+        for name in names:
+            if name in there:
+                try:
+                    self.variables[name].assign(reader.get_tensor(name))
+                except ValueError as error:
+                    raise CheckpointError(f"{name} of {path} does not fit: {error}") from error
 
     def save(self, path: str | os.PathLike) -> str:
         """Writes a legacy checkpoint that the old program can go on from.

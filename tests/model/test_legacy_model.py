@@ -368,3 +368,20 @@ def test_the_seed_is_that_of_the_config():
         model.build(dataset())
     kernels = [m.legacy_variables["hidden/kernel"].numpy() for m in (first, second)]
     np.testing.assert_array_equal(*kernels)
+
+
+def test_a_partial_checkpoint_leaves_the_rest(start):
+    def with_momentum(features, labels, mode):
+        logits = programs.network(features, training=False)
+        loss = tf1.losses.sparse_softmax_cross_entropy(labels, logits)
+        optimizer = tf1.train.MomentumOptimizer(0.1, 0.9)
+        return programs.tf.estimator.EstimatorSpec(
+            mode, loss=loss, train_op=programs.train_op_of(loss, optimizer)
+        )
+
+    model = LegacyModel(with_momentum)
+    model.load_checkpoint(start, partial=True)
+    model.build(dataset())
+    kernel = tf.train.load_variable(start, "hidden/kernel")
+    np.testing.assert_array_equal(model.legacy_variables["hidden/kernel"].numpy(), kernel)
+    assert not model.legacy_variables["hidden/kernel/Momentum"].numpy().any()

@@ -1,0 +1,64 @@
+"""Stage 1: handwritten digits, as a program of 2018. Not a line was changed.
+
+  e2s run stage_1.py --data_dir=/tmp/digits --model_dir=/tmp/stage_1
+"""
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+
+tf.flags.DEFINE_string('data_dir', None, 'Where digits.npz is.')
+tf.flags.DEFINE_string('model_dir', None, 'Where checkpoints and summaries go.')
+tf.flags.DEFINE_integer('train_steps', 100, 'Global step to train to.')
+FLAGS = tf.flags.FLAGS
+
+
+def read_digits(params, split):
+  data = np.load(os.path.join(params['data_dir'], 'digits.npz'))
+  return tf.data.Dataset.from_tensor_slices((data[split + '_images'], data[split + '_labels']))
+
+
+def train_input_fn(params):
+  return read_digits(params, 'train').repeat().batch(params['batch_size'], drop_remainder=True)
+
+
+def eval_input_fn(params):
+  return read_digits(params, 'test').batch(params['batch_size'])
+
+
+def digit_logits(images):
+  net = tf.layers.conv2d(images, 16, 3, padding='same', activation=tf.nn.relu, name='conv1')
+  net = tf.layers.max_pooling2d(net, 2, 2)
+  net = tf.layers.flatten(net)
+  net = tf.layers.dense(net, 64, activation=tf.nn.relu, name='hidden')
+  return tf.layers.dense(net, 10, name='logits')
+
+
+def model_fn(features, labels, mode, params):
+  logits = digit_logits(features)
+  loss = tf.losses.sparse_softmax_cross_entropy(labels=labels, logits=logits)
+  if mode == tf.estimator.ModeKeys.EVAL:
+    return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops={
+        'accuracy': tf.metrics.accuracy(labels, tf.argmax(logits, axis=1)),
+    })
+  global_step = tf.train.get_global_step()
+  learning_rate = tf.train.exponential_decay(params['learning_rate'], global_step, 20, 0.9)
+  train_op = tf.train.AdamOptimizer(learning_rate).minimize(loss, global_step)
+  return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def main(unused_argv):
+  config = tf.estimator.RunConfig(model_dir=FLAGS.model_dir, save_summary_steps=1)
+  params = {'data_dir': FLAGS.data_dir, 'batch_size': 64, 'learning_rate': 0.005}
+  estimator = tf.estimator.Estimator(model_fn, config=config, params=params)
+  estimator.train(train_input_fn, max_steps=FLAGS.train_steps)
+  results = estimator.evaluate(eval_input_fn)
+  tf.logging.info('Held-out digits: %s', results)
+  with tf.gfile.Open(os.path.join(FLAGS.model_dir, 'results.json'), 'w') as f:
+    json.dump({'accuracy': float(results['accuracy'])}, f)
+
+
+if __name__ == '__main__':
+  tf.logging.set_verbosity(tf.logging.INFO)
+  tf.app.run(main)

@@ -1,0 +1,111 @@
+"""Every example runs, in a small setting, and finds the parity that it promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(EXAMPLES.parent),
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "-1",
+}
+
+
+def run(*command: object, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "flags"),
+    [
+        ("ladder/ladder.py", ["--train_steps=10", "--stages", "1", "6", "7"]),
+        ("gan/gan.py", ["--train_steps=20"]),
+        ("wide_deep/wide_deep.py", ["--train_steps=5"]),
+        ("bert/fine_tune.py", ["--train_steps=4", "--pretrain_steps=4"]),
+        ("multi_worker/multi_worker.py", ["--train_steps=4"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_two_ways_give_the_same_losses(program, flags, tmp_path):
+    pytest.importorskip("matplotlib")
+    run(EXAMPLES / program, f"--out={tmp_path}", *flags)
+    assert list(tmp_path.glob("*.png"))
+
+
+@pytest.fixture(scope="module")
+def jpegs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("jpegs")
+    run(EXAMPLES / "flowers" / "make_jpegs.py", f"--out={folder}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(jpegs, tmp_path_factory) -> Path:
+    """The TFRecords that the Beam pipeline would make of them, made without Beam."""
+    import tensorflow as tf
+
+    sys.path.insert(0, str(EXAMPLES / "flowers"))
+    try:
+        import to_tfrecords
+    finally:
+        sys.path.pop(0)
+    folder = tmp_path_factory.mktemp("records")
+    for split in ("train", "test"):
+        paths = sorted(jpegs.glob(f"{split}/*/*.jpg"), key=lambda path: path.name)
+        with tf.io.TFRecordWriter(str(folder / f"{split}-00000-of-00001.tfrecord")) as writer:
+            for path in paths:
+                assert to_tfrecords.is_jpeg(str(path), path.read_bytes())
+                writer.write(to_tfrecords.make_example(str(path), path.read_bytes()))
+    return folder
+
+
+@pytest.mark.slow
+def test_flowers_train_resume_export_and_answer(jpegs, records, tmp_path):
+    folder = EXAMPLES / "flowers"
+    e2s_run = ("-m", "estimator2strategy", "run", "--emulate_tpu_cores=2", folder / "flowers.py")
+    flags = [f"--data_dir={records}", "--steps_per_eval=2", "--iterations=2", "--batch_size=32"]
+    for steps in (2, 4):  # the second goes on where the first has ended
+        more = [f"--export_dir={tmp_path / 'exported'}"] if steps == 4 else []
+        run(*e2s_run, *flags, f"--model_dir={tmp_path / 'model'}", f"--train_steps={steps}", *more)
+    assert (tmp_path / "model" / "model.ckpt-4.index").exists()
+    jpeg = next(jpegs.glob("test/flower/*.jpg"))
+    answer = run(folder / "serve.py", f"--export_dir={tmp_path / 'exported'}", f"--jpeg={jpeg}")
+    assert "shows:" in answer
+
+
+def test_files_that_are_no_jpegs_are_left_out(records):
+    import to_tfrecords
+
+    assert not to_tfrecords.is_jpeg("a.jpg", b"no jpeg")
+    assert not to_tfrecords.is_jpeg("a.jpg", b"\xff\xd8cut short")
+
+
+def test_the_notebook_was_executed_and_is_small():
+    path = EXAMPLES / "ladder" / "ladder.ipynb"
+    cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [o for o in outputs if o["output_type"] == "error"]
+    assert path.stat().st_size < 200_000
+
+
+@pytest.mark.parametrize("picture", sorted(EXAMPLES.glob("*/*.png")), ids=lambda path: path.name)
+def test_pictures_are_small(picture):
+    assert picture.stat().st_size < 100_000
