@@ -16,7 +16,7 @@ export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/matplotlib
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format check-types unit bench clean
+.PHONY: help demo test lint format check-types unit bench docs clean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -40,6 +40,9 @@ format: $(VENV)/.dev  ## put the code into shape
 
 bench: $(VENV)/.benchmark  ## speed, as ratios to Keras fit and to a hand-written loop
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+docs: $(VENV)/.docs  ## the migration guide as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "build/site/index.html"
 
 clean:  ## remove all that was made here
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

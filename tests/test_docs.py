@@ -6,13 +6,20 @@ with an import is a program of its own, in a fresh process; others go on where t
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import functools
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from estimator2strategy import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "migration_guide").glob("*.md"))]
@@ -69,6 +76,65 @@ def test_readme_starts_with_the_two_commands():
         "make demo",
         "make test",
     ]
+
+
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GUIDES = [*PAGES, *sorted((ROOT / "examples").glob("**/README.md"))]
+
+
+def e2s_commands(page: Path) -> list[list[str]]:
+    """The words of each `e2s ...` line in the shell blocks of a page."""
+    blocks = "\n".join(SHELL.findall(page.read_text())).replace("\\\n", " ")
+    lines = [shlex.split(line, comments=True) for line in blocks.splitlines() if "e2s " in line]
+    return [words[words.index("e2s") + 1 :] for words in lines if "e2s" in words]
+
+
+# Options that are looked at before the command's own parser, which does not list them.
+ANSWERED_FIRST = {("record", "--print")}
+
+
+@functools.cache
+def help_of(command: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        cli.main([command, "--help"])
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_the_documentation_have_these_options(page):
+    for command, *words in e2s_commands(page):
+        text = help_of(command)
+        for word in words:
+            if word == "--program" or word.endswith(".py") or word == "-m":
+                break  # what follows are the program's own flags
+            if word.startswith("--") and word != "--":
+                if (command, word) in ANSWERED_FIRST:
+                    continue
+                assert re.search(rf"{re.escape(word.partition('=')[0])}\b", text), (command, word)
+
+
+def messages_of_the_package() -> str:
+    """All texts in the source, in order, as one."""
+    parts = []
+    for path in sorted((ROOT / "estimator2strategy").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                texts = [part.value for part in node.values if isinstance(part, ast.Constant)]
+                parts.append("".join(map(str, texts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                parts.append(node.value)
+    return "\n".join(parts)
+
+
+def test_troubleshooting_quotes_messages_of_the_package():
+    page = (ROOT / "migration_guide" / "troubleshooting.md").read_text()
+    ours = page.partition("## This package's")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in ours.splitlines() if line.startswith("| `")]
+    quoted = [text for row in rows for text in re.findall(r"`([^`]+)`", row)]
+    source = messages_of_the_package()
+    assert len(quoted) > 25
+    assert [text for text in quoted if text not in source] == []
 
 
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
