@@ -12,6 +12,7 @@ from __future__ import annotations
 import abc
 import json
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -94,3 +95,7 @@ class Contender(abc.ABC):
     @abc.abstractmethod
     def predict(self, steps: int) -> None:
         """Brings the probabilities of `steps` batches to the host."""
+
+    def extras(self) -> dict[str, Callable[[], Any]]:
+        """Further work to time: what it is called in the results -> the work."""
+        return {}

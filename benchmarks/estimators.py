@@ -55,9 +55,9 @@ class GateAtLogLine(logging.Handler):
 class Estimator(Contender):
     """A TPUEstimator with use_tpu=False."""
 
-    def __init__(self, model: Model, estimator: Any) -> None:
+    def __init__(self, model: Model, estimator: Any, **options: Any) -> None:
         self.model, self._model_fn_seconds = model, 0.0
-        tpu = estimator.tpu
+        tpu, self._export = estimator.tpu, estimator.export
         # TPUEstimator logs every log_step_count_steps / iterations_per_loop runs of its session;
         # with use_tpu=False a run is one step. How e2s cuts executions depends on the logging.
         config = tpu.RunConfig(
@@ -74,6 +74,8 @@ class Estimator(Contender):
             train_batch_size=model.batch_size,
             eval_batch_size=model.batch_size,
             predict_batch_size=model.batch_size,
+            export_to_tpu=False,
+            **options,
         )
 
     def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,12 +118,35 @@ class Estimator(Contender):
         for _ in itertools.islice(batches, steps):
             pass
 
+    def extras(self) -> dict[str, Callable[[], Any]]:
+        def restart() -> None:
+            self.estimator.train(self.model.input_fn, steps=1)
+
+        def export() -> None:
+            folder = tempfile.mkdtemp(prefix="e2s_benchmark_")
+            self.estimator.export_saved_model(folder, self._serving)
+
+        return {"restart_s": restart, "export_s": export}
+
+    def _serving(self) -> Any:
+        dataset = self.model.input_fn({"batch_size": self.model.batch_size})
+        shapes, types = tf.data.get_output_shapes(dataset), tf.data.get_output_types(dataset)
+        example = tf.placeholder(types[0], [None, *shapes[0].as_list()[1:]])
+        return self._export.TensorServingInputReceiver(example, example)
+
 
 def e2s(model: Model) -> Estimator:
     """Today's TensorFlow with estimator2strategy."""
     from estimator2strategy import estimator
 
     return Estimator(model, estimator)
+
+
+def e2s_auto(model: Model) -> Estimator:
+    """The same, with the faster of the ways to run steps."""
+    from estimator2strategy import estimator
+
+    return Estimator(model, estimator, execution="auto")
 
 
 def legacy(model: Model) -> Estimator:

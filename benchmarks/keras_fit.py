@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import keras
 
-from benchmarks import models
+from benchmarks import models, ranker, resnet
 from benchmarks.contender import STEPS_PER_EXECUTION, Contender, Gate
 from benchmarks.models import Model
 
@@ -63,12 +65,12 @@ def encoder_layer(inputs: keras.KerasTensor, hidden: int, heads: int) -> keras.K
     return layers.LayerNormalization(epsilon=1e-6)(inputs + output)
 
 
-def bert_net() -> keras.Model:
+def bert_net(depth: int = models.BERT_LAYERS) -> keras.Model:
     """Embeddings, transformer layers, a tanh pooler over the first token."""
     ids = keras.Input([models.BERT_SEQ], dtype="int32")
     outputs = Positions()(layers.Embedding(models.BERT_VOCAB, models.BERT_HIDDEN)(ids))
     outputs = layers.Dropout(models.BERT_DROPOUT)(layers.LayerNormalization(epsilon=1e-6)(outputs))
-    for _ in range(models.BERT_LAYERS):
+    for _ in range(depth):
         outputs = encoder_layer(outputs, models.BERT_HIDDEN, models.BERT_HEADS)
     pooled = layers.Dense(models.BERT_HIDDEN, "tanh")(outputs[:, 0])
     pooled = layers.Dropout(models.BERT_DROPOUT)(pooled)
@@ -92,10 +94,18 @@ def adam_weight_decay() -> keras.optimizers.Optimizer:
     )
 
 
+def adagrad() -> keras.optimizers.Optimizer:
+    """Adagrad."""
+    return keras.optimizers.Adagrad(models.LEARNING_RATE)
+
+
 NETS = {
     "dense": (dense_net, sgd),
     "conv": (conv_net, adam),
     "bert": (bert_net, adam_weight_decay),
+    "bert12": (partial(bert_net, 12), adam_weight_decay),
+    "resnet": (resnet.keras_net, adam),
+    "ranker": (ranker.keras_net, adagrad),
 }
 
 
@@ -116,9 +126,9 @@ class KerasFit(Contender):
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        net, self._optimizer = NETS[model.name]
+        net, self._optimizer = NETS[model.net or model.name]
         self.net = net()
-        self.dataset = models.dataset(model.data(), model.batch_size)
+        self.dataset = models.dataset(model, model.data(), model.batch_size)
         self._compile(metrics=[])
 
     def _compile(self, metrics: list[str]) -> None:

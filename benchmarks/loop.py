@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
-from benchmarks import models
+from benchmarks import models, ranker, resnet
 from benchmarks.contender import STEPS_PER_EXECUTION, Contender, Gate
 from benchmarks.models import Model
 
@@ -128,13 +129,13 @@ class EncoderLayer:
 class Bert:
     """Embeddings, transformer layers, a tanh pooler over the first token."""
 
-    def __init__(self) -> None:
+    def __init__(self, layers: int = models.BERT_LAYERS) -> None:
         hidden = models.BERT_HIDDEN
         normal = tf.initializers.TruncatedNormal(stddev=0.02)
         self.words = tf.Variable(normal([models.BERT_VOCAB, hidden]), name="words")
         self.positions = tf.Variable(normal([models.BERT_SEQ, hidden]), name="positions")
         self.norm = LayerNorm(hidden)
-        self.layers = [EncoderLayer(hidden, models.BERT_HEADS) for _ in range(models.BERT_LAYERS)]
+        self.layers = [EncoderLayer(hidden, models.BERT_HEADS) for _ in range(layers)]
         self.pooler, self.logits = Dense(hidden, hidden), Dense(hidden, models.CLASSES)
 
     def __call__(self, ids: tf.Tensor, training: bool) -> tf.Tensor:
@@ -226,7 +227,33 @@ class AdamWeightDecay:
         square.assign(next_square, read_value=False)
 
 
-NETS = {"dense": (DenseNet, Sgd), "conv": (ConvNet, Adam), "bert": (Bert, AdamWeightDecay)}
+class Adagrad:
+    """Adagrad, with TensorFlow's fused and sparse updates."""
+
+    def __init__(self, variables: list[tf.Variable]) -> None:
+        self.variables = variables
+        self.squares = [tf.Variable(tf.fill(v.shape, 0.1)) for v in variables]
+
+    def apply(self, gradients: list[tf.Tensor]) -> None:
+        """Updates every variable and its sum of squares."""
+        for gradient, variable, square in zip(gradients, self.variables, self.squares):
+            common = {"var": variable.handle, "accum": square.handle, "lr": models.LEARNING_RATE}
+            if isinstance(gradient, tf.IndexedSlices):
+                tf.raw_ops.ResourceSparseApplyAdagrad(
+                    grad=gradient.values, indices=gradient.indices, **common
+                )
+            else:
+                tf.raw_ops.ResourceApplyAdagrad(grad=gradient, **common)
+
+
+NETS = {
+    "dense": (DenseNet, Sgd),
+    "conv": (ConvNet, Adam),
+    "bert": (Bert, AdamWeightDecay),
+    "bert12": (partial(Bert, 12), AdamWeightDecay),
+    "resnet": (resnet.Net, Adam),
+    "ranker": (partial(ranker.Net, Dense), Adagrad),
+}
 
 
 def loss_of(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -240,9 +267,9 @@ class Trainer:
     """A net, its optimizer, and the three functions that run 50 batches per call."""
 
     def __init__(self, model: Model) -> None:
-        net, optimizer = NETS[model.name]
+        net, optimizer = NETS[model.net or model.name]
         self.net = net()
-        self.variables = variables_of(self.net)
+        self.variables = getattr(self.net, "variables", None) or variables_of(self.net)
         self.optimizer = optimizer(self.variables)
         self.step = tf.Variable(0, dtype=tf.int64)
         self.hits = tf.Variable(0.0)
@@ -291,7 +318,7 @@ class Loop(Contender):
     def __init__(self, model: Model) -> None:
         self.model = model
         self.trainer = Trainer(model)
-        self.iterator = iter(models.dataset(model.data(), model.batch_size))
+        self.iterator = iter(models.dataset(model, model.data(), model.batch_size))
 
     def start(self) -> dict[str, float]:
         self.trainer.train(self.iterator).numpy()

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
+
+from benchmarks import ranker, resnet
 
 EXAMPLES = 1024
 CLASSES = 10
@@ -54,10 +57,26 @@ def bert_data() -> tuple[np.ndarray, np.ndarray]:
     return ids, rng.integers(0, CLASSES, EXAMPLES).astype(np.int32)
 
 
-def dataset(data: tuple[np.ndarray, np.ndarray], batch_size: int) -> Any:
+def encoded_data() -> tuple[np.ndarray, np.ndarray]:
+    """`dense_data` with each example's features as bytes."""
+    features, labels = dense_data()
+    return np.array([row.tobytes() for row in features], object), labels
+
+
+def decoded(text: Any, label: Any) -> Any:
+    """The example behind some bytes: work for the input pipeline."""
+    features = tf.io.decode_raw(text, tf.float32)
+    features = tf.reshape(features, [DENSE_FEATURES])
+    return tf.nn.l2_normalize(tf.sort(features)), label
+
+
+def dataset(model: Model, data: tuple[np.ndarray, np.ndarray], batch_size: int) -> Any:
     """The input pipeline of every contender."""
-    slices = tf.data.Dataset.from_tensor_slices(data)
-    return slices.repeat().batch(batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+    autotune = tf.data.experimental.AUTOTUNE
+    slices = tf.data.Dataset.from_tensor_slices(data).repeat()
+    if model.prepare:
+        slices = slices.map(model.prepare, num_parallel_calls=autotune)
+    return slices.batch(batch_size, drop_remainder=True).prefetch(autotune)
 
 
 # --- Forward passes ----------------------------------------------------------------------------
@@ -216,8 +235,15 @@ def sgd_train_op(loss: Any) -> Any:
 
 
 def adam_train_op(loss: Any) -> Any:
-    """Adam, with TensorFlow's fused update."""
+    """Adam, with TensorFlow's fused update, and what batch norm asks for."""
     optimizer = tf.train.AdamOptimizer(LEARNING_RATE)
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        return optimizer.minimize(loss, global_step=tf.train.get_global_step())
+
+
+def adagrad_train_op(loss: Any) -> Any:
+    """Adagrad, with TensorFlow's fused and sparse updates."""
+    optimizer = tf.train.AdagradOptimizer(LEARNING_RATE)
     return optimizer.minimize(loss, global_step=tf.train.get_global_step())
 
 
@@ -240,10 +266,12 @@ class Model:
     data: Callable[[], tuple[np.ndarray, np.ndarray]]
     logits: Callable[[Any, bool], Any]
     train_op: Callable[[Any], Any]
+    net: str = ""  # The name of what the other contenders train; default: its own.
+    prepare: Callable[..., Any] | None = None  # Maps an example, in the input pipeline.
 
     def input_fn(self, params: dict[str, Any]) -> Any:
         """The legacy `input_fn`: an endless dataset of full batches."""
-        return dataset(self.data(), params["batch_size"])
+        return dataset(self, self.data(), params["batch_size"])
 
 
 def metric_fn(labels: Any, logits: Any) -> dict[str, Any]:
@@ -280,5 +308,27 @@ MODELS = {
         Model("dense", 32, 10_000, 5000, dense_data, dense_logits, sgd_train_op),
         Model("conv", 32, 50, 1000, conv_data, conv_logits, adam_train_op),
         Model("bert", 8, 100, 2000, bert_data, bert_logits, bert_train_op),
+        Model("resnet", 16, 50, 200, partial(resnet.data, EXAMPLES), resnet.logits, adam_train_op),
+        Model("bert12", 4, 50, 200, bert_data, partial(bert_logits, layers=12), bert_train_op),
+        Model(
+            "ranker",
+            64,
+            1000,
+            2000,
+            partial(ranker.data, EXAMPLES),
+            partial(ranker.logits, dense=dense),
+            adagrad_train_op,
+        ),
+        Model(
+            "input",
+            32,
+            2000,
+            2000,
+            encoded_data,
+            dense_logits,
+            sgd_train_op,
+            net="dense",
+            prepare=decoded,
+        ),
     )
 }

@@ -3,10 +3,11 @@
     python -m benchmarks.run --models dense,conv --repeats 5 \\
         --legacy-python /envs/tf215/bin/python --json out.json --plot out.png
 
-Contenders: `e2s` (TPUEstimator of this package), `loop` (a hand-written tf.function loop), `keras`
-(fit with steps_per_execution=50) and, with --legacy-python, `legacy` (the real TPUEstimator of
-TF 2.15). Each lives in a process of its own and they take turns, one chunk of steps each, so
-nothing runs at the same time. See benchmarks/README.md.
+Contenders: `e2s` (TPUEstimator of this package), `auto` (the same with execution="auto"), `loop` (a
+hand-written tf.function loop), `keras` (fit with steps_per_execution=50), `orbit` (if asked for),
+and, with --legacy-python, `legacy` (the real TPUEstimator of TF 2.15). Each lives in a process of
+its own and they take turns, one chunk of steps each, so nothing runs at the same time. See
+benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from benchmarks.contender import STEPS_PER_EXECUTION
 from benchmarks.report import Result
 
 ROOT = Path(__file__).resolve().parent.parent
-MODELS = ("dense", "conv", "bert")
-CONTENDERS = ("e2s", "loop", "keras")
+MODELS = ("dense", "conv", "bert", "resnet", "bert12", "ranker", "input")
+CONTENDERS = ("e2s", "auto", "loop", "keras")
 # By how much the steps of a chunk may differ from the steps asked for, where a worker can tell.
 TOLERANCE = 0.02
 
@@ -122,7 +123,8 @@ class Turns:
                 times = [answer for _, answer in answers]
                 setattr(result, phase, report.slope_rate(eval_chunk, times))
         for result, answer in self.round():
-            result.train_rss_mb, result.rss_mb = answer["train_rss_mb"], answer["rss_mb"]
+            for name, value in answer.items():
+                setattr(result, name, value)
         return self.results
 
     def close(self) -> None:
@@ -136,6 +138,8 @@ def measure(args: argparse.Namespace, model: str) -> list[Result]:
     pythons = dict.fromkeys(args.contenders.split(","), sys.executable)
     if args.legacy_python:
         pythons["legacy"] = args.legacy_python
+    if args.legacy115_python:
+        pythons["legacy115"] = args.legacy115_python
     turns = Turns(model, pythons, args.repeats, args.evaluations)
     try:
         return turns.run()
@@ -176,6 +180,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
         "--evaluations", type=int, default=3, help="timed evaluate, predict and recording"
     )
     parser.add_argument("--legacy-python", help="a Python with TF 2.15, for the real TPUEstimator")
+    parser.add_argument("--legacy115-python", help="a Python with TF 1.15, likewise")
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="default: %(default)s")
     parser.add_argument(
         "--record-bert12", action="store_true", help="time recording 12 layers, too"

@@ -12,12 +12,15 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import statistics
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 from benchmarks.contender import STEPS_PER_EXECUTION, Channel, Contender, Gate
+
+CHOICES = ("e2s", "auto", "loop", "keras", "orbit", "legacy", "legacy115")
 
 
 def new_contender(name: str, model_name: str) -> Contender:
@@ -29,13 +32,17 @@ def new_contender(name: str, model_name: str) -> Contender:
         from benchmarks import loop
 
         return loop.Loop(model)
+    if name == "orbit":
+        from benchmarks import orbit_loop
+
+        return orbit_loop.Orbit(model)
     if name == "keras":
         from benchmarks import keras_fit
 
         return keras_fit.KerasFit(model)
     from benchmarks import estimators
 
-    return {"e2s": estimators.e2s, "legacy": estimators.legacy}[name](model)
+    return {"e2s": estimators.e2s, "auto": estimators.e2s_auto}.get(name, estimators.legacy)(model)
 
 
 def import_package(name: str) -> str:
@@ -46,11 +53,11 @@ def import_package(name: str) -> str:
         import keras
 
         assert keras.backend.backend() == "tensorflow"
-    if name == "e2s":
+    if name in ("e2s", "auto"):
         from estimator2strategy import estimator
 
         assert estimator.tpu.TPUEstimator
-    if name == "legacy":
+    if name.startswith("legacy"):
         assert tf.compat.v1.estimator.tpu.TPUEstimator
     return tf.__version__
 
@@ -102,13 +109,17 @@ def work(args: argparse.Namespace, channel: Channel) -> None:
             channel.wait()
             channel.tell(**two_lengths(function, model.eval_chunk))
     channel.wait()
-    channel.tell(train_rss_mb=trained_rss, rss_mb=peak_rss_mb())
+    extras = {
+        name: statistics.median(timed(extra)[0] for _ in range(args.evaluations))
+        for name, extra in contender.extras().items()
+    }
+    channel.tell(train_rss_mb=trained_rss, rss_mb=peak_rss_mb(), **extras)
 
 
 def main() -> None:
     """Keeps stdout for the answers: whatever TensorFlow prints goes to stderr."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--contender", choices=["e2s", "loop", "keras", "legacy"], required=True)
+    parser.add_argument("--contender", choices=CHOICES, required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--chunks", type=int, default=5)
     parser.add_argument("--evaluations", type=int, default=3)

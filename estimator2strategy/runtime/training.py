@@ -141,7 +141,7 @@ def _loop(
             session.step = dataclasses.replace(
                 one_step, device_loop=trial.choice(pace.last_step() - step)
             )
-            session.steps_ahead = trial.limited(pace.steps(step))
+            session.steps_ahead = pace.steps(step, trial.most())
             started = time.perf_counter()
             try:
                 with profile.block(step):

@@ -79,9 +79,9 @@ class DeviceLoopTrial(Trial):
             return "must"
         return "may" if self.wanted(left) else ""
 
-    def limited(self, steps: int) -> int:
-        """How many of so many steps the next block should be: few, until it is known to be fast."""
-        return min(steps, self._FEW) if self._is_careful() else steps
+    def most(self) -> float:
+        """How many steps the next block should have: few, until it is known to be fast."""
+        return self._FEW if self._is_careful() else math.inf
 
     def ran(self, steps: int, seconds: float) -> None:
         if not self._is_careful():

@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.replay.device_loop import DeviceLoop
-from estimator2strategy.runtime import trial
+from estimator2strategy.runtime import lookahead, trial
 from tests.runtime.programs import cores_estimator, falling, host_estimator, ones
 
 tf1 = tf.compat.v1
@@ -55,7 +55,8 @@ def trained(model_dir, execution, input_fn, steps=None):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """How many steps each block of a device loop ran."""
+    """How many steps each block of a device loop ran, however slow the machine is."""
+    monkeypatch.setattr(lookahead, "_LONGEST_BLOCK", 1e9)
     seen = []
     run = DeviceLoop.run
 
@@ -167,7 +168,7 @@ def test_a_device_loop_is_kept_where_it_is_faster(seconds):
     sizes = []
     for _ in range(6):
         on = chosen.choice(math.inf)
-        sizes.append((chosen.limited(100), on))
+        sizes.append((min(100, chosen.most()), on))
         chosen.ran(sizes[-1][0], sizes[-1][0] * (seconds if on else 1.0))
     tried = [(100, ""), (100, ""), (8, "may"), (8, "may")]
     measured = [(100, "may")] if seconds < 4 else []
@@ -190,6 +191,22 @@ def test_auto_trains_as_the_loop_does(tmp_path, blocks, monkeypatch):
     assert len(blocks) >= 2
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
+
+
+def test_auto_logs_the_steps_that_the_loop_logs(model_dir, monkeypatch):
+    monkeypatch.setattr("estimator2strategy.runtime.training.DeviceLoopTrial", Eager)
+    logged = []
+
+    def model_fn(features, labels, mode, params):
+        spec = falling(features, labels, mode, params)
+        step = tf1.train.get_global_step()
+        hook = tf1.train.LoggingTensorHook(
+            {"step": step}, every_n_iter=50, formatter=lambda t: logged.append(int(t["step"])) or ""
+        )
+        return spec._replace(training_hooks=[hook])
+
+    host_estimator(model_dir, model_fn, execution="auto").train(one_by_one, steps=301)
+    assert logged == [0, 50, 100, 150, 200, 250, 300]
 
 
 def noisy(features, labels, mode, params):
