@@ -45,6 +45,9 @@ def facts(sources: Iterable[Source]) -> Facts:
     return Facts(
         is_legacy=any(era(source) is Era.TF1 for source in sources),
         has_sessions=any(_needs_graph_mode(source) for source in sources),
+        restores_by_name=any(
+            call.name == "tf.train.init_from_checkpoint" for s in sources for call in s.calls
+        ),
     )
 
 

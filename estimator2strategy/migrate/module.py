@@ -40,10 +40,12 @@ class Facts:
     Attributes:
         is_legacy: Some file uses names that only TF 1.x had.
         has_sessions: Some file runs a Session of its own.
+        restores_by_name: Some file gives `tf.train.init_from_checkpoint` names of variables.
     """
 
     is_legacy: bool = False
     has_sessions: bool = False
+    restores_by_name: bool = False
 
 
 class Module:

@@ -64,7 +64,8 @@ _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
     "checkpoints of the old program load; where that cannot be told (`reuse`, a variable scope "
     "that is entered again, a layer without a name in a scope) they are left. Batch norm and "
     "regularizers are left: Keras keeps their updates and losses to itself, and does not put them "
-    "into the graph's collections.",
+    "into the graph's collections. In programs with `tf.train.init_from_checkpoint`, which "
+    "finds no variables of Keras by their names, layers with variables are left too.",
     proof="Each call makes a layer of its own: a function that is called twice, to share weights, "
     "must be given the layers instead. First values and dropout are drawn with other seeds. From a "
     "checkpoint the numbers are the same (tests/migrate/test_parity.py).",
@@ -116,6 +117,20 @@ _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
             "        # TODO(e2s): layers-to-keras: a Keras layer keeps its updates to itself: make "
             "it, call it, and run layer.updates with the train op\n"
             "        x = tf.layers.batch_normalization(x)\n"
+            "    return x\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def net(x):\n"
+            "    x = tf.layers.dense(tf.layers.flatten(x), 3, name='a')\n"
+            "    tf.train.init_from_checkpoint('old', {'a/kernel': 'a/kernel'})\n"
+            "    return x\n",
+            "import tensorflow as tf\n\n\n"
+            "def net(x):\n"
+            "    # TODO(e2s): layers-to-keras: init_from_checkpoint does not find variables of "
+            "Keras by name: give it the variables\n"
+            "    x = tf.layers.dense(tf.keras.layers.Flatten()(x), 3, name='a')\n"
+            "    tf.train.init_from_checkpoint('old', {'a/kernel': 'a/kernel'})\n"
             "    return x\n",
         ),
     ],
@@ -171,6 +186,10 @@ def _classes(module):
 
 def _problem(module, call, row, given):
     """Why a layer with variables cannot be told to keep them; None if it can."""
+    if module.facts.restores_by_name:
+        return (
+            "init_from_checkpoint does not find variables of Keras by name: give it the variables"
+        )
     if given.get("reuse") is not None:
         return "these weights are shared: make the layer once, and call it where it is used"
     if any(given[name] is not None for name in _LOSSES):
