@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
-from checked_programs import e2s, inside, write
+from checked_programs import ENVIRONMENT, e2s, inside, write
 from test_levels import MODEL
 
 from estimator2strategy.check import command, formats
@@ -27,6 +31,24 @@ def model_fn(features, labels, mode):
     train_op = tf.train.AdamOptimizer(0.1).minimize(loss, tf.train.get_global_step())
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 """
+
+
+def eventually(condition):
+    """Waits for it, long enough for a machine that is busy."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("not within ten minutes")
+
+
+def running(pid):
+    """Whether there is such a process, and it has not ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 @pytest.fixture
@@ -130,6 +152,19 @@ class TestProcess:
         (problem,) = process.run(asked, Evidence.RECORDED).problems
         assert "not done within 1 seconds" in problem
         assert "--time-limit" in problem
+
+    def test_level_ends_with_a_check_that_is_killed(self, tmp_path):
+        waits = "import os, time\n\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
+        write(tmp_path, model=waits)
+        command_line = [sys.executable, "-m", "estimator2strategy", "check", "model:model_fn"]
+        check = subprocess.Popen(
+            [*command_line, "--input", "model:input_fn"], cwd=tmp_path, env=ENVIRONMENT
+        )
+        pid = tmp_path / "pid"
+        eventually(lambda: pid.exists() and pid.read_text())
+        check.kill()
+        check.wait()
+        eventually(lambda: not running(int(pid.read_text())))
 
     def test_program_that_never_trains(self, tmp_path):
         write(tmp_path, program="print('hello')\n")

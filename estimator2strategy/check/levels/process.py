@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ def _last_lines(said: Any) -> str:
 
 def main(folder: str) -> None:
     """What the process does: makes the subject, runs the level, leaves the report in `folder`."""
+    threading.Thread(target=_end_without, args=[os.getppid()], daemon=True).start()
     asked, level = pickle.loads(Path(folder, "asked").read_bytes())
     sys.path += [entry for entry in asked.path if entry not in sys.path]
     report = report_of(asked, level)
@@ -100,6 +102,16 @@ def main(folder: str) -> None:
     # Threads of the program may go on for ever, and nothing that is left matters.
     sys.stdout.flush()
     os._exit(0)
+
+
+def _end_without(parent: int) -> None:
+    """Ends this process, and those that it started, when the check that wants the report is gone.
+
+    A check that is killed cannot end them itself.
+    """
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
 def report_of(asked: Asked, level: Evidence) -> LevelReport:
