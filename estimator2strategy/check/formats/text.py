@@ -16,6 +16,7 @@ from estimator2strategy.check.facts import (
     quantity,
 )
 from estimator2strategy.check.formats import TARGETS
+from estimator2strategy.check.levels.table import LEVELS
 from estimator2strategy.check.report import (
     Evidence,
     Finding,
@@ -72,7 +73,8 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
     out.append((f"For: {TARGETS[report.target]}. {report.seconds:.1f} s.\n", ""))
     out += [part for level in report.levels for part in _level(level)]
     for evidence in report.not_reached:
-        out.append((f"Not done: {evidence.words} (--levels {evidence.option})\n", "dim"))
+        how = f" (--levels {evidence.option})" if evidence in LEVELS else ""
+        out.append((f"Not done: {evidence.words}{how}\n", "dim"))
     out.append(("Not checked:\n", ""))
     out += [(f"  {what}\n", "dim") for what in report.beyond]
     for place in report.not_checked[:_LISTED]:

@@ -114,7 +114,8 @@ class Compared:
             Number(f"{mode}: compared on", self.examples, f"examples, {cores} cores"),
             Table(f"{mode}: one step", ("value", "one device", f"{cores} cores"), rows),
         ]
-        worst = sorted(self.differences, key=lambda d: -d.relative)[:_LISTED]
+        told = self.differences if self.random is None else ()
+        worst = sorted(told, key=lambda d: -d.relative)[:_LISTED]
         if worst:
             of = tuple(
                 (d.name, f"{d.relative:.2g}", "" if d.ratio is None else f"{d.ratio:.4g}")
