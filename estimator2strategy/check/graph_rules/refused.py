@@ -15,7 +15,7 @@ def model_fn(features, labels, mode, params):
 
 @rule(
     "E2S601",
-    "refused",
+    "refused-by-contract",
     Severity.ERROR,
     title="What model_fn returned cannot be run",
     why="model_fn and input_fn were called, and what they returned is not what Estimator or "

@@ -1,5 +1,7 @@
 """Options of TPUEstimator that this package refuses in some places."""
 
+import ast
+
 from estimator2strategy.check.project import is_tf
 from estimator2strategy.check.report import Severity
 from estimator2strategy.check.rule import Hit, rule
@@ -46,5 +48,11 @@ def find(source, context):
             continue
         for keyword in call.node.keywords:
             option = _OPTIONS.get((call.name.rpartition(".")[2], keyword.arg))
-            if option and source.constant(keyword.value, call.scope) not in (None, 1):
+            if not option or source.constant(keyword.value, call.scope) in (None, 1):
+                continue
+            if isinstance(keyword.value, (ast.Name, ast.Attribute)):
+                # Handed on from somewhere, and often None.
+                message = f"if it is set: {keyword.arg} {option[0]}"
+                yield Hit(keyword.value, message, severity=Severity.INFO, fix=option[1])
+            else:
                 yield Hit(keyword.value, f"{keyword.arg} {option[0]}", fix=option[1])
