@@ -76,6 +76,8 @@ def test_an_optimizer_of_tf_2_is_a_name_an_instance_or_a_function():
     assert get(lambda: made) is made
     assert get(made) is not made  # which has the variables of the first graph that used it
     assert get(made).get_config() == made.get_config()
+    own = type("Own", (legacy.Optimizer,), {"get_config": lambda self: None})("own")
+    assert get(own) is own
     assert get("Adagrad").get_config()["learning_rate"] == 0.001
     assert get("RMSProp", 0.5).get_config()["learning_rate"] == 0.5
     converted = get(tf_keras.optimizers.Adam(0.25))

@@ -69,12 +69,14 @@ def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
     if isinstance(opt, str):
         cls = getattr(optimizers.legacy, _by_name(opt, _V2))
         return cls(learning_rate=learning_rate) if learning_rate else cls()
-    if callable(opt):
-        opt = _legacy(opt())
-    else:
-        opt = _legacy(_converted(opt))
-        opt = opt.from_config(opt.get_config())
-    return opt
+    return _legacy(opt()) if callable(opt) else _copied(_legacy(_converted(opt)))
+
+
+def _copied(opt: Any) -> Any:
+    try:
+        return opt.from_config(opt.get_config())
+    except (NotImplementedError, TypeError):  # a program's own, without a config: for one graph
+        return opt
 
 
 def _by_name(name: str, table: Mapping[str, Any]) -> Any:
