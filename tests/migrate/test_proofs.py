@@ -13,6 +13,7 @@ from estimator2strategy.facade import namespace
 from estimator2strategy.migrate.apply import apply
 from estimator2strategy.migrate.rule import rules
 from estimator2strategy.migrate.rules import arguments, contrib, gfile, renames
+from tests.strategies import mirrored
 
 RENAMES = sorted(renames.table().items())
 CONTRIB = sorted(
@@ -130,7 +131,7 @@ def train_input_fn(params):
 """
     names = {}
     exec(apply(program, [rules()["dataset-functions"]]).text, names)
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    strategy = mirrored(2)
     made = names["dataset_fn_of"](names["train_input_fn"], {"other": 1}, 8)
     batches = strategy.distribute_datasets_from_function(made)
     parts = strategy.experimental_local_results(next(iter(batches)))

@@ -15,6 +15,7 @@ from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator import tpu
 from tests.model import programs
 from tests.model.programs import BATCH, dataset, digits, model_fn, tpu_model_fn
+from tests.strategies import mirrored
 
 tf1 = tf.compat.v1
 STEPS = 20
@@ -47,9 +48,7 @@ def legacy_model(strategy=None, fn=model_fn, **kwargs) -> LegacyModel:
 
 @pytest.fixture(scope="module")
 def two_cpus() -> tf.distribute.Strategy:
-    return tf.distribute.MirroredStrategy(
-        ["CPU:0", "CPU:1"], cross_device_ops=tf.distribute.ReductionToOneDevice()
-    )
+    return mirrored(2)
 
 
 @pytest.fixture(scope="module")
