@@ -41,6 +41,13 @@ def model_dir(tmp_path: Path) -> str:
     return str(tmp_path / "model")
 
 
+@pytest.fixture(autouse=True)
+def _cores_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test emulates (`verify` does so by itself) ends with it."""
+    monkeypatch.setattr(devices, "_emulated_cores", devices._emulated_cores)
+    monkeypatch.setattr(devices, "_emulated_hosts", devices._emulated_hosts)
+
+
 @pytest.fixture
 def emulated_cores(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """`emulated_cores(8)` switches emulation on until the test ends; 0 leaves it off.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import copy
 import functools
@@ -77,10 +78,15 @@ class LegacyProgram:
         """
         key = (mode, _kind(batch))
         if key not in self.replayed:
-            tracing = tf.init_scope()
-            with tracing, self.strategy.scope() if self._several else contextlib.nullcontext():
-                self.replayed[key] = self._made(self._record(mode, batch))
+            # Keras calls this while it traces. A retrace refuses new variables (those of metrics),
+            # in an init_scope too, but only in its own thread.
+            with concurrent.futures.ThreadPoolExecutor(1) as outside:
+                self.replayed[key] = outside.submit(self._new, mode, batch).result()
         return self.replayed[key]
+
+    def _new(self, mode: str, batch: Any) -> ReplayedModel:
+        with self.strategy.scope() if self._several else contextlib.nullcontext():
+            return self._made(self._record(mode, batch))
 
     def largest(self) -> ReplayedModel:
         """The replay that has the most variables: of training, if there is one.

@@ -40,18 +40,20 @@ def test_nothing_of_tensorflow_is_imported():
 """
 
 
-def run(pytester, *arguments):
+def run(pytester, monkeypatch, *arguments):
     package = Path(__file__).resolve().parents[2]
     pytester.makepyprojecttoml("")
     pytester.makepyfile(model=MODEL, test_model=TESTS)
     pytester.syspathinsert(package)
+    # Whether the installed package registers the plugin, as it does for users, or the path has it.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     options = ("-p", "estimator2strategy.pytest_plugin", "-p", "no:cacheprovider", "-rs")
     return pytester.runpytest_subprocess(*options, *arguments)
 
 
 @pytest.mark.slow
-def test_models_are_tests_of_a_project(pytester):
-    result = run(pytester, "--e2s-levels=recorded", "--strict-markers")
+def test_models_are_tests_of_a_project(pytester, monkeypatch):
+    result = run(pytester, monkeypatch, "--e2s-levels=recorded", "--strict-markers")
     result.assert_outcomes(passed=2, failed=1, skipped=1)
     result.stdout.fnmatch_lines(
         [

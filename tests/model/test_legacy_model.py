@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from pathlib import Path
 
 import keras
@@ -351,7 +352,17 @@ def test_a_missing_checkpoint_is_an_error(tmp_path):
         legacy_model().load_checkpoint(tmp_path)
 
 
-def test_what_fit_does_not_run_is_said(caplog):
+def test_batches_of_another_size_are_evaluated_too():
+    model = legacy_model()
+    x, y = (part[:64] for part in digits())
+    model.compile(steps_per_execution=2)
+    results = [model.evaluate(x, y, batch_size=size, return_dict=True) for size in (32, 16)]
+    assert results[0] == pytest.approx(results[1])
+
+
+def test_what_fit_does_not_run_is_said(caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+
     def with_hook(features, labels, mode, params):
         spec = model_fn(features, labels, mode, params)
         return spec._replace(training_hooks=[tf1.train.SessionRunHook()])
