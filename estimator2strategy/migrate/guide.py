@@ -74,7 +74,9 @@ Against the program under `e2s run`, on the CPU, both with `tf_random_seed=7`:
 - BERT, 20 steps from a pre-trained checkpoint: after the safe changes up to stages 5 and 8, and
   with review up to stage 7, the evaluation and all 124 variables of the checkpoint are equal to the
   last bit, Adam's slots included.
-- tf_ner was migrated only; its numbers have not been compared.
+- tf_ner, 12 steps with dropout, Keras's seed fixed too (its LSTM cells draw their first weights
+  from it): after the safe changes up to stage 8 losses, evaluation and predicted tags are equal to
+  the last bit; with review up to stage 5 losses differ by 1.3e-6 at most, the tags not at all.
 
 What needs hands: the training loop of stage 7; optimizers of the program's own (BERT's Adam with
 weight decay); layers whose variables `tf.train.init_from_checkpoint` looks up by name (BERT);
