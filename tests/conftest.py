@@ -6,6 +6,7 @@ largest test needs; a test that wants emulated TPU cores asks for them with `emu
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Callable
@@ -39,6 +40,14 @@ def pytest_configure() -> None:
 def model_dir(tmp_path: Path) -> str:
     """A folder for checkpoints and events that does not exist yet."""
     return str(tmp_path / "model")
+
+
+@pytest.fixture(autouse=True)
+def _log_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test starts with warnings shown, whatever those before it have set."""
+    logger = logging.getLogger("tensorflow")
+    monkeypatch.setattr(logger, "propagate", logger.propagate)
+    logger.setLevel(logging.WARNING)
 
 
 @pytest.fixture(autouse=True)

@@ -362,6 +362,7 @@ def test_batches_of_another_size_are_evaluated_too():
 
 def test_what_fit_does_not_run_is_said(caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+    caplog.set_level(logging.WARNING, "tensorflow")
 
     def with_hook(features, labels, mode, params):
         spec = model_fn(features, labels, mode, params)

@@ -54,16 +54,24 @@ def test_tensorflow_itself_is_as_it_was(helper):
     assert helper.tf.float32 is tf.float32
 
 
-def test_keras_2_of_others_casts_its_input_while_that_of_legacy_code_does_not(helper, monkeypatch):
-    import tf_keras
-    from tf_keras.src.engine import base_layer_utils
+# In a process of its own: Keras decides once how it treats dtypes.
+TWO_KERAS_2 = """
+import sys
+import tensorflow as tf
+from estimator2strategy import legacy
 
-    monkeypatch.setattr(base_layer_utils, "V2_DTYPE_BEHAVIOR", None)
-    legacy.keras_is_there.cache_clear()
-    helper.tf.keras.__dict__.pop("layers", None)  # looked up again
-    images = tf.ones([1, 2, 2, 1], tf.bfloat16)
-    assert helper.upsampled(images).dtype == tf.bfloat16
-    assert tf_keras.layers.UpSampling2D()(images).dtype == tf.float32
+sys.path.insert(0, {project!r})
+helper = legacy.import_module("helper")
+import tf_keras
+
+images = tf.ones([1, 2, 2, 1], tf.bfloat16)
+print([layer(images).dtype.name for layer in (helper.upsampled, tf_keras.layers.UpSampling2D())])
+"""
+
+
+def test_keras_2_of_others_casts_its_input_while_that_of_legacy_code_does_not():
+    dtypes = _printed(["-c", TWO_KERAS_2.format(project=str(PROJECT))])
+    assert dtypes == "['bfloat16', 'float32']"
 
 
 # Legacy code of all sorts first: Keras 2 layers, a Session, an Estimator; then the modern program.
