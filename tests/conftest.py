@@ -50,6 +50,33 @@ def _log_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     logger.setLevel(logging.WARNING)
 
 
+class Log:
+    """What TensorFlow's log was told. Its own notes on what is deprecated, which come once in a
+    process and so in any test, are left out."""
+
+    def __init__(self, caplog: pytest.LogCaptureFixture):
+        self._caplog = caplog
+
+    def __call__(self, level: int = logging.INFO) -> list[str]:
+        """The messages of that level or above."""
+        records = [r for r in self._caplog.records if r.levelno >= level]
+        messages = [record.getMessage() for record in records]
+        return [message for message in messages if "Instructions for updating" not in message]
+
+    @property
+    def text(self) -> str:
+        """All messages of level INFO or above, a line each."""
+        return "\n".join(self())
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Log:
+    """`log()` are the messages of the test so far, `log(logging.WARNING)` the warnings."""
+    monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+    caplog.set_level(logging.INFO, "tensorflow")
+    return Log(caplog)
+
+
 @pytest.fixture(autouse=True)
 def _cores_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test emulates (`verify` does so by itself) ends with it."""

@@ -22,7 +22,7 @@ def e2s(*arguments: str, folder: Path = PROJECT) -> subprocess.CompletedProcess:
         env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=500,
         check=False,
     )
 
@@ -162,7 +162,7 @@ def test_ctrl_c_saves_and_ends_the_program_as_python_would(tmp_path):
     steps = [process.stdout.readline() for _ in range(3)]
     assert steps == ["a step\n"] * 3, process.communicate()[1]
     process.send_signal(signal.SIGINT)
-    out, log = process.communicate(timeout=240)
+    out, log = process.communicate(timeout=500)
     assert process.returncode == -signal.SIGINT  # 130 in a shell
     assert "trained for ever" not in out
     done = 3 + out.count("a step")

@@ -39,11 +39,12 @@ def test_import_does_not_import_tensorflow():
 
 
 def test_import_is_quick():
-    seconds = in_fresh_process(
-        "import time; start = time.perf_counter(); import estimator2strategy;"
-        "print(time.perf_counter() - start)"
+    """Counted in modules, which a machine under load does not change: each takes a millisecond."""
+    count = in_fresh_process(
+        "import sys; before = set(sys.modules); import estimator2strategy;"
+        "print(len(set(sys.modules) - before))"
     )
-    assert float(seconds) < 0.2  # measured: 0.002; a machine under load may take longer
+    assert int(count) < 60  # measured: 31, all but one of Python itself
 
 
 SETTINGS = """

@@ -90,7 +90,7 @@ def test_the_processes_of_a_cluster_train_in_step(model_dir):
 def test_a_program_without_estimators_is_told_that_no_strategy_was_used(tmp_path):
     (tmp_path / "plain.py").write_text("import sys\nprint('ran')\nsys.exit(3)\n")
     process = start("--strategy=mirrored:2", str(tmp_path / "plain.py"))
-    out, log = process.communicate(timeout=60)
+    out, log = process.communicate(timeout=300)
     assert (process.returncode, out) == (3, "ran\n")
     assert "--strategy=mirrored:2 was not used: no Estimator was made" in log
 

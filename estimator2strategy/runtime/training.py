@@ -71,13 +71,14 @@ def train(
             tf1.train.LoggingTensorHook(tensors, every_n_iter=config.log_step_count_steps)
         )
     every_step += spec.training_hooks
-    if recording.worker:
-        every_step.insert(0, SameStartHook(recording.worker, _op(spec.train_op).name))
     beside = async_checkpoints and can_save_beside(recording)
     chief = _saver_hooks(spec, config, every_step, saving_listeners, beside)
     all_hooks = every_step
     if config.is_chief:
         all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
+    if recording.worker:
+        # First: nobody writes a checkpoint, which others would restore, before all agree.
+        all_hooks = [SameStartHook(recording.worker, _op(spec.train_op).name), *all_hooks]
     position = InputPosition(config.model_dir) if config.is_chief else None
     if position and resume_input:
         position.attach(all_hooks)

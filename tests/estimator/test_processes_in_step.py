@@ -30,7 +30,7 @@ workers_program.train(sys.argv[1], strategy)
 # One after the other, in the same processes: an input that ends sooner in one of them, another
 # learning rate, other variables, and the end of one of them.
 GOES_WRONG = """
-import json, os, sys
+import json, os, sys, time
 import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 from estimator2strategy import estimator
@@ -41,6 +41,8 @@ tf1.logging.set_verbosity(tf1.logging.WARN)
 number = int(json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "worker")
 
 def model_fn(features, labels, mode, params):
+    if number == 1:
+        time.sleep(2)  # the chief is ready sooner, and must not act before they have agreed
     kernel = tf1.get_variable("kernel", [2, params.get("units", 1)])
     loss = tf.reduce_mean(tf.matmul(features, kernel))
     optimizer = tf1.train.GradientDescentOptimizer(params.get("rate", 0.1))

@@ -169,9 +169,9 @@ def test_threads_observe_independently() -> None:
 
     def observe(function, *tensors):
         with tf.Graph().as_default(), observe_metric_calls() as calls:
-            both_inside.wait(timeout=20)
+            both_inside.wait(timeout=200)
             getattr(v1.metrics, function)(*(_floats() for _ in range(tensors[0])))
-            both_inside.wait(timeout=20)
+            both_inside.wait(timeout=200)
         seen[function] = _names(calls)
 
     threads = [threading.Thread(target=observe, args=a) for a in (("mean", 1), ("accuracy", 2))]

@@ -330,4 +330,4 @@ def test_an_iterator_ends_with_its_session_though_its_generator_has_not(make):
             session.run(iterator.initializer)
         assert session.run(drawn) == 0
         session.close()
-    assert ended.wait(timeout=20)
+    assert ended.wait(timeout=200)

@@ -79,7 +79,7 @@ def test_two_batches_are_worked_on_at_the_same_time():
     both = threading.Barrier(2)
 
     def meet(value):
-        both.wait(timeout=20)
+        both.wait(timeout=200)
         return value
 
     with legacy_world(), recording(None) as graph:

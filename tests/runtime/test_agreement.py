@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 import tensorflow as tf
 
@@ -31,14 +29,6 @@ def facts(rate=0.1, units=1, seed=0, start=0.0, shard=0, dropout=False):
         return agreement.facts_of(RecordedGraph(graph), train_op.name)
 
 
-@pytest.fixture
-def logged(caplog):
-    logger = logging.getLogger("tensorflow")
-    before, logger.propagate = logger.propagate, True
-    yield lambda: caplog.text
-    logger.propagate = before
-
-
 def check(of_chief, of_other):
     import json
     import zlib
@@ -47,21 +37,21 @@ def check(of_chief, of_other):
     agreement.check(of_other, lambda text: [texts[0], text])
 
 
-def test_processes_may_have_other_input_other_seeds_and_other_initial_values(logged):
+def test_processes_may_have_other_input_other_seeds_and_other_initial_values(log):
     check(facts(), facts(seed=7, start=3.0, shard=1))
-    assert logged() == ""
+    assert log() == []
 
 
-def test_another_flag_is_named(logged):
+def test_another_flag_is_named(log):
     check(facts(), facts(rate=0.05))
-    assert "Process 1 does not train the chief's step" in logged()
-    assert "only it has Const 'GradientDescent/learning_rate' = 0.05" in logged()
-    assert "only the chief has Const 'GradientDescent/learning_rate' = 0.1" in logged()
+    assert "Process 1 does not train the chief's step" in log.text
+    assert "only it has Const 'GradientDescent/learning_rate' = 0.05" in log.text
+    assert "only the chief has Const 'GradientDescent/learning_rate' = 0.1" in log.text
 
 
-def test_other_code_is_named(logged):
+def test_other_code_is_named(log):
     check(facts(), facts(dropout=True))
-    assert "only it has Const 'dropout/Const' = 2.0" in logged()
+    assert "only it has Const 'dropout/Const' = 2.0" in log.text
 
 
 def test_other_variables_are_refused():
@@ -98,14 +88,14 @@ class Cluster:
         self.watch = PeerWatch(peers, self.there.__contains__, self.aborted.append)
 
 
-def test_who_does_not_come_is_named(logged):
+def test_who_does_not_come_is_named(log):
     cluster = Cluster()
     cluster.there.add("b:2")
     cluster.watch.look(elapsed=1)
-    assert logged() == ""
+    assert log() == []
     cluster.watch.look(elapsed=30)
-    assert "nobody answers at worker 1 (c:3)" in logged()
-    assert "b:2" not in logged()
+    assert "nobody answers at worker 1 (c:3)" in log.text
+    assert "b:2" not in log.text
 
 
 def test_who_goes_in_the_middle_of_training_ends_the_wait():

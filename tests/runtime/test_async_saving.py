@@ -29,7 +29,7 @@ class SlowDisk(tf1.train.SessionRunHook):
         write = Snapshot.run
 
         def slow(snapshot, *args, **kwargs):
-            assert self._next_step.wait(timeout=60), "Training has waited for the checkpoint."
+            assert self._next_step.wait(timeout=300), "Training has waited for the checkpoint."
             self._next_step.clear()
             return write(snapshot, *args, **kwargs)
 

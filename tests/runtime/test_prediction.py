@@ -186,7 +186,7 @@ def test_a_generator_may_wait_for_what_is_made_of_the_batch_before(model_dir, ca
 
     def generator():
         for _ in range(9):
-            yield [requests.get(timeout=30)]
+            yield [requests.get(timeout=300)]
 
     def input_fn():
         spec = tf.TensorSpec([None], tf.float32)

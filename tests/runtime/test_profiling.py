@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from pathlib import Path
@@ -47,27 +46,15 @@ def test_the_verdict_is_what_took_longest(spent, said):
     assert verdict(spent, 7) == said
 
 
-@pytest.fixture
-def logged(caplog):
-    """What training logs."""
-    logger = logging.getLogger("tensorflow")
-    before, verbosity = logger.propagate, tf1.logging.get_verbosity()
-    logger.propagate = True
-    tf1.logging.set_verbosity(tf1.logging.INFO)
-    yield lambda: caplog.text
-    logger.propagate = before
-    tf1.logging.set_verbosity(verbosity)
-
-
 def share(text, part):
     return int(re.search(rf"{part} (\d+)%", text)[1])
 
 
 @pytest.mark.parametrize("end", ["steps", "input"])
-def test_a_training_says_at_its_end_where_the_time_went(model_dir, logged, end):
+def test_a_training_says_at_its_end_where_the_time_went(model_dir, log, end):
     host_estimator(model_dir).train(numbers(30), steps=20 if end == "steps" else None)
-    assert re.search(rf"{20 if end == 'steps' else 30} steps in \d+\.\d s, \S+", logged())
-    assert share(logged(), "building programs") > 0
+    assert re.search(rf"{20 if end == 'steps' else 30} steps in \d+\.\d s, \S+", log.text)
+    assert share(log.text, "building programs") > 0
 
 
 def slow_input():
@@ -80,11 +67,11 @@ def slow_input():
     return tf.data.Dataset.from_generator(generator, output_signature=spec)
 
 
-def test_a_profile_has_the_steps_marked_and_tells_how_long_input_took(tmp_path, logged):
+def test_a_profile_has_the_steps_marked_and_tells_how_long_input_took(tmp_path, log):
     config = estimator.RunConfig(str(tmp_path / "model"), log_step_count_steps=1)
     model = estimator.Estimator(falling, config=config, params={}, profile_dir=tmp_path / "profile")
     model.train(slow_input)
-    assert share(logged(), "input") > share(logged(), "computing")
+    assert share(log.text, "input") > share(log.text, "computing")
     (path,) = Path(tmp_path, "profile").glob("plugins/profile/*/*.xplane.pb")
     space = _tf_private.XSpace.FromString(path.read_bytes())
     events = {e.name for plane in space.planes for e in plane.event_metadata.values()}

@@ -16,12 +16,10 @@ tf1 = tf.compat.v1
 ON = tf1.OptimizerOptions.ON_1
 
 
-@pytest.fixture
-def log(caplog, monkeypatch):
-    monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+@pytest.fixture(autouse=True)
+def _warned_of_nothing_yet():
     session_config._warn_of_fields.cache_clear()
     session_config._warn_of_start.cache_clear()
-    return lambda: caplog.text
 
 
 def xla():
@@ -86,20 +84,20 @@ def test_fields_without_a_meaning_are_named_once(model_dir, log):
     model = host_estimator(model_dir, session_config=config)
     model.train(numbers(1))
     model.evaluate(numbers(1))
-    assert log().count("have no effect") == 1
-    assert "gpu_options.per_process_gpu_memory_fraction, operation_timeout_in_ms" in log()
-    assert "allow_soft_placement" not in log()
+    (warning,) = (line for line in log(logging.WARNING) if "have no effect" in line)
+    assert "gpu_options.per_process_gpu_memory_fraction, operation_timeout_in_ms" in warning
+    assert "allow_soft_placement" not in warning
 
 
 def test_a_default_config_says_nothing(model_dir, log):
     host_estimator(model_dir).train(numbers(1))
-    assert "session_config" not in log()
+    assert not any("session_config" in line for line in log(logging.WARNING))
 
 
 def test_threads_that_come_too_late_are_said_to(model_dir, log):
     config = tf1.ConfigProto(intra_op_parallelism_threads=3)
     host_estimator(model_dir, session_config=config).train(numbers(1))
-    assert "session_config.intra_op_parallelism_threads = 3 came too late" in log()
+    assert "session_config.intra_op_parallelism_threads = 3 came too late" in log.text
 
 
 THREADS = """

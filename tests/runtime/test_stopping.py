@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -18,15 +19,6 @@ from tests.runtime import processes
 from tests.runtime.programs import cores_estimator, host_estimator, numbers, ones
 
 tf1 = tf.compat.v1
-
-
-@pytest.fixture
-def log(caplog):
-    """What was logged as a warning or worse, a line per message."""
-    logger = logging.getLogger("tensorflow")
-    before, logger.propagate = logger.propagate, True
-    yield lambda: [record.getMessage() for record in caplog.records]
-    logger.propagate = before
 
 
 class Send(tf1.train.SessionRunHook):
@@ -48,7 +40,7 @@ class TestSignals:
         with pytest.raises(KeyboardInterrupt):
             model.train(numbers(9), hooks=[Send(signal.SIGINT)])
         assert model.get_variable_value("global_step") == 3
-        (message,) = log()
+        (message,) = log(logging.WARNING)
         assert message.startswith("Training stopped by SIGINT.")
         assert message.endswith("model.ckpt-3.")
 
@@ -134,8 +126,13 @@ class TestSignals:
             process.send_signal(number)
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(timeout=1)
-            process.send_signal(number)
-            assert process.wait(timeout=30) == 128 + number
+            for _ in range(100):  # two that are seen at the same time count as one
+                process.send_signal(number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    assert process.wait(timeout=3) == 128 + number
+                    break
+            else:
+                pytest.fail("It has not ended.")
 
     def test_error_after_a_signal_does_not_hide_the_signal(self, log):
         def fail():
@@ -145,7 +142,7 @@ class TestSignals:
 
         with pytest.raises(SystemExit):
             fail()
-        assert "lost" in log()[0]
+        assert "lost" in log(logging.WARNING)[0]
 
     def test_training_in_another_thread_leaves_signals_alone(self, model_dir):
         errors = []
@@ -169,7 +166,7 @@ class TestSignals:
         process = processes.start(tmp_path / "model", losses, 100_000, "pause=0.05", "save=1000")
         processes.wait_until(lambda: len(processes.losses_in(losses)) > 3, process)
         process.send_signal(number)
-        errors = process.communicate(timeout=60)[1]
+        errors = process.communicate(timeout=300)[1]
         assert process.returncode == code
         done = len(processes.losses_in(losses))
         assert tf.train.latest_checkpoint(tmp_path / "model").endswith(f"model.ckpt-{done}")
@@ -180,14 +177,14 @@ class TestEndOfInput:
     def test_warning_says_how_many_of_the_steps_were_done(self, model_dir, log):
         host_estimator(model_dir).train(numbers(3))
         host_estimator(model_dir).train(numbers(33), steps=40)
-        assert log() == [
+        assert log(logging.WARNING) == [
             "The input ended after 33 steps, at global step 36; 40 were asked for.",
         ]
 
     def test_input_that_is_as_long_as_wanted_is_no_matter(self, model_dir, log):
         host_estimator(model_dir).train(numbers(3))
         host_estimator(model_dir).train(numbers(3), steps=3)
-        assert log() == []
+        assert log(logging.WARNING) == []
 
 
 class TestModelDir:

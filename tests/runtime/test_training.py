@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 
 import keras
@@ -23,19 +22,6 @@ from tests.runtime.programs import (
 )
 
 tf1 = tf.compat.v1
-
-
-@pytest.fixture
-def log(caplog):
-    """What was logged, a line per message."""
-    logger = logging.getLogger("tensorflow")
-    before, propagate = logger.level, logger.propagate
-    logger.setLevel(logging.INFO)
-    logger.propagate = True
-    caplog.set_level(logging.INFO)
-    yield lambda: [record.getMessage() for record in caplog.records]
-    logger.setLevel(before)
-    logger.propagate = propagate
 
 
 class TestCalls:
