@@ -149,20 +149,24 @@ def test_a_line_in_conftest_or_an_option_runs_the_tests_of_a_project(tmp_path, c
 
 @pytest.mark.slow
 def test_ctrl_c_saves_and_ends_the_program_as_python_would(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "estimator2strategy", "run", "endless.py", str(tmp_path)],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell starts what runs in the background without Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    steps = [process.stdout.readline() for _ in range(3)]
-    assert steps == ["a step\n"] * 3, process.communicate()[1]
-    process.send_signal(signal.SIGINT)
-    out, log = process.communicate(timeout=500)
+    with (
+        (tmp_path / "log").open("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "estimator2strategy", "run", "endless.py", str(tmp_path)],
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            # A shell starts what runs in the background without Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process,
+    ):
+        steps = [process.stdout.readline() for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        out = process.stdout.read()
+    log = (tmp_path / "log").read_text()
+    assert steps == ["a step\n"] * 3, log
     assert process.returncode == -signal.SIGINT  # 130 in a shell
     assert "trained for ever" not in out
     done = 3 + out.count("a step")
