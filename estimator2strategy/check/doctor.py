@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
+from estimator2strategy.xla.pjrt import INSTALL, libtpu_path
+
 _PACKAGES = (
     "estimator2strategy",
     "tensorflow",
@@ -68,12 +70,14 @@ class Environment:
         versions: Distribution -> version, of those installed among the ones that matter here.
         settings: Environment variables that are set, among the ones that matter here.
         tpu_devices: Device files of a TPU.
+        tpu_compiler: The library that `e2s check --tpu` compiles with; None: not installed.
     """
 
     python: tuple[int, int]
     versions: Mapping[str, str]
     settings: Mapping[str, str]
     tpu_devices: tuple[str, ...] = ()
+    tpu_compiler: str | None = None
 
     def minor(self, package: str) -> tuple[int, int] | None:
         """(2, 21) for an installed 2.21.0."""
@@ -110,6 +114,7 @@ def read_environment() -> Environment:
         versions=versions,
         settings={name: os.environ[name] for name in _SETTINGS if name in os.environ},
         tpu_devices=tuple(sorted(glob.glob("/dev/accel*") + glob.glob("/dev/vfio/[0-9]*"))),
+        tpu_compiler=str(library) if (library := libtpu_path()) else None,
     )
 
 
@@ -244,6 +249,16 @@ def _other_backend(here: Environment) -> Problem | None:
     )
 
 
+def _libtpu_without_library(here: Environment) -> Problem | None:
+    if "libtpu" not in here.versions or here.tpu_compiler:
+        return None
+    return Problem(
+        "warning",
+        f"libtpu {here.versions['libtpu']} is installed, but its libtpu.so is not there",
+        "pip install --force-reinstall libtpu; `e2s check --tpu` compiles with it.",
+    )
+
+
 def _numpy_2(here: Environment) -> Problem | None:
     numpy = here.minor("numpy")
     if numpy is None or numpy < (2, 0) or here.tensorflow is None or here.tensorflow >= (2, 18):
@@ -287,6 +302,7 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
     _legacy_keras_without_tf_keras,
     _other_backend,
     _numpy_2,
+    _libtpu_without_library,
     _bad_tf_config,
 )
 
@@ -313,7 +329,9 @@ def probe(seconds: float) -> dict[str, object]:
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s doctor`; returns 1 where something does not go together."""
     parser = argparse.ArgumentParser(
-        prog="e2s doctor", description="Says what is installed here, and what does not go together."
+        prog="e2s doctor",
+        description="Says what is installed here, and what does not go together.",
+        epilog="example: e2s doctor --json     exit code: 1 where something does not go together",
     )
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument(
@@ -345,10 +363,18 @@ def main(argv: Sequence[str]) -> int:
     return int(any(problem.severity == "error" for problem in found))
 
 
+def _compiler(here: Environment) -> str:
+    """Whether `e2s check --tpu` has what it compiles with."""
+    if here.tpu_compiler:
+        return f"libtpu {here.versions.get('libtpu', 'of unknown version')}, for `e2s check --tpu`"
+    return f"none; `e2s check --tpu` needs {INSTALL}"
+
+
 def _text(here: Environment, imported: Mapping[str, object], found: Sequence[Problem]) -> str:
     rows = {"python": ".".join(map(str, here.python)), **here.versions, **here.settings}
     rows |= {f"imported: {name}": str(value) for name, value in imported.items()}
     rows["TPU"] = ", ".join(here.tpu_devices) or "no device of one on this machine"
+    rows["TPU compiler"] = _compiler(here)
     width = max(map(len, rows))
     lines = [f"  {name:{width}}  {value}" for name, value in rows.items()]
     lines += [f"\n{p.severity}: {p.what}.\n  {p.fix}" for p in found]

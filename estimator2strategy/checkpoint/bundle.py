@@ -87,7 +87,7 @@ def _prefix(path: str) -> str:
         path = path.removesuffix(".index")
     if os.path.isdir(path):
         inside = os.path.join(path, "variables", "variables")
-        found = inside if tf.train.checkpoint_exists(inside) else tf.train.latest_checkpoint(path)
+        found = inside if os.path.exists(f"{inside}.index") else tf.train.latest_checkpoint(path)
         if not found:
             raise CheckpointError(f"there is no checkpoint in the folder {path}")
         return found

@@ -105,16 +105,29 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parts = parser.add_subparsers(required=True, metavar="inspect | diff | convert")
-    inspect = parts.add_parser("inspect", help="list what is in a checkpoint")
+    inspect = parts.add_parser(
+        "inspect",
+        help="list what is in a checkpoint",
+        epilog="example: e2s checkpoint inspect model_dir/",
+    )
     inspect.add_argument("path", metavar="PATH")
-    diff = parts.add_parser("diff", help="list how two checkpoints differ")
+    diff = parts.add_parser(
+        "diff",
+        help="list how two checkpoints differ",
+        epilog="example: e2s checkpoint diff model.ckpt-10 model.ckpt-20",
+    )
     diff.add_argument("a", metavar="A")
     diff.add_argument("b", metavar="B")
     diff.add_argument("--tolerance", type=float, default=0.0, help="of values; by default none")
     for part, run in ((inspect, _inspect), (diff, _diff)):
         part.add_argument("--json", action="store_true", help="not a table, but JSON")
         part.set_defaults(run=run, write_map=None)
-    convert = parts.add_parser("convert", help="make one of another")
+    convert = parts.add_parser(
+        "convert",
+        help="make one of another",
+        epilog="example: e2s checkpoint convert model.ckpt-20 new.weights.h5 --to keras "
+        "--model model.py:build",
+    )
     convert.add_argument("source", metavar="SOURCE")
     convert.add_argument("out", metavar="OUT", help="a prefix, a .weights.h5 or a .keras file")
     convert.add_argument("--to", required=True, choices=("tf1", "tf2", "keras"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+_PROG = "e2s record"
+
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s record` with these arguments; returns the exit code."""
@@ -13,7 +15,10 @@ def main(argv: Sequence[str]) -> int:
 
         sys.stdout.write(one_file.source())
         return 0
+    from estimator2strategy.golden.recorder import options
+
+    options.record_parser(_PROG).parse_args(list(argv))  # --help and mistakes end here, at once
     from estimator2strategy.golden.here import Here
     from estimator2strategy.golden.recorder import command
 
-    return command.main(list(argv), Here)
+    return command.main(list(argv), Here, _PROG)

@@ -14,6 +14,7 @@ _FOLDER = Path(__file__).parent / "recorder"
 # Each needs only those before it.
 _MODULES = (
     "folder",
+    "options",
     "structures",
     "inputs",
     "draws",

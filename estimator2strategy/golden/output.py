@@ -92,6 +92,9 @@ def closing(verdict: Verdict) -> list[str]:
     lines = [f"likely cause: {verdict.cause}"] if verdict.cause else []
     for side in (verdict.golden, verdict.here):
         lines += [f"note: {note}" for note in side.about.get("notes", ())]
+    widened = [f"{tier} {factor:g} x" for tier, factor in verdict.factors.items() if factor != 1]
+    if widened:
+        lines.append(f"tolerances: {', '.join(widened)} as wide as the package's own")
     return [*lines, "evidence: replayed on this CPU, and on emulated cores; nothing ran on a TPU"]
 
 

@@ -32,7 +32,12 @@ _LARGEST = 1 << 30  # bytes that may become constants of a graph
 
 
 def replicated(
-    golden: Golden, side: Side, estimator: Any, start: Callable[[Any], Any], cores: int
+    golden: Golden,
+    side: Side,
+    estimator: Any,
+    start: Callable[[Any], Any],
+    cores: int,
+    factor: float = 1.0,
 ) -> tuple[Check, ...]:
     """Trains and predicts on emulated cores.
 
@@ -42,6 +47,7 @@ def replicated(
         estimator: As the program made it.
         start: Gives an Estimator a new model_dir with the golden's first checkpoint.
         cores: How many there are.
+        factor: How wide the tolerances are.
     """
     about = golden.about["batches"]["train"]
     batches = golden.batches("train") or []
@@ -50,16 +56,18 @@ def replicated(
         return (unchecked("training on cores", why),)
     same = [b for b in batches[:_STEPS] if _shapes(b) == _shapes(batches[0])]
     size = len(batches[0][0]) if batches[0][0].ndim else 0
-    checks = [_trained(golden, side, estimator, start, about, same, _Tiled(cores))]
+    checks = [_trained(golden, side, estimator, start, about, same, _Tiled(cores, factor))]
     if checks[0].status is Status.UNCHECKED:
         return tuple(checks)
     fitting = next((n for n in (cores, 4, 2) if n <= cores and size and size % n == 0), 0)
     if fitting:
-        checks.append(_trained(golden, side, estimator, start, about, same, _Dealt(fitting)))
+        checks.append(
+            _trained(golden, side, estimator, start, about, same, _Dealt(fitting, factor))
+        )
     else:
         checks.append(unchecked("batch dealt out", f"{size} examples cannot be dealt out"))
     if isinstance(estimator, tpu.TPUEstimator):
-        checks.append(_predicted(golden, side, estimator, cores))
+        checks.append(_predicted(golden, side, estimator, cores, factor))
     return tuple(checks)
 
 
@@ -83,8 +91,8 @@ class _Tiled:
 
     what = "whole batch on each core"
 
-    def __init__(self, cores: int):
-        self.cores = cores
+    def __init__(self, cores: int, factor: float):
+        self.cores, self.factor = cores, factor
 
     def together(self, data: tf.data.Dataset, axes: Sequence[int]) -> tf.data.Dataset:
         """One batch for all cores, for a TPUEstimator; `axes`: along which it is dealt out."""
@@ -111,8 +119,8 @@ class _Dealt:
 
     what = "batch dealt out to the cores"
 
-    def __init__(self, cores: int):
-        self.cores = cores
+    def __init__(self, cores: int, factor: float):
+        self.cores, self.factor = cores, factor
 
     def together(self, data: tf.data.Dataset, axes: Sequence[int]) -> tf.data.Dataset:
         return data
@@ -197,7 +205,7 @@ def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any) -> Check:
             "train/updates": np.array(watch.updates),
         },
     )
-    training = Training(side, here)
+    training = Training(side, here, dict.fromkeys(("forward", "one step", "N steps"), how.factor))
     found = training.divergence()
     what = f"{how.what} ({how.cores})"
     if found is None:
@@ -238,7 +246,7 @@ def on_cores(estimator: Any, cores: int, batch_size: int) -> Any:
     return found
 
 
-def _predicted(golden: Golden, side: Side, estimator: Any, cores: int) -> Check:
+def _predicted(golden: Golden, side: Side, estimator: Any, cores: int, factor: float) -> Check:
     """Predictions on cores: a last batch is padded, and nobody sees the padding."""
     what = f"predictions ({cores})"
     about, batches = golden.about["batches"].get("predict"), golden.batches("predict")
@@ -258,6 +266,6 @@ def _predicted(golden: Golden, side: Side, estimator: Any, cores: int) -> Check:
     for name in names:
         key = name[len("predict/last/") :]
         here = np.array([row[key] if key else row for row in found])
-        checks.append(compared(what, side.results[name], here, ROWS))
+        checks.append(compared(what, side.results[name], here, ROWS.times(factor)))
     failed = [check for check in checks if check.status is Status.FAILED]
     return failed[0] if failed else max(checks, key=lambda check: check.share or 0.0)

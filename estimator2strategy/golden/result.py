@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class Tolerance(NamedTuple):
         parts += [f"{self.absolute:g}"] if self.absolute else []
         return " + ".join(parts) or "equal"
 
+    def times(self, factor: float) -> Tolerance:
+        """One that is so many times as wide."""
+        return Tolerance(self.relative * factor, self.absolute * factor)
+
     def shares(self, golden: np.ndarray, here: np.ndarray) -> np.ndarray:
         """Errors as shares of this tolerance, element by element; 1 is the most that passes."""
         if golden.dtype.kind not in "fc" or not (self.relative or self.absolute):
@@ -52,6 +56,9 @@ class Tolerance(NamedTuple):
 
 
 EQUAL = Tolerance()
+
+# Tier -> how many times its tolerances are as wide as the package's own; 1 for those not named.
+Factors: TypeAlias = Mapping[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,12 +116,14 @@ class Verdict:
         tiers: From the least to the most that can differ.
         golden, here: What was compared.
         cause: What the first divergence looks like, if something is known to look like it.
+        factors: Tiers whose tolerances were widened or narrowed.
     """
 
     tiers: tuple[Tier, ...]
     golden: Side
     here: Side
     cause: str = ""
+    factors: Factors = dataclasses.field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:

@@ -8,6 +8,7 @@ from estimator2strategy.golden.causes import cause_of
 from estimator2strategy.golden.result import (
     EQUAL,
     Check,
+    Factors,
     Side,
     Tier,
     Tolerance,
@@ -20,18 +21,23 @@ from estimator2strategy.golden.training import LOSS, Training, all_steps, one_st
 
 ROWS = Tolerance(1e-4, 1e-5)  # of predictions and of served outputs
 METRIC = Tolerance(1e-5, 1e-6)
+# Tiers with numbers that are measured, and not only compared for equality.
+MEASURED = ("forward", "one step", "N steps", "replicas", "evaluation", "export")
 
 
-def verdict(golden: Side, here: Side, replicas: tuple[Check, ...]) -> Verdict:
+def verdict(
+    golden: Side, here: Side, replicas: tuple[Check, ...], factors: Factors | None = None
+) -> Verdict:
     """Compares two sides, tier by tier.
 
     Args:
         replicas: The checks of the tier that needs TensorFlow; see `golden.replicas`.
+        factors: How wide the tolerances of tiers are.
     """
-    training = Training(golden, here)
+    training = Training(golden, here, factors)
     tiers = [Tier(name, tuple(check(golden, here, training))) for name, check in _TIERS]
     tiers.insert(4, Tier("replicas", replicas))
-    return Verdict(tuple(tiers), golden, here, cause_of(training))
+    return Verdict(tuple(tiers), golden, here, cause_of(training), factors or {})
 
 
 def contract(golden: Side, here: Side, training: Training) -> list[Check]:
@@ -66,13 +72,17 @@ def _readable(variables: list) -> list[str]:
 def forward(golden: Side, here: Side, training: Training) -> list[Check]:
     """The first loss, and predictions, with the weights of the first checkpoint."""
     losses = training.losses()
-    checks = [compared("loss of the first batch", losses[0][:1], losses[1][:1], LOSS)]
-    return [*checks, *_rows(golden, here, "predict/first/", "predictions")]
+    checks = [
+        compared("loss of the first batch", losses[0][:1], losses[1][:1], training.of_step(0)[0])
+    ]
+    rows = training.allowed("forward", ROWS)
+    return [*checks, *_rows(golden, here, "predict/first/", "predictions", rows)]
 
 
 def evaluation(golden: Side, here: Side, training: Training) -> list[Check]:
     """Losses and metrics of an evaluation, and predictions, of the golden's last checkpoint."""
     checks = []
+    loss, metrics, rows = (training.allowed("evaluation", t) for t in (LOSS, METRIC, ROWS))
     if "evaluate" not in golden.about:
         checks.append(unchecked("metrics", "the golden has no evaluation"))
     elif "evaluate" not in here.about:
@@ -80,17 +90,17 @@ def evaluation(golden: Side, here: Side, training: Training) -> list[Check]:
     else:
         name = "evaluate/losses"
         checks.append(
-            compared("loss of each batch", golden.results[name], here.results[name], LOSS)
+            compared("loss of each batch", golden.results[name], here.results[name], loss)
         )
         for name, value in golden.results.items():
             if name.startswith("evaluate/metric/"):
                 exact = value.dtype.kind not in "fc"
                 metric = name.rpartition("evaluate/metric/")[2]
-                tolerance = EQUAL if exact else METRIC
+                tolerance = EQUAL if exact else metrics
                 checks.append(
                     compared(f"metric {metric}", value, here.results.get(name), tolerance)
                 )
-    return [*checks, *_rows(golden, here, "predict/last/", "predictions")]
+    return [*checks, *_rows(golden, here, "predict/last/", "predictions", rows)]
 
 
 def export(golden: Side, here: Side, training: Training) -> list[Check]:
@@ -101,10 +111,11 @@ def export(golden: Side, here: Side, training: Training) -> list[Check]:
         return [unchecked("signatures", "the program did not export here")]
     sides = [side.about["export"]["signatures"] for side in (golden, here)]
     checks = [same_sets("signatures", *map(_signatures, sides))]
+    rows = training.allowed("export", ROWS)
     asked = [key for key in sides[0] if any(f"export/{key}/out/" in n for n in golden.results)]
     for key in sides[0]:
         if key in asked:
-            checks += _rows(golden, here, f"export/{key}/out/", f"{key}:")
+            checks += _rows(golden, here, f"export/{key}/out/", f"{key}:", rows)
         else:
             checks.append(unchecked(f"{key}: outputs", "no recorded features fit its inputs"))
     return checks
@@ -119,7 +130,7 @@ def _signatures(signatures: dict) -> list[str]:
     ]
 
 
-def _rows(golden: Side, here: Side, prefix: str, what: str) -> list[Check]:
+def _rows(golden: Side, here: Side, prefix: str, what: str, allowed: Tolerance) -> list[Check]:
     names = [name for name in golden.results if name.startswith(prefix)]
     if not names:
         return [unchecked(what, "the golden has none")]
@@ -129,7 +140,7 @@ def _rows(golden: Side, here: Side, prefix: str, what: str) -> list[Check]:
     for name in names:
         value = golden.results[name]
         key = name[len(prefix) :]
-        tolerance = ROWS if value.dtype.kind in "fc" else EQUAL
+        tolerance = allowed if value.dtype.kind in "fc" else EQUAL
         check = compared(f"{what} {key}".strip(), value, here.results.get(name), tolerance)
         checks.append(check)
     return checks

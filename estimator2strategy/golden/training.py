@@ -10,7 +10,14 @@ import dataclasses
 
 import numpy as np
 
-from estimator2strategy.golden.result import Check, Side, Status, Tolerance, unchecked
+from estimator2strategy.golden.result import (
+    Check,
+    Factors,
+    Side,
+    Status,
+    Tolerance,
+    unchecked,
+)
 
 # The CPU kernels of TF 1.15 and 2.21 add in different orders; see migration_guide/verify.md.
 LOSS = Tolerance(1e-5, 1e-6)
@@ -56,8 +63,9 @@ class Divergence:
 class Training:
     """The training of both sides, on the variables that both have."""
 
-    def __init__(self, golden: Side, here: Side):
+    def __init__(self, golden: Side, here: Side, factors: Factors | None = None):
         self.sides = (golden, here)
+        self._factors = factors or {}
         names = [[v["name"] for v in side.about["train"]["variables"]] for side in self.sides]
         self.variables = [name for name in names[0] if name in names[1]]
         self._at = [[of.index(name) for name in self.variables] for of in names]
@@ -67,6 +75,18 @@ class Training:
         inventory = {v["name"]: v for v in golden.about["train"]["variables"]}
         self.sizes = {n: int(np.prod(inventory[n]["shape"] or [1])) for n in inventory}
         self.steps = min(len(side.results["train/losses"]) for side in self.sides)
+
+    def allowed(self, tier: str, tolerance: Tolerance) -> Tolerance:
+        """A tolerance of a tier, as wide as was asked for."""
+        return tolerance.times(self._factors.get(tier, 1.0))
+
+    def of_step(self, step: int) -> tuple[Tolerance, Tolerance, Tolerance]:
+        """What the loss, the gradients and the updates of a step may differ by."""
+        if step == 0:
+            one_step = [self.allowed("one step", t) for t in (GRADIENT, UPDATE)]
+            return (self.allowed("forward", LOSS), one_step[0], one_step[1])
+        later = self.allowed("N steps", LATER)
+        return self.allowed("N steps", LATER_LOSS), later, later
 
     def losses(self) -> list[np.ndarray]:
         return [side.results["train/losses"][: self.steps] for side in self.sides]
@@ -111,13 +131,13 @@ class Training:
     def divergence_at(self, step: int) -> Divergence | None:
         """What differs first within a step: the loss, then gradients, then updates."""
         golden, here = self.losses()
-        loss = LOSS if step == 0 else LATER_LOSS
+        loss, gradients, updates = self.of_step(step)
         share = float(loss.shares(golden[step : step + 1], here[step : step + 1])[0])
         if share > 1:
             return Divergence(step, "loss", "", share, float(golden[step]), float(here[step]))
-        for kind, first in (("gradients", GRADIENT), ("updates", UPDATE)):
+        for kind, tolerance in (("gradients", gradients), ("updates", updates)):
             names = self.trainable if kind == "gradients" else self.variables
-            shares = self.shares(kind, step, first if step == 0 else LATER)
+            shares = self.shares(kind, step, tolerance)
             if not len(shares) or shares.max() <= 1:
                 continue
             worst = int(np.argmax(shares))
@@ -130,7 +150,7 @@ class Training:
         golden, here = self.losses()
         shares = [0.0]
         for step in range(self.steps):
-            loss, rest = (LOSS, UPDATE) if step == 0 else (LATER_LOSS, LATER)
+            loss, _, rest = self.of_step(step)
             shares.append(float(loss.shares(golden[step], here[step])))
             shares.append(float(self.shares("updates", step, rest).max(initial=0.0)))
         return max(shares)
@@ -147,7 +167,8 @@ def one_step(training: Training) -> list[Check]:
         return [unchecked("gradients and updates", "no step was recorded")]
     noisy = training.noisy(0)
     checks = []
-    for kind, tolerance in (("gradients", GRADIENT), ("updates", UPDATE)):
+    _, *tolerances = training.of_step(0)
+    for kind, tolerance in zip(("gradients", "updates"), tolerances, strict=True):
         names = training.trainable if kind == "gradients" else training.variables
         shares = training.shares(kind, 0, tolerance)
         share = float(shares.max(initial=0.0))
@@ -170,12 +191,13 @@ def all_steps(training: Training) -> list[Check]:
     if lengths[0] != lengths[1]:
         detail = f"{lengths[0]} steps in the golden, {lengths[1]} here"
         return [Check("loss of each step", Status.FAILED, "equal", None, detail)]
-    shares = LATER_LOSS.shares(golden, here)
+    tolerance = training.allowed("N steps", LATER_LOSS)
+    shares = tolerance.shares(golden, here)
     share = float(shares.max(initial=0.0))
     found = training.divergence() if share > 1 else None
     status = Status.FAILED if share > 1 else Status.PASSED
     detail = str(found) if found else f"{len(golden)} steps"
-    checks = [Check("loss of each step", status, str(LATER_LOSS), share, detail)]
+    checks = [Check("loss of each step", status, str(tolerance), share, detail)]
     return [*checks, _drift(training)]
 
 
@@ -190,10 +212,11 @@ def _drift(training: Training) -> Check:
     trained = set(training.trainable)
     # What batch norm averages takes on the rounding of the biases before it.
     quiet = {n for n in names if n in noisy or (noisy and not _depends(n, trained))}
+    tolerance = training.allowed("N steps", DRIFT)
     shares = np.zeros(len(names))
     for i, (difference, moved, size) in enumerate(found):
         if names[i] not in quiet:
-            shares[i] = difference / (DRIFT.relative * moved + 1e-6 * size + 1e-12)
+            shares[i] = difference / (tolerance.relative * moved + 1e-6 * size + 1e-12)
     share = float(shares.max(initial=0.0))
     detail = f"{len(names)} tensors" + (f", {len(quiet)} of them only rounding" if quiet else "")
     if share > 1:
@@ -202,7 +225,7 @@ def _drift(training: Training) -> Check:
         ends = f"{names[worst]} ends {found[worst][0]:.3g} away, having moved {found[worst][1]:.3g}"
         detail = f"{first}; {ends}" if first else ends
     status = Status.FAILED if share > 1 else Status.PASSED
-    return Check(what, status, f"{DRIFT} of the way", share, detail)
+    return Check(what, status, f"{tolerance} of the way", share, detail)
 
 
 def _depends(name: str, trained: set[str]) -> bool:

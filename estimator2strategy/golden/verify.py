@@ -23,12 +23,14 @@ from estimator2strategy.golden.recorder.folder import (
     files_of,
     sha256,
 )
-from estimator2strategy.golden.result import Check, Side, Verdict, unchecked
+from estimator2strategy.golden.result import Check, Factors, Side, Verdict, unchecked
+from estimator2strategy.golden.tiers import MEASURED
 
 _EXAMPLE = """\
 examples:
   e2s verify golden/                                       as it was recorded
   e2s verify golden/ --program train.py --use_tpu=True     the program with its flags for a TPU
+  e2s verify golden/ --tolerance 10 --tolerance one-step=2   ten times as wide, of one tier twice
   e2s verify golden/ --format text --format html=parity.html --format json=parity.json
 
 exit code: 0 every tier that could be checked passed; 1 one failed; 2 it could not be verified.
@@ -42,7 +44,8 @@ def main(argv: Sequence[str]) -> int:
         outputs = [output.parsed(given) for given in options.format or ["text"]]
         golden = read(options.golden)
         with _quiet_stdout():
-            verdict = verified(golden, _source(golden, options), options.cores)
+            factors = dict(pair for given in options.tolerance for pair in given.items())
+            verdict = verified(golden, _source(golden, options), options.cores, factors)
         for name, path in outputs:
             output.write(name, path, verdict)
     except (RecordError, OSError) as error:
@@ -56,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from estimator2strategy.golden.recorder.command import add_source
+    from estimator2strategy.golden.recorder.options import add_source
 
     parser = argparse.ArgumentParser(
         prog="e2s verify",
@@ -76,6 +79,16 @@ def _parser() -> argparse.ArgumentParser:
         help="emulated cores of the tier `replicas`, by default 8; 0 leaves it out",
     )
     parser.add_argument(
+        "--tolerance",
+        action="append",
+        type=_factor,
+        default=[],
+        metavar="[TIER=]FACTOR",
+        help="widen tolerances so many times, of all tiers or of one of "
+        f"{', '.join(name.replace(' ', '-') for name in MEASURED)}; may be repeated, the last "
+        "counts. What must be equal stays so",
+    )
+    parser.add_argument(
         "--format",
         action="append",
         metavar="NAME[=FILE]",
@@ -85,9 +98,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _factor(text: str) -> dict[str, float]:
+    """Tier -> factor, from `10` (of all tiers) or `one-step=10`."""
+    name, equals, number = text.rpartition("=")
+    tier = name.replace("-", " ")
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < float("inf") or (equals and tier not in MEASURED):
+        known = ", ".join(name.replace(" ", "-") for name in MEASURED)
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give a number above 0, or TIER=NUMBER with one of {known}"
+        )
+    return {tier: factor} if equals else dict.fromkeys(MEASURED, factor)
+
+
 def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
     """What to replay: what the command line says, else what was recorded."""
-    from estimator2strategy.golden.recorder.command import source_of
+    from estimator2strategy.golden.recorder.options import source_of
 
     if options.program or options.model_fn or options.estimator:
         return source_of(options)
@@ -126,7 +155,9 @@ def _changed(folder: str, name: str, written: dict[str, str]) -> bool:
     return sha256(os.path.join(folder, name)) != written[name]
 
 
-def verified(golden: Golden, source: dict[str, Any], cores: int) -> Verdict:
+def verified(
+    golden: Golden, source: dict[str, Any], cores: int, factors: Factors | None = None
+) -> Verdict:
     """Replays a golden in this process, whose devices must not have started.
 
     Raises:
@@ -142,18 +173,20 @@ def verified(golden: Golden, source: dict[str, Any], cores: int) -> Verdict:
     recorder = here_lib.HostRecorder(platform.calls(), None, like=golden)
     with contextlib.closing(recorder):
         record(platform, recorder, source)
-        return compared(golden, recorder, cores)
+        return compared(golden, recorder, cores, factors)
 
 
-def compared(golden: Golden, recorder: Any, cores: int) -> Verdict:
+def compared(golden: Golden, recorder: Any, cores: int, factors: Factors | None = None) -> Verdict:
     """Compares what a recorder recorded `like` the golden with the golden, and runs the cores."""
     from estimator2strategy.golden import tiers
 
     results = dict(recorder.results)
     results["train/drift"] = _drift(golden, recorder.last)
     side = Side(golden.about, golden.all_results())
-    replicas = _replicas(golden, side, recorder.trained, cores)
-    return tiers.verdict(side, Side(recorder.about, _unpacked(results)), replicas)
+    replicas = _replicas(
+        golden, side, recorder.trained, cores, (factors or {}).get("replicas", 1.0)
+    )
+    return tiers.verdict(side, Side(recorder.about, _unpacked(results)), replicas, factors)
 
 
 def _unpacked(results: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -185,7 +218,9 @@ def _drift(golden: Golden, path: str) -> np.ndarray:
     return np.array(rows)
 
 
-def _replicas(golden: Golden, side: Side, estimator: Any, cores: int) -> tuple[Check, ...]:
+def _replicas(
+    golden: Golden, side: Side, estimator: Any, cores: int, factor: float
+) -> tuple[Check, ...]:
     if cores < 2:
         return (unchecked("training on cores", "--cores=0"),)
     from estimator2strategy.golden import here as here_lib
@@ -197,7 +232,7 @@ def _replicas(golden: Golden, side: Side, estimator: Any, cores: int) -> tuple[C
             folder = tempfile.mkdtemp(dir=scratch)
             return here_lib.started(estimator, folder, golden.checkpoint("first"))
 
-        return replicated(golden, side, estimator, start, cores)
+        return replicated(golden, side, estimator, start, cores, factor)
 
 
 @contextlib.contextmanager

@@ -177,7 +177,7 @@ class LegacyProgram:
         """
         path = os.fspath(path)
         found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
-        if not found or not tf1.train.checkpoint_exists(found):
+        if not found or not checkpoints.is_there(found):
             raise CheckpointError(f"There is no checkpoint at {path}.")
         self._partial = partial
         for model in self.replayed.values():

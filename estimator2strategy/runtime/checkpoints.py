@@ -42,6 +42,12 @@ def not_written(error: tf.errors.OpError) -> tf.errors.OpError:
     return kind(error.node_def, error.op, message)
 
 
+def is_there(path: str) -> bool:
+    """Whether this is a checkpoint's path: `tf.train.checkpoint_exists`, which warns of itself."""
+    files = tf.io.gfile
+    return files.exists(f"{path}.index") or (files.exists(path) and not files.isdir(path))
+
+
 def remove_unfinished(path: str) -> None:
     """Removes what there is of a checkpoint that could not be written, to free its disk."""
     with contextlib.suppress(tf.errors.OpError):
@@ -56,7 +62,7 @@ def _refuse_other_shapes(
 
     Source: the message of `tf.compat.v1.train.Saver.restore`, which programs match.
     """
-    if not expected or not tf1.train.checkpoint_exists(path):
+    if not expected or not is_there(path):
         return
     found = tf.train.load_checkpoint(path).get_variable_to_shape_map()
     for name, (shape, _) in expected.items():

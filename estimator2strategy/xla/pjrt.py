@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+INSTALL = "pip install 'estimator2strategy[tpu-compile]'"
+
 # Places in the table of functions.
 _ERROR_DESTROY, _ERROR_MESSAGE, _ERROR_CODE, _INITIALIZE = range(4)
 _COSTS, _TOPOLOGY, _DEVICES, _COMPILE, _MEMORY = 46, 82, 86, 89, 96

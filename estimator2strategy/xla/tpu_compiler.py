@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.xla import hlo
-from estimator2strategy.xla.pjrt import libtpu_path
+from estimator2strategy.xla.pjrt import INSTALL, libtpu_path
 from estimator2strategy.xla.tpus import Tpu
 
-INSTALL = "pip install 'estimator2strategy[tpu-compile]'"
 SECONDS = 1800.0  # of one program; BERT-base takes minutes
 # Part of the key of what is kept; to be raised when results mean something else.
 _VERSION = 1

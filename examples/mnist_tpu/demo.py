@@ -31,7 +31,7 @@ def main():
     args = parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     args.out.mkdir(parents=True, exist_ok=True)
-    print(f"Training {args.train_steps} steps on {args.num_cores} emulated TPU core(s) ...")
+    print(f"Training {args.train_steps} steps on {args.num_cores} emulated TPU cores ...")
     run = run_program(args)
 
     golden = json.loads(GOLDEN_CURVE.read_text())
@@ -88,6 +88,7 @@ def run_program(args):
     warnings.filterwarnings("ignore", message="`tf.layers")
     import make_data
     import mnist_tpu
+    import tensorflow as tf
 
     data_dir = args.out / "data"
     make_data.write_digits(str(data_dir))
@@ -114,7 +115,7 @@ def run_program(args):
     steps, losses = read_losses(mnist_tpu.tf, model_dir)
     _, (images, labels) = make_data.split_digits()
     return {
-        "title": f"{args.num_cores} emulated TPU core(s), TensorFlow {mnist_tpu.tf.__version__}",
+        "title": f"{args.num_cores} emulated TPU cores, TensorFlow {tf.__version__}",
         "model_dir": model_dir,
         "seconds": seconds,
         "metrics": metrics,

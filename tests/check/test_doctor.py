@@ -47,6 +47,7 @@ def test_versions_that_go_together_are_no_problem():
         ),
         (environment(settings={"KERAS_BACKEND": "jax"}), "error", "'jax'"),
         (environment({"tensorflow": "2.16.2", "tf-keras": "2.16.0"}), "error", "numpy 2.3.0"),
+        (environment({"libtpu": "0.0.51"}), "warning", "libtpu.so is not there"),
         (environment(settings={"TF_CONFIG": "{"}), "error", "no JSON"),
         (environment(settings={"TF_CONFIG": '{"cluster": {"ps": ["a:1"]}}'}), "warning", "servers"),
     ],
@@ -86,3 +87,12 @@ def test_tensorflow_that_cannot_be_imported_is_reported(monkeypatch):
 def test_import_that_hangs_ends(monkeypatch):
     monkeypatch.setattr(doctor, "_PROBE", "import time; time.sleep(60)")
     assert "not done after 1 s" in doctor.probe(1)["error"]
+
+
+def test_the_tpu_compiler_is_named_or_how_to_get_it():
+    there = environment({"libtpu": "0.0.51"}, tpu_compiler="/site-packages/libtpu/libtpu.so")
+    assert "TPU compiler  libtpu 0.0.51, for `e2s check --tpu`" in doctor._text(there, {}, [])
+    without = doctor._text(GOOD, {}, [])
+    assert (
+        "TPU compiler  none; `e2s check --tpu` needs pip install 'estimator2strategy[tpu" in without
+    )

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.estimator import Estimator
-from estimator2strategy.golden import output, page
+from estimator2strategy.golden import output, page, tiers, verify
 from estimator2strategy.golden.recorder.feeds import Feed
 from tests.golden.parity_replay import details, replayed, statuses
 
@@ -162,3 +162,36 @@ def test_junit_has_a_case_for_each_check(whole):
     assert cases == [(t.name, c.what) for t in whole.tiers for c in t.checks]
     assert suites.find("testsuite[@name='replicas']").get("skipped") == "1"
     assert not suites.findall(".//failure")
+
+
+def test_wider_tolerances_of_a_tier_let_its_differences_pass():
+    found = replayed(what=("train",), mutation="shifted learning rate")
+    assert [name for name, status in statuses(found).items() if status == "FAILED"] == ["N steps"]
+    wider = tiers.verdict(found.golden, found.here, (), {"N steps": 1e4})
+    assert wider.exit_code == 0
+    assert "tolerances: N steps 10000 x as wide" in output.text_of(wider)
+    of_another = tiers.verdict(found.golden, found.here, (), {"one step": 1e4})
+    assert of_another.exit_code == 1
+
+
+def test_narrower_tolerances_find_smaller_differences(whole):
+    narrow = tiers.verdict(whole.golden, whole.here, (), {"N steps": 1e-6})
+    failed = narrow.first_failure
+    assert failed is not None
+    assert failed[0].name == "N steps"
+    assert failed[1].tolerance == "1e-10 relative + 1e-11"
+
+
+def test_tolerances_are_read_for_all_tiers_or_for_one():
+    options = verify._parser().parse_args(
+        ["golden", "--tolerance", "10", "--tolerance", "one-step=2"]
+    )
+    assert options.tolerance[0] == dict.fromkeys(tiers.MEASURED, 10.0)
+    assert options.tolerance[1] == {"one step": 2.0}
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "inf", "nan", "contract=2", "ten", "one-step="])
+def test_a_tolerance_that_is_none_is_refused(given, capsys):
+    with pytest.raises(SystemExit):
+        verify._parser().parse_args(["golden", f"--tolerance={given}"])
+    assert "give a number above 0, or TIER=NUMBER with one of forward" in capsys.readouterr().err
