@@ -7,9 +7,10 @@ one of them fails there, by name, and not somewhere in a training loop.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import TypeAlias
 
 import tensorflow as tf
@@ -301,6 +302,49 @@ def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
     if not isinstance(before, _ByConstructor):
         otherwise = tf.__internal__.tf2.enabled() if before is None else before
         base_layer_utils.V2_DTYPE_BEHAVIOR = _ByConstructor(is_legacy, otherwise)
+
+
+def _in_v1_graph() -> bool:
+    return not tf.compat.v1.executing_eagerly_outside_functions()
+
+
+class _InitializersByGraph(dict):
+    """Keras 2's initializers by name: those of TF 1 where a variable would be a v1 graph's."""
+
+    def __init__(self, modern: dict, of_tf_1: dict):
+        super().__init__(modern)
+        self._of_tf_1 = of_tf_1
+
+    def __getitem__(self, name):
+        modern = super().__getitem__(name)
+        return self._of_tf_1.get(name, modern) if _in_v1_graph() else modern
+
+    def get(self, name, default=None):
+        modern = super().get(name, default)
+        return self._of_tf_1.get(name, modern) if _in_v1_graph() else modern
+
+    def values(self):
+        return [*super().values(), *self._of_tf_1.values()]
+
+
+def keras_initializers_by_graph() -> None:
+    """Keras 2 layers in v1 graphs draw their first weights from the graph's seed, as in TF 1.
+
+    Those of TF 2 draw from Python's random numbers. Keras has both, and chooses by a switch of the
+    whole process.
+    """
+    from tf_keras.api._v1.keras import initializers as of_tf_1
+    from tf_keras.src import initializers
+
+    initializers.populate_deserializable_objects()
+    table, modern = initializers.LOCAL, initializers.LOCAL.ALL_OBJECTS
+    if not isinstance(modern, _InitializersByGraph):
+        snake_case = {name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower() for name in modern}
+        old = {name: getattr(of_tf_1, of, None) for name, of in snake_case.items()}
+        initializers.LOCAL = SimpleNamespace(
+            ALL_OBJECTS=_InitializersByGraph(modern, {n: cls for n, cls in old.items() if cls}),
+            GENERATED_WITH_V2=table.GENERATED_WITH_V2,
+        )
 
 
 def python_function(token: bytes) -> object:

@@ -249,6 +249,7 @@ def keras_is_there() -> None:
 
     if not _finder().scope.tf2:
         _tf_private.keras_dtypes_by_caller(is_legacy_frame)
+        _tf_private.keras_initializers_by_graph()
 
 
 def _walk(name: str) -> tuple[Any, Any]:

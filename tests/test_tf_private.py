@@ -94,6 +94,19 @@ def test_keras_dtypes_are_what_the_code_that_makes_a_layer_expects(monkeypatch):
     assert (legacy(wide), modern(wide)) == (tf.float64, tf.float32)
 
 
+def test_keras_initializers_are_those_of_tf_1_in_v1_graphs(monkeypatch):
+    import tf_keras
+    from tf_keras.src import initializers
+
+    monkeypatch.setattr(initializers, "LOCAL", initializers.LOCAL)
+    _tf_private.keras_initializers_by_graph()
+    kernel = tf_keras.layers.Dense(1).kernel_initializer
+    assert type(kernel) is tf_keras.initializers.GlorotUniform
+    with tf.Graph().as_default():
+        kernel = tf_keras.layers.Dense(1).kernel_initializer
+        assert type(kernel) is tf1.glorot_uniform_initializer
+
+
 def test_graph_mode_has_a_default_graph_that_can_be_reset():
     with _tf_private.graph_mode():
         assert not tf.executing_eagerly()

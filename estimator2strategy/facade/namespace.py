@@ -167,7 +167,7 @@ def _imported(home: str) -> Any:
     """The object at `module:attribute`, or the module."""
     module, _, attributes = home.partition(":")
     value: Any = importlib.import_module(module)
-    if module.partition(".")[0] == "tf_keras":
+    if "tf_keras" in sys.modules:
         legacy.keras_is_there()
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
