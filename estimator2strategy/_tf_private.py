@@ -22,6 +22,7 @@ from tensorflow.python.distribute import one_device_strategy as _one_device_stra
 from tensorflow.python.eager import context as _context
 from tensorflow.python.feature_column import feature_column as _feature_column_v1
 from tensorflow.python.feature_column import feature_column_v2 as _feature_column
+from tensorflow.python.feature_column import sequence_feature_column as _sequence_feature_column
 from tensorflow.python.framework import function as _function
 from tensorflow.python.framework import kernels as _kernels
 from tensorflow.python.framework import op_def_registry as _op_def_registry
@@ -92,6 +93,13 @@ normalize_feature_columns = _feature_column._normalize_feature_columns
 check_batch_sizes = _feature_column._verify_static_batch_size_equality
 variable_scope_of_column = _feature_column._sanitize_column_name_for_variable_scope
 weighted_sum = _feature_column._create_weighted_sum
+# What `tf.contrib.feature_column.sequence_input_layer` was made of: the class of its columns, what
+# they are checked by, and what they look features up in. The public layer of today, Keras's, makes
+# other variables, and refuses old columns.
+SequenceDenseColumnV1 = _feature_column_v1._SequenceDenseColumn
+SequenceNumericColumn = _sequence_feature_column.SequenceNumericColumn
+normalize_feature_columns_v1 = _feature_column_v1._normalize_feature_columns
+LazyBuilder = _feature_column_v1._LazyBuilder
 # The collection in which TPU embedding columns leave {table: (variable scope, variable name)} on
 # cores, and what they append to a feature's name for its lengths. No public function reads either.
 EMBEDDING_SCOPES = _tpu_feature_column_v1._TPU_FC_TO_SCOPE

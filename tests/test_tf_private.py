@@ -320,6 +320,24 @@ def test_numeric_columns_are_known_by_their_class():
     assert column.get_dense_tensor(cache, None).shape == [3, 1]
 
 
+def test_old_columns_of_sequences_are_known_checked_and_look_features_up():
+    ids = tf.feature_column.sequence_categorical_column_with_identity("ids", 3)
+    one, numbers = (
+        tf.feature_column.indicator_column(ids),
+        tf.feature_column.sequence_numeric_column("n"),
+    )
+    assert isinstance(one, _tf_private.SequenceDenseColumnV1)
+    assert isinstance(numbers, _tf_private.SequenceNumericColumn)
+    assert not isinstance(numbers, _tf_private.SequenceDenseColumnV1)
+    assert _tf_private.normalize_feature_columns_v1(iter([one])) == [one]
+    with pytest.raises(ValueError, match="Duplicate feature column name"):
+        _tf_private.normalize_feature_columns_v1([one, one])
+    inputs = _tf_private.LazyBuilder({"ids": tf.sparse.from_dense([[2, 1]])})
+    dense, length = one._get_sequence_dense_tensor(inputs)
+    assert dense.numpy().tolist() == [[[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]]
+    assert length.numpy().tolist() == [2]
+
+
 def test_columns_are_checked_named_and_summed():
     ids = tf.feature_column.categorical_column_with_identity("b c", 3)
     size = tf.feature_column.numeric_column("a", shape=(2,))
