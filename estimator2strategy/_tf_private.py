@@ -250,6 +250,28 @@ def add_global_step_read(graph: tf.Graph) -> None:
         graph.add_to_collection(_training_util.GLOBAL_STEP_READ_KEY, step.read_value())
 
 
+@contextlib.contextmanager
+def rewrite_options(options) -> Iterator[None]:
+    """What this thread calls in the body is rewritten by Grappler as a `RewriterConfig` says.
+
+    A function is rewritten when it is first called, and then stays as it is. The public
+    `tf.config.optimizer.set_experimental_options` changes all threads, and has not all fields.
+    """
+    context = _context.context()
+    before = context._thread_local_data.function_call_options
+    config = tf.compat.v1.ConfigProto.FromString(
+        context.function_call_options.config_proto_serialized
+    )
+    config.graph_options.rewrite_options.MergeFrom(options)
+    ours = _context.FunctionCallOptions(context.function_call_options.executor_type, config)
+    context.function_call_options = ours
+    try:
+        yield
+    finally:
+        if context._thread_local_data.function_call_options is ours:  # else a setting was changed
+            context.function_call_options = before
+
+
 def graph_mode() -> contextlib.AbstractContextManager:
     """Graph mode on the thread's own default graph, as all of TF 1.15 ran.
 

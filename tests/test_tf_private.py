@@ -400,6 +400,20 @@ def test_programs_of_xla_can_be_read():
     assert "mul" in {i.metadata.op_name.rpartition("/")[2] for i in instructions}
 
 
+def test_functions_are_rewritten_as_the_thread_wants_and_then_as_before():
+    def wanted():
+        options = _tf_private._context.context().function_call_options
+        config = tf1.ConfigProto.FromString(options.config_proto_serialized)
+        return config.graph_options.rewrite_options
+
+    before, options = wanted(), tf1.GraphOptions().rewrite_options
+    options.meta_optimizer_iterations = options.ONE
+    with _tf_private.rewrite_options(options):
+        assert wanted().meta_optimizer_iterations == options.ONE
+        assert tf.function(lambda: tf.constant(1) + 1)() == 2
+    assert wanted() == before
+
+
 def test_a_registered_function_is_found_by_its_name():
     function = tf.function(lambda x: x + 1.0).get_concrete_function(tf.TensorSpec([]))
     definition = _tf_private.function_def(function.name.decode())

@@ -38,20 +38,39 @@ class AsyncSaverHook(tf1.train.CheckpointSaverHook):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._thread: threading.Thread | None = None
+        self._text: threading.Thread | None = None
         self._failed = False
         self._beside = False
         self._meta_graph: bytes | None = None
 
     def wait(self) -> None:
-        """Waits until the checkpoint that is being written is complete."""
+        """Waits until all that is being written is complete."""
+        if self._text:
+            self._text.join()
+        self._wait_for_checkpoint()
+
+    def _wait_for_checkpoint(self) -> None:
         if self._thread:
             self._thread.join()
             self._thread = None
 
     def after_create_session(self, session: Any, coord: Any) -> None:
+        """As any CheckpointSaverHook's, but `graph.pbtxt` is written while the step is compiled."""
         self._beside = False
-        super().after_create_session(session, coord)
+        graph_def = session.graph.as_graph_def(add_shapes=True)
+        meta_graph = tf1.train.export_meta_graph(
+            graph=session.graph, graph_def=graph_def, saver_def=self._get_saver().saver_def
+        )
+        self._summary_writer.add_graph(session.graph)
+        self._summary_writer.add_meta_graph(meta_graph)
+        step = session.run(self._global_step_tensor)
+        self._save(session, step)
+        self._timer.update_last_triggered_step(step)
         self._beside = True
+        if self._save_graph_def:
+            work = (graph_def, self._checkpoint_dir, "graph.pbtxt")
+            self._text = threading.Thread(target=tf.io.write_graph, args=work, name="graph.pbtxt")
+            self._text.start()
 
     def end(self, session: Any) -> None:
         self.wait()
@@ -63,7 +82,7 @@ class AsyncSaverHook(tf1.train.CheckpointSaverHook):
         super().end(session)
 
     def _save(self, session: Any, step: Any) -> bool:
-        self.wait()
+        self._wait_for_checkpoint()
         saver = self._get_saver()
         ours = all(isinstance(listener, PositionListener) for listener in self._listeners)
         if not (self._beside and ours and type(saver) is tf1.train.Saver):

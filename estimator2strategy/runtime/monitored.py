@@ -17,6 +17,7 @@ from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
 from estimator2strategy.runtime import checkpoints, devices, workers
 from estimator2strategy.runtime.latest_checkpoint import checkpoints_up_to_latest
+from estimator2strategy.runtime.session_config import not_rewritten
 
 tf1 = tf.compat.v1
 
@@ -63,15 +64,16 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
             local_init_feed_dict=scaffold.local_init_feed_dict,
         )
         try:
-            manager.prepare_session(
-                "",
-                saver=scaffold.saver,
-                checkpoint_dir=self._checkpoint_dir,
-                checkpoint_filename_with_path=self._checkpoint_path,
-                init_op=scaffold.init_op,
-                init_feed_dict=scaffold.init_feed_dict,
-                init_fn=scaffold.init_fn or self._init_fn,
-            )
+            with not_rewritten():  # what starts a session runs once
+                manager.prepare_session(
+                    "",
+                    saver=scaffold.saver,
+                    checkpoint_dir=self._checkpoint_dir,
+                    checkpoint_filename_with_path=self._checkpoint_path,
+                    init_op=scaffold.init_op,
+                    init_feed_dict=scaffold.init_feed_dict,
+                    init_fn=scaffold.init_fn or self._init_fn,
+                )
         except BaseException:
             session.close()  # MonitoredSession closes only what it was given
             raise

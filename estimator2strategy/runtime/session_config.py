@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy import _tf_private
+
 tf1 = tf.compat.v1
 OptimizerOptions = tf1.OptimizerOptions
 
@@ -82,15 +84,17 @@ _STARTS = (
     _Start("gpu_options.allow_growth", _memory_growth, _set_memory_growth),
 )
 
+# How Grappler rewrites what runs; all fields of it have a meaning.
+_REWRITES = "graph_options.rewrite_options."
+
 # The replay places ops itself, so that placement is always soft; the cluster comes from TF_CONFIG
-# or a resolver, which write these fields; and so many iterations had any session of Estimator's.
+# or a resolver, which write these fields.
 _SETTLED = frozenset(
     [
         "allow_soft_placement",
         "cluster_def.job",
         "device_filters",
         "isolate_session_state",
-        "graph_options.rewrite_options.meta_optimizer_iterations",
     ]
 )
 
@@ -111,7 +115,9 @@ def applied(session_config: Any) -> Iterator[None]:
     """The settings of a `ConfigProto` (or None) hold while the body runs."""
     values = dict(_fields(session_config)) if session_config else {}
     known = {setting.field for setting in (*_SWITCHES, *_STARTS)} | _SETTLED
-    unknown = tuple(sorted(values.keys() - known))
+    unknown = tuple(
+        sorted(name for name in values.keys() - known if not name.startswith(_REWRITES))
+    )
     if unknown:
         _warn_of_fields(unknown)
     for start in _STARTS:
@@ -122,7 +128,17 @@ def applied(session_config: Any) -> Iterator[None]:
             if switch.field in values:
                 stack.callback(switch.set, switch.get())
                 switch.set(switch.wanted(values[switch.field]))
+        if any(name.startswith(_REWRITES) for name in values):
+            options = session_config.graph_options.rewrite_options
+            stack.enter_context(_tf_private.rewrite_options(options))
         yield
+
+
+def not_rewritten() -> contextlib.AbstractContextManager:
+    """What is first called in the body runs as it is: rewriting pays for what runs often."""
+    options = tf1.GraphOptions().rewrite_options
+    options.disable_meta_optimizer = True
+    return _tf_private.rewrite_options(options)
 
 
 def applied_to_each(session_config: Any, values: Generator[Any, None, None]) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
 
 from estimator2strategy import estimator
 from estimator2strategy.replay.snapshot import Snapshot
@@ -60,6 +61,11 @@ def saved(model):
         int(path.rpartition("-")[2]): float(tf.train.load_variable(path, "weight"))
         for path in found
     }
+
+
+def events(folder):
+    (path,) = Path(folder).glob("events.*")
+    return tf1.train.summary_iterator(str(path))
 
 
 def test_training_goes_on_while_a_checkpoint_is_written(model_dir, monkeypatch):
@@ -207,3 +213,14 @@ def test_that_the_last_checkpoint_could_not_be_written_is_an_error(tmp_path):
     assert result.returncode != 0
     assert "ResourceExhaustedError: A checkpoint could not be written" in result.stderr
     assert host_estimator(str(tmp_path)).latest_checkpoint() == f"{tmp_path}/model.ckpt-2"
+
+
+def test_the_graph_is_there_as_text_once_training_is_over(model_dir):
+    model = host_estimator(model_dir)
+    model.train(numbers(1))
+    text = Path(model_dir, "graph.pbtxt").read_text()
+    graph_def = text_format.Parse(text, tf1.GraphDef())
+    *_, meta = (e.meta_graph_def for e in events(model_dir) if e.meta_graph_def)
+    written = tf1.MetaGraphDef.FromString(meta)
+    assert written.graph_def == graph_def
+    assert written.collection_def["trainable_variables"].bytes_list.value

@@ -9,6 +9,7 @@ import sys
 import pytest
 import tensorflow as tf
 
+from estimator2strategy import _tf_private
 from estimator2strategy.runtime import session_config
 from tests.runtime.programs import falling, host_estimator, numbers
 
@@ -60,6 +61,36 @@ def test_xla_and_placement_logs_are_on_during_the_call_and_then_as_before(model_
     assert seen == [("autoclustering", True)]
     assert not tf.config.optimizer.get_jit()
     assert not tf.debugging.get_log_device_placement()
+
+
+def test_grappler_rewrites_as_the_config_says_once_a_session_has_started(model_dir):
+    def rewrites():
+        options = _tf_private._context.context().function_call_options
+        config = tf1.ConfigProto.FromString(options.config_proto_serialized)
+        return config.graph_options.rewrite_options
+
+    seen = {}
+
+    def model_fn(features, labels, mode, params):
+        def init_fn(scaffold, session):
+            seen["start"] = rewrites()
+
+        class Look(tf1.train.SessionRunHook):
+            def after_run(self, run_context, run_values):
+                seen["step"] = rewrites()
+
+        spec = falling(features, labels, mode, params)
+        scaffold = tf1.train.Scaffold(init_fn=init_fn)
+        return spec._replace(training_hooks=[Look()], scaffold=scaffold)
+
+    config = tf1.ConfigProto()
+    options = config.graph_options.rewrite_options
+    options.constant_folding = options.OFF
+    host_estimator(model_dir, model_fn, session_config=config).train(numbers(1))
+    assert seen["step"].constant_folding == options.OFF
+    assert seen["start"].disable_meta_optimizer
+    assert not seen["step"].disable_meta_optimizer
+    assert rewrites().constant_folding == options.DEFAULT
 
 
 def test_settings_are_put_back_after_an_error(model_dir):
