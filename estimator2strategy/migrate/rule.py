@@ -107,7 +107,7 @@ class Rule:
 
 _REGISTRY: dict[str, Rule] = {}
 # Rules of one stage go in this order; those that are not named come after them, by name.
-_FIRST = ("imports", "contrib", "estimator-names")
+_FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks", "run-config")
 
 
 def rule(

@@ -104,4 +104,6 @@ def test_keras_layers_and_metrics_load_the_old_checkpoint(results):
 
 def test_every_rule_of_these_stages_has_something_to_do(programs):
     for (stage, tier), (_, applied) in zip(LADDER.values(), programs.values(), strict=True):
-        assert {r.name for r in rules().values() if r.stage <= stage and r.tier <= tier} <= applied
+        due = {r.name for r in rules().values() if r.stage <= stage and r.tier <= tier}
+        # A hook that fetches tensors keeps the Estimator; test_estimator_to_fit.py has one without.
+        assert due - {"estimator-to-fit"} <= applied

@@ -4,6 +4,11 @@ from estimator2strategy.check import symbol_uses
 from estimator2strategy.check.report import Severity
 from estimator2strategy.check.rule import Hit, rule
 
+_ON_TF2 = (
+    "`e2s migrate` rewrites what it can; until then `e2s run` runs the program, or "
+    "`import estimator2strategy.tf1 as tf`."
+)
+
 
 @rule(
     "E2S102",
@@ -33,5 +38,5 @@ def find(source, context):
             f"{use.name}{times} is not in TensorFlow since 2.16"
             + ("" if on_tf2 else "; this package has it"),
             severity=Severity.ERROR if on_tf2 else Severity.INFO,
-            fix=None if on_tf2 or not instead else instead,
+            fix=instead or (_ON_TF2 if on_tf2 else None),
         )
