@@ -145,7 +145,7 @@ class LegacyModel(keras.Model):
         if size is not None:
             x = _after(_assert_some(size), x)
         loss, _ = self._model(ModeKeys.TRAIN, x, y).step(features_and_labels(x, y))
-        self._mean_loss.update_state(loss)
+        self._count(loss)
         return {"loss": self._mean_loss.result()}
 
     def test_step(self, data: Any) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class LegacyModel(keras.Model):
 
         def count() -> tf.Tensor:
             loss, _ = model.step(features_and_labels(x, y))
-            self._mean_loss.update_state(loss)
+            self._count(loss)
             return tf.constant(True)
 
         size = self._uneven_size(x)
@@ -164,6 +164,11 @@ class LegacyModel(keras.Model):
         else:  # of the last batch there may be nothing left for some replicas
             tf.cond(size > 0, count, lambda: tf.constant(False))
         return {metric.name: metric.result() for metric in self.metrics}
+
+    def _count(self, loss: Any) -> None:
+        """Adds to the mean loss, when there is one: an input that has ended must not be counted."""
+        with tf.control_dependencies([loss]):
+            self._mean_loss.update_state(loss)
 
     def predict_step(self, data: Any) -> Any:
         features, _ = _unpacked(data)

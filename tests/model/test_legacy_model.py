@@ -113,6 +113,13 @@ def test_results_of_evaluate_are_those_of_estimator(fitted, trained):
     assert results == pytest.approx({k: float(v) for k, v in expected.items()}, abs=1e-5)
 
 
+def test_an_input_of_unknown_length_counts_no_batch_more(fitted):
+    known = fitted[0].evaluate(dataset(100, repeat=False), return_dict=True, verbose=0)
+    unknown = dataset(100, repeat=False).filter(lambda *batch: True)
+    found = fitted[0].evaluate(unknown, return_dict=True, verbose=0)
+    assert found == pytest.approx(known, abs=1e-6)
+
+
 def test_metrics_are_the_keras_metrics_of_model_fn(fitted):
     model = fitted[0]
     model.evaluate(dataset(100, repeat=False), verbose=0)

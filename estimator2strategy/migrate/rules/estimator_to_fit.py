@@ -45,6 +45,8 @@ class KerasLoop:
         self.batch_sizes = dict(
             train=train_batch_size, eval=eval_batch_size, infer=predict_batch_size)
         self.save_steps = (config and config.save_checkpoints_steps) or 1000
+        if config and config.tf_random_seed is not None:
+            {tf}.compat.v2.random.set_seed(config.tf_random_seed)
 
     def dataset(self, input_fn, mode):
         """The batches of an input_fn, which is called as an Estimator calls it."""
