@@ -79,8 +79,8 @@ Against the program under `e2s run`, on the CPU, both with `tf_random_seed=7`:
   the last bit; with review up to stage 5 losses differ by 1.3e-6 at most, the tags not at all.
 
 Those runs were without estimator-to-fit. With it mnist_tpu.py and BERT train, evaluate and predict
-by Keras's `fit`; after 20 steps BERT's evaluation has loss 0.685 for 0.689 (dropout draws elsewhere)
-and the same accuracy. tf_ner keeps its Estimator: it stops early by an evaluation.
+by Keras's `fit`; after 20 steps BERT's evaluation has loss 0.685 for 0.689 (dropout draws other
+numbers) and the same accuracy. tf_ner keeps its Estimator: it stops early by an evaluation.
 
 What needs hands: the model of stage 7; optimizers of the program's own (BERT's Adam with weight
 decay); layers whose variables `tf.train.init_from_checkpoint` looks up by name (BERT); metrics
