@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 # (contender to compare e2s with, model) -> the ratio of train steps/s that e2s should reach.
@@ -21,6 +21,8 @@ TARGETS = {
     ("legacy", "conv"): 1.2,
 }
 RECORDING_LIMIT = 1.5
+# By what factor a ratio may be lower than another time before that is remarked upon.
+MUCH = 1.5
 OURS = "e2s"
 
 
@@ -65,6 +67,22 @@ def ratios(results: Sequence[Result]) -> dict[str, dict[str, float]]:
         }
         for model, mine in ours.items()
     }
+
+
+def beside(
+    now: Mapping[str, Mapping[str, float]], committed: Mapping[str, Mapping[str, float]]
+) -> str:
+    """Ratios beside those of another run; those that are much lower are marked."""
+    lines = ["train steps/s of e2s as a ratio to     now  committed"]
+    for model, of_contenders in now.items():
+        for contender, ratio in of_contenders.items():
+            known = committed.get(model, {}).get(contender)
+            line = f"{model + ', ' + contender:<34} {ratio:>7.2f} "
+            line += f"{known:>10.2f}" if known is not None else f"{'-':>10}"
+            if known is not None and ratio * MUCH < known:
+                line += f"  LESS than 1/{MUCH} of it"
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def slope_rate(steps: int, answers: Sequence[dict[str, float]]) -> float:

@@ -30,6 +30,15 @@ from benchmarks.report import Result
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ("dense", "conv", "bert", "resnet", "bert12", "ranker", "input")
 CONTENDERS = ("e2s", "auto", "loop", "keras")
+# The ratios of a whole run, which `--quick` puts its own beside.
+COMMITTED = ROOT / "benchmarks/results.json"
+QUICK = {
+    "models": "dense",
+    "contenders": "e2s,loop,keras",
+    "repeats": 5,
+    "evaluations": 1,
+    "shorter": 5,
+}
 # By how much the steps of a chunk may differ from the steps asked for, where a worker can tell.
 TOLERANCE = 0.02
 
@@ -92,10 +101,11 @@ def rate(answer: dict[str, Any], steps: int) -> float:
 class Turns:
     """All contenders on one model, taking turns."""
 
-    def __init__(self, model: str, pythons: dict[str, str], repeats: int, evaluations: int) -> None:
-        self._repeats, self._evaluations = repeats, evaluations
+    def __init__(self, model: str, pythons: dict[str, str], args: argparse.Namespace) -> None:
+        self._repeats, self._evaluations = args.repeats, args.evaluations
         self.results = [Result(model, contender) for contender in pythons]
-        options = ["--model", model, "--chunks", str(repeats), "--evaluations", str(evaluations)]
+        options = ["--model", model, "--shorter", str(args.shorter)]
+        options += ["--chunks", str(args.repeats), "--evaluations", str(args.evaluations)]
         self._workers = [
             Worker(python, "benchmarks.worker", "--contender", contender, *options)
             for contender, python in pythons.items()
@@ -140,7 +150,7 @@ def measure(args: argparse.Namespace, model: str) -> list[Result]:
         pythons["legacy"] = args.legacy_python
     if args.legacy115_python:
         pythons["legacy115"] = args.legacy115_python
-    turns = Turns(model, pythons, args.repeats, args.evaluations)
+    turns = Turns(model, pythons, args)
     try:
         return turns.run()
     finally:
@@ -185,9 +195,20 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--record-bert12", action="store_true", help="time recording 12 layers, too"
     )
+    parser.add_argument(
+        "--shorter", type=int, default=1, help="how many times shorter the chunks of steps are"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a minute of the smallest model, beside the ratios of results.json",
+    )
     parser.add_argument("--json", help="where to write every sample")
     parser.add_argument("--plot", help="where to write the bars of ratios (needs matplotlib)")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if args.quick:
+        vars(args).update(QUICK)
+    return args
 
 
 def save(args: argparse.Namespace, results: list[Result], recording: dict[str, Any] | None) -> None:
@@ -210,6 +231,8 @@ def main(argv: list[str] | None = None) -> None:
         save(args, results, recording=None)
     if results:
         print(report.table(results, STEPS_PER_EXECUTION), flush=True)
+    if args.quick:
+        print(report.beside(report.ratios(results), json.loads(COMMITTED.read_text())["ratios"]))
     if args.record_bert12:
         recording = measure_recording(args.evaluations)
         print(report.recording_line(recording))

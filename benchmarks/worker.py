@@ -10,6 +10,7 @@ peak memory.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import resource
 import statistics
@@ -23,11 +24,12 @@ from benchmarks.contender import STEPS_PER_EXECUTION, Channel, Contender, Gate
 CHOICES = ("e2s", "auto", "loop", "keras", "orbit", "legacy", "legacy115")
 
 
-def new_contender(name: str, model_name: str) -> Contender:
-    """Imports what the contender needs, and builds it."""
+def new_contender(name: str, model_name: str, shorter: int = 1) -> Contender:
+    """Imports what the contender needs, and builds it; its chunks are so many times shorter."""
     from benchmarks import models
 
     model = models.MODELS[model_name]
+    model = dataclasses.replace(model, train_chunk=model.train_chunk // shorter)
     if name == "loop":
         from benchmarks import loop
 
@@ -82,9 +84,9 @@ def peak_rss_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def first_steps(name: str, model: str) -> tuple[Contender, dict[str, float]]:
+def first_steps(name: str, model: str, shorter: int) -> tuple[Contender, dict[str, float]]:
     """Builds a contender and runs its first 50 steps."""
-    contender = new_contender(name, model)
+    contender = new_contender(name, model, shorter)
     return contender, contender.start()
 
 
@@ -94,7 +96,7 @@ def work(args: argparse.Namespace, channel: Channel) -> None:
     seconds, version = timed(import_package, args.contender)
     channel.tell(seconds=seconds, tensorflow=version)
     channel.wait()
-    seconds, (contender, more) = timed(first_steps, args.contender, args.model)
+    seconds, (contender, more) = timed(first_steps, args.contender, args.model, args.shorter)
     model = contender.model
     chunks = {"train_chunk": model.train_chunk, "eval_chunk": model.eval_chunk}
     channel.tell(seconds=seconds, **chunks, **more)
@@ -123,6 +125,7 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--chunks", type=int, default=5)
     parser.add_argument("--evaluations", type=int, default=3)
+    parser.add_argument("--shorter", type=int, default=1)
     args = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

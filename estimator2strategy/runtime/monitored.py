@@ -5,6 +5,7 @@ Hooks, scaffolds, savers and recovery are then not imitated: they are TensorFlow
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
-from estimator2strategy.runtime import checkpoints, devices, workers
+from estimator2strategy.runtime import checkpoints, devices, peers, workers
 from estimator2strategy.runtime.latest_checkpoint import checkpoints_up_to_latest
 from estimator2strategy.runtime.session_config import not_rewritten
 
@@ -107,7 +108,8 @@ class _SavingSession(ReplaySession):
 
     def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
         try:
-            return super()._evaluate(tensors, ops, feeds)
+            with peers.needed() if self.in_step else contextlib.nullcontext():
+                return super()._evaluate(tensors, ops, feeds)
         except tf.errors.OpError as error:
             behind = self.recorded.ancestors(op.name for op in (*(t.op for t in tensors), *ops))
             if any(self.recorded[name].op == "SaveV2" for name in behind):

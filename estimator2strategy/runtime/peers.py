@@ -6,12 +6,13 @@ waits, Python's main thread does too, so this is a thread of its own.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import tensorflow as tf
 
@@ -23,6 +24,10 @@ tf1 = tf.compat.v1
 _EVERY, _PATIENCE, _REMINDER = 2.0, 20.0, 60.0
 # Looks in a row at which a process that was there must be gone.
 _GONE = 3
+_ENDED = (
+    "%s has ended in the middle of training. Start all processes again: they go on from the latest "
+    "checkpoint."
+)
 
 
 def peers_of(tf_config: str | None) -> dict[str, str]:
@@ -104,13 +109,31 @@ class PeerWatch:
             )
         gone = {name for name in self._seen if self._absent[name] == _GONE}
         if gone and self.in_training:
-            self._abort(
-                f"{self._named(gone)} has ended in the middle of training. Start all processes "
-                "again: they go on from the latest checkpoint."
-            )
+            self._abort(_ENDED % self._named(gone))
+
+    def ended(self) -> str:
+        """What to say where TensorFlow has found out that some process has ended."""
+        gone = {name for name, address in self._peers.items() if not self._is_there(address)}
+        return _ENDED % (self._named(gone) or "Another process")
 
     def _named(self, names: set[str]) -> str:
         return ", ".join(f"{name} ({self._peers[name]})" for name in sorted(names))
+
+
+@contextlib.contextmanager
+def needed() -> Iterator[None]:
+    """The body needs the other processes: that one has ended is an error, and the end of this one.
+
+    TensorFlow's errors for it are those at which a MonitoredSession makes a new session, and then
+    another one, for as long as it takes.
+    """
+    try:
+        yield
+    except (tf.errors.AbortedError, tf.errors.UnavailableError) as error:
+        others = watch()
+        if others is None:
+            raise
+        raise tf.errors.InternalError(None, None, others.ended()) from error
 
 
 _watch: PeerWatch | None = None

@@ -139,7 +139,7 @@ class SameStartHook(tf1.train.SessionRunHook):
                 variable.assign(total, read_value=False)
 
         facts = agreement.facts_of(session.recorded, self._train_op)
-        with modern_world():
+        with modern_world(), peers.needed():
             agreement.check(facts, functools.partial(gather, self._worker, first))
             share()
 

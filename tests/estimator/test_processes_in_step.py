@@ -74,7 +74,7 @@ model("dies").train(batches(9), hooks=[Dies()])
 """
 
 
-def run(program, count, folder):
+def run(program, count, *arguments):
     """Runs a program in a cluster of so many processes; returns each one's (code, out, err)."""
     with ExitStack() as stack:
         sockets = [
@@ -89,7 +89,7 @@ def run(program, count, folder):
         environment = {**os.environ, "TF_CONFIG": json.dumps(config), "PYTHONPATH": str(ROOT)}
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-c", program, str(folder)],
+                [sys.executable, "-c", program, *map(str, arguments)],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -40,18 +40,36 @@ class Weights(tf1.train.SessionRunHook):
         self.values = [value.ravel().tolist() for value in session.run(variables)]
 
 
-def train(model_dir, strategy=None):
+class TellsLosses(LossRecorder):
+    """Adds a line to a file at each step: the global step, and the loss."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def after_run(self, run_context, run_values):
+        super().after_run(run_context, run_values)
+        step = run_context.session.run(tf1.train.get_global_step())
+        with open(self._path, "a") as file:
+            file.write(f"{step} {self.losses[-1]!r}\n")
+
+    def read(self):
+        """Step -> loss; of a step that was done again, the last."""
+        with open(self._path) as file:
+            return {int(step): float(loss) for step, loss in map(str.split, file)}
+
+
+def train(model_dir, strategy=None, save_every=4, hooks=()):
     config = estimator.RunConfig(
         model_dir=model_dir,
         train_distribute=strategy,
         # The chief saves, logs and summarises at other steps than a worker.
-        save_checkpoints_steps=4,
+        save_checkpoints_steps=save_every,
         save_summary_steps=3,
         log_step_count_steps=2,
     )
     params = {"number": config.global_id_in_cluster or 0}
     model = estimator.Estimator(model_fn, config=config, params=params)
     losses, weights = LossRecorder(), Weights()
-    model.train(input_fn, max_steps=8, hooks=[losses, weights])
+    model.train(input_fn, max_steps=8, hooks=[losses, weights, *hooks])
     flat = [weight for values in weights.values for weight in values]
     print(json.dumps({"losses": losses.losses, "weights": flat}))

@@ -122,7 +122,11 @@ def train_program(
     return traced_training(make_estimator(program, num_hosts, pipeline), program.input_fn)
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["1 host", "2 hosts"])
+@pytest.fixture(
+    scope="module",
+    params=[1, 2, 4, pytest.param(32, marks=pytest.mark.slow)],
+    ids=["1 host", "2 hosts", "4 hosts", "32 hosts"],
+)
 def train(request) -> tuple[TpuProgram, ReplaySession, Program, int]:
     program = Program()
     return (*train_program(program, request.param), program, request.param)

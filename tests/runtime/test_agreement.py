@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.plan.graph import RecordedGraph
-from estimator2strategy.runtime import agreement
+from estimator2strategy.runtime import agreement, peers
 from estimator2strategy.runtime.peers import PeerWatch, can_be_reached, peers_of
 
 tf1 = tf.compat.v1
@@ -120,6 +120,15 @@ def test_who_goes_after_training_is_no_matter():
     for second in range(9):
         cluster.watch.look(second)
     assert cluster.aborted == []
+
+
+def test_who_has_ended_is_named_where_tensorflow_finds_it_out_first(monkeypatch):
+    cluster = Cluster()
+    cluster.there.add("b:2")
+    monkeypatch.setattr(peers, "watch", lambda: cluster.watch)
+    named = pytest.raises(tf.errors.InternalError, match=r"^worker 1 \(c:3\) has ended")
+    with named, peers.needed():
+        raise tf.errors.UnavailableError(None, None, "Connection reset by peer")
 
 
 def test_an_address_can_be_reached_while_somebody_listens():
