@@ -357,6 +357,15 @@ class _InitializersByGraph(dict):
         return [*super().values(), *self._of_tf_1.values()]
 
 
+def give_variables_an_initialized_value() -> None:
+    """`variable.initialized_value()` for resource variables too, as in TF 1.15.
+
+    In TF 2 only reference variables have it; it is not implemented for the others.
+    """
+    if BaseResourceVariable.initialized_value is tf.Variable.initialized_value:
+        BaseResourceVariable.initialized_value = tf.compat.v1.Variable.initialized_value
+
+
 def keras_initializers_by_graph() -> None:
     """Keras 2 layers in v1 graphs draw their first weights from the graph's seed, as in TF 1.
 

@@ -107,6 +107,19 @@ def test_keras_initializers_are_those_of_tf_1_in_v1_graphs(monkeypatch):
         assert type(kernel) is tf1.glorot_uniform_initializer
 
 
+def test_resource_variables_have_an_initialized_value(monkeypatch):
+    missing = tf.Variable.initialized_value
+    monkeypatch.setattr(_tf_private.BaseResourceVariable, "initialized_value", missing)
+    _tf_private.give_variables_an_initialized_value()
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+        value = 2 * variable.initialized_value()
+        assert session.run(value).tolist() == [2, 4]
+        session.run(variable.initializer)
+        session.run(variable.assign([3.0, 4.0]))
+        assert session.run(value).tolist() == [6, 8]
+
+
 def test_graph_mode_has_a_default_graph_that_can_be_reset():
     with _tf_private.graph_mode():
         assert not tf.executing_eagerly()

@@ -41,6 +41,7 @@ def recording(seed: int | None) -> Iterator[tf.Graph]:
     def as_resource(next_creator, **kwargs):
         return next_creator(**{**kwargs, "use_resource": True})
 
+    _tf_private.give_variables_an_initialized_value()
     graph = tf.Graph()
     resources = tf.compat.v1.variable_creator_scope(as_resource)
     with graph.as_default(), resources, _tf_private.fresh_keras_names():

@@ -11,12 +11,15 @@ def __getattr__(name: str):
     # All is imported here: `from tensorflow import *` must not find it.
     from importlib import import_module
 
+    if name == "__path__":
+        raise AttributeError(name)
+
+    from estimator2strategy import _tf_private
     from estimator2strategy.facade import namespace
 
     if name == "__all__":
         return [n for n in __dir__() if not n.startswith("_")]
-    if name == "__path__":
-        raise AttributeError(name)
+    _tf_private.give_variables_an_initialized_value()
     value = namespace.member("tf", [import_module("tensorflow.compat.v1")], name)
     globals()[name] = value
     return value
