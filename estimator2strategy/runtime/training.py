@@ -64,21 +64,8 @@ def train(
         )
     _summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold)
-    every_step = [*recording.input_hooks, *hooks, tf1.train.NanTensorHook(spec.loss)]
-    if config.log_step_count_steps is not None:
-        tensors = {"loss": spec.loss, "step": tf1.train.get_global_step()}
-        every_step.append(
-            tf1.train.LoggingTensorHook(tensors, every_n_iter=config.log_step_count_steps)
-        )
-    every_step += spec.training_hooks
     beside = async_checkpoints and can_save_beside(recording)
-    chief = _saver_hooks(spec, config, every_step, saving_listeners, beside)
-    all_hooks = every_step
-    if config.is_chief:
-        all_hooks = [*chief, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
-    if recording.worker:
-        # First: nobody writes a checkpoint, which others would restore, before all agree.
-        all_hooks = [SameStartHook(recording.worker, _op(spec.train_op).name), *all_hooks]
+    savers, all_hooks = _hooks(recording, config, hooks, saving_listeners, beside)
     position = InputPosition(config.model_dir) if config.is_chief else None
     if position and resume_input:
         position.attach(all_hooks)
@@ -89,7 +76,7 @@ def train(
     loss = None
     logged = FetchingHook()
     with Interruption() as interruption, contextlib.ExitStack() as afterwards:
-        for hook in chief:
+        for hook in savers:
             if isinstance(hook, AsyncSaverHook):
                 afterwards.callback(hook.wait)  # where training fails, no hook's `end` is called
         with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
@@ -118,6 +105,36 @@ def train(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
     return loss
+
+
+def _hooks(
+    recording: Recording,
+    config: Any,
+    hooks: Sequence[Hook],
+    saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
+    beside: bool,
+) -> tuple[list[Hook], list[Hook]]:
+    """(the savers that were added, all hooks in the order in which they run).
+
+    Args:
+        beside: Whether training may go on while a checkpoint is written.
+    """
+    spec = recording.spec
+    every_step = [*recording.input_hooks, *hooks, tf1.train.NanTensorHook(spec.loss)]
+    if config.log_step_count_steps is not None:
+        tensors = {"loss": spec.loss, "step": tf1.train.get_global_step()}
+        every_step.append(
+            tf1.train.LoggingTensorHook(tensors, every_n_iter=config.log_step_count_steps)
+        )
+    every_step += spec.training_hooks
+    added = _saver_hooks(spec, config, every_step, saving_listeners, beside)
+    all_hooks = every_step
+    if config.is_chief:
+        all_hooks = [*added, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
+    if recording.worker:
+        # First: nobody writes a checkpoint, which others would restore, before all agree.
+        all_hooks = [SameStartHook(recording.worker, _op(spec.train_op).name), *all_hooks]
+    return added, all_hooks
 
 
 def _loop(
