@@ -107,7 +107,7 @@ class Estimator(Exporting):
         profile_dir: str | os.PathLike | None = None,
     ):
         self._assert_members_are_not_overridden(Estimator)
-        self._config = _completed(config, model_dir)
+        self._config = completed(config, model_dir)
         tf1.logging.info("Using config: %s", vars(self._config))
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
@@ -125,7 +125,7 @@ class Estimator(Exporting):
 
     @property
     def model_dir(self) -> str:
-        assert self._config.model_dir  # `_completed` saw to it
+        assert self._config.model_dir  # `completed` saw to it
         return self._config.model_dir
 
     @property
@@ -491,7 +491,7 @@ def _recording(config: RunConfig) -> Iterator[tf.Graph]:
         yield graph
 
 
-def _completed(config: RunConfig | None, model_dir) -> RunConfig:
+def completed(config: RunConfig | None, model_dir) -> RunConfig:
     """`config` with a model_dir and a session_config: what programs find in `estimator.config`."""
     if config is None:
         config = RunConfig()
