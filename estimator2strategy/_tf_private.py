@@ -304,6 +304,14 @@ def tensor_shapes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
         _tensor_shape._TENSORSHAPE_V2_OVERRIDE = _ByCaller(is_legacy, otherwise)
 
 
+def _caller_outside_of(*packages: str) -> FrameType | None:
+    """The innermost frame above the caller whose module is in none of `packages`."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame and frame.f_globals.get("__name__", "").startswith(packages):
+        frame = frame.f_back
+    return frame
+
+
 class _ByConstructor:
     """Keras 2's flag of v2 dtypes: what the code that makes a layer expects."""
 
@@ -312,11 +320,7 @@ class _ByConstructor:
         self._otherwise = otherwise
 
     def __bool__(self) -> bool:
-        frame: FrameType | None = sys._getframe(1)
-        while frame and frame.f_globals.get("__name__", "").startswith(
-            ("tf_keras.", "tensorflow.")
-        ):
-            frame = frame.f_back
+        frame = _caller_outside_of("tf_keras.", "tensorflow.")
         return self._otherwise and not (frame and self._is_legacy(frame))
 
 
@@ -384,6 +388,51 @@ def keras_initializers_by_graph() -> None:
             ALL_OBJECTS=_InitializersByGraph(modern, {n: cls for n, cls in old.items() if cls}),
             GENERATED_WITH_V2=table.GENERATED_WITH_V2,
         )
+
+
+def keras_metric_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
+    """Keras 2 models that legacy code compiles name their metrics as in TF 1: "acc", "mean_...".
+
+    TF 2 keeps the words that `compile` was given. Keras chooses by a switch of the whole process.
+    """
+    from tf_keras.src.engine import training_utils_v1
+
+    modern = training_utils_v1.get_metric_name
+    if hasattr(modern, "of_tf_2"):
+        return
+
+    def get_metric_name(metric, weighted=False):
+        frame = _caller_outside_of("tf_keras.", "tensorflow.", "estimator2strategy.")
+        if not (frame and is_legacy(frame)):
+            return modern(metric, weighted)
+        name = _SHORT_METRICS.get(metric) if isinstance(metric, str) else None
+        if name is None:
+            found = training_utils_v1.metrics_module.get(metric)
+            name = getattr(found, "name", None) or found.__name__
+        return f"weighted_{name}" if weighted else name
+
+    get_metric_name.of_tf_2 = modern  # type: ignore[attr-defined]
+    training_utils_v1.get_metric_name = get_metric_name
+
+
+_SHORT_METRICS = {"accuracy": "acc", "acc": "acc", "crossentropy": "ce", "ce": "ce"}
+
+
+@contextlib.contextmanager
+def keras_classes_kept(model) -> Iterator[None]:
+    """Leaves the classes of a Keras 2 model and of its layers as they were.
+
+    A model that is made in a v1 graph gives its class, and those above it, other bases, and so makes
+    another thing of all models that there are.
+    """
+    classes = {cls for layer in model._flatten_layers() for cls in type(layer).__mro__}
+    before = {cls: cls.__bases__ for cls in classes if cls is not object}
+    try:
+        yield
+    finally:
+        for cls, bases in before.items():
+            if cls.__bases__ != bases:
+                cls.__bases__ = bases
 
 
 def python_function(token: bytes) -> object:

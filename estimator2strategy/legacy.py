@@ -250,6 +250,7 @@ def keras_is_there() -> None:
     if not _finder().scope.tf2:
         _tf_private.keras_dtypes_by_caller(is_legacy_frame)
         _tf_private.keras_initializers_by_graph()
+        _tf_private.keras_metric_names_by_caller(is_legacy_frame)
 
 
 def _walk(name: str) -> tuple[Any, Any]:

@@ -120,6 +120,54 @@ def test_resource_variables_have_an_initialized_value(monkeypatch):
         assert session.run(value).tolist() == [6, 8]
 
 
+def test_keras_metrics_are_named_as_the_code_that_compiles_expects(monkeypatch):
+    import tf_keras
+    from tf_keras.src.engine import training_utils_v1
+
+    monkeypatch.setattr(
+        training_utils_v1,
+        "get_metric_name",
+        getattr(training_utils_v1.get_metric_name, "of_tf_2", training_utils_v1.get_metric_name),
+    )
+
+    def modern():
+        model = tf_keras.Sequential([tf_keras.layers.Dense(2, input_shape=[3])])
+        named = tf_keras.metrics.MeanSquaredError(name="mine")
+        model.compile("sgd", "mse", ["accuracy", "mae", named], weighted_metrics=["ce"])
+        return model.metrics_names
+
+    def legacy():
+        return modern()
+
+    for _ in range(2):
+        _tf_private.keras_metric_names_by_caller(
+            lambda frame: frame.f_back is not None and frame.f_back.f_code is legacy.__code__
+        )
+    with tf.Graph().as_default():
+        assert modern() == ["loss", "accuracy", "mae", "mine", "ce"]
+        assert legacy() == ["loss", "acc", "mean_absolute_error", "mine", "weighted_ce"]
+
+
+def test_keras_classes_are_as_before():
+    import tf_keras
+
+    class Model(tf_keras.Model):
+        def call(self, inputs):
+            return inputs
+
+    class Whole(tf_keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.part = Model()
+
+    whole = Whole()
+    bases = tf_keras.Sequential.__mro__, Whole.__bases__, Model.__bases__
+    with _tf_private.keras_classes_kept(whole), tf.Graph().as_default():
+        Whole()
+        assert Whole.__bases__ != bases[1]
+    assert (tf_keras.Sequential.__mro__, Whole.__bases__, Model.__bases__) == bases
+
+
 def test_graph_mode_has_a_default_graph_that_can_be_reset():
     with _tf_private.graph_mode():
         assert not tf.executing_eagerly()

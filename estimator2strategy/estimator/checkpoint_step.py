@@ -7,6 +7,7 @@ import time
 import tensorflow as tf
 
 from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.runtime.checkpoints import step_in
 
 tf1 = tf.compat.v1
 
@@ -52,7 +53,7 @@ class _StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         if run_context.session.run(self._global_step) < self._last_step:
             return
         path = tf.train.latest_checkpoint(self._model_dir)
-        if path and tf.train.load_variable(path, "global_step") >= self._last_step:
+        if path and step_in(path) >= self._last_step:
             run_context.request_stop()
         else:
             time.sleep(self._wait_secs)

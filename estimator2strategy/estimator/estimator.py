@@ -36,6 +36,7 @@ from estimator2strategy.record import workers
 from estimator2strategy.record.legacy import legacy_world, recording
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.runtime import evaluation, prediction, training
+from estimator2strategy.runtime.checkpoints import step_in
 from estimator2strategy.runtime.kept import KeptEvaluation
 from estimator2strategy.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.runtime.model_dir import held_for_training
@@ -445,7 +446,7 @@ class Estimator(Exporting):
 
     def _global_step(self) -> int:
         path = self.latest_checkpoint()
-        return int(tf.train.load_variable(path, "global_step")) if path else 0
+        return step_in(path) if path else 0
 
     def _check_task(self) -> None:
         if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):

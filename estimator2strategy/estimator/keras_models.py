@@ -20,11 +20,9 @@ from estimator2strategy.estimator.export import ExportOutput, PredictOutput
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.runtime.checkpoints import OBJECT_STEP
 
 tf1 = tf.compat.v1
-
-# Where the global step is in an object-based checkpoint.
-_STEP = "estimator_global_step"
 
 
 def model_to_estimator(
@@ -87,7 +85,7 @@ def model_to_estimator(
             "estimator in this case. Be warned that the estimator has been created using a "
             "freshly initialized version of your model."
         )
-    model_fn = _model_fn(clone, by_objects, metric_names_map, export_outputs)
+    model_fn = _model_fn(keras_model, clone, by_objects, metric_names_map, export_outputs)
     return Estimator(model_fn, config=config, warm_start_from=first)
 
 
@@ -298,12 +296,13 @@ def _weights_of_outputs(weights: Any, outputs: Sequence[str]) -> list[Any]:
 
 
 def _model_fn(
+    keras_model: Any,
     clone: _Cloner,
     by_objects: bool,
     metric_names_map: Mapping[str, str] | None,
     export_outputs: Mapping[str, type[ExportOutput]] | None,
 ) -> Callable[..., EstimatorSpec]:
-    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+    def spec(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         model = clone(mode, features, labels)
         predictions = dict(zip(_output_names(model), model.outputs, strict=True))
         loss = train_op = metrics = None
@@ -324,6 +323,10 @@ def _model_fn(
             export_outputs=_export_outputs(model, predictions, export_outputs),
             scaffold=tf1.train.Scaffold(saver=_object_saver(model)) if by_objects else None,
         )
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        with _tf_private.keras_classes_kept(keras_model):
+            return spec(features, labels, mode)
 
     return model_fn
 
@@ -381,7 +384,7 @@ def _object_saver(model: Any) -> tf1.train.Saver:
 
 
 def _track_step(model: Any) -> None:
-    model._track_trackable(tf1.train.get_global_step(), _STEP)
+    model._track_trackable(tf1.train.get_global_step(), OBJECT_STEP)
 
 
 def _first_checkpoint(model: Any, clone: _Cloner, config: RunConfig, by_objects: bool) -> str:
@@ -395,7 +398,7 @@ def _first_checkpoint(model: Any, clone: _Cloner, config: RunConfig, by_objects:
     weights = model.get_weights() if _has_weights(model) else None
     tf.io.gfile.makedirs(folder)
     path = os.path.join(folder, "keras_model.ckpt")
-    with tf.Graph().as_default():
+    with _tf_private.keras_classes_kept(model), tf.Graph().as_default():
         tf1.set_random_seed(config.tf_random_seed)
         tf1.train.create_global_step()
         made = clone(ModeKeys.TRAIN)
@@ -413,7 +416,7 @@ def _first_checkpoint(model: Any, clone: _Cloner, config: RunConfig, by_objects:
 
 
 def _has_weights(model: Any) -> bool:
-    """Whether the model's weights have values: in graph mode Keras gives them at their first use."""
+    """Whether the weights have values: in graph mode Keras gives them at their first use."""
     if tf1.executing_eagerly_outside_functions():
         return True
     return any(hasattr(w, "_keras_initialized") for layer in model.layers for w in layer.weights)

@@ -56,7 +56,8 @@ class GraphImporter:
         self._streams = streams
         self._graph = tf.compat.v1.get_default_graph()
         self._prefix = self._graph.unique_name(name)
-        self._imported: set[str] = set()
+        # By recorded name: TensorFlow gives "a" another name if it is imported after "a/b".
+        self._imported: dict[str, tf.Operation] = {}
         self._supplied: dict[str, tf.Tensor] = dict(feeds or {})
         # Ops that need not run because their outputs were supplied, each with a tensor that is
         # ready when they have "run", for control edges.
@@ -98,7 +99,7 @@ class GraphImporter:
             return _tf_private.capture(self._supplied[name])
         node = input_node(name)
         if node in self._imported:
-            return self._graph.get_tensor_by_name(f"{self._prefix}/{name}")
+            return self._imported[node].outputs[int(name.rpartition(":")[2])]
         return _tf_private.capture(self._handle_of(node))
 
     def _import(self, names: Sequence[str]) -> None:
@@ -137,8 +138,10 @@ class GraphImporter:
                 drawn[name] = random_ops.make_stateless(node)
         if self._streams and drawn:
             outside.update(self._streams.supplied(drawn))
-        tf.graph_util.import_graph_def(graph_def, input_map=outside, name=f"{self._prefix}/")
-        self._imported.update(fresh)
+        made = tf.graph_util.import_graph_def(
+            graph_def, input_map=outside, return_elements=fresh, name=f"{self._prefix}/"
+        )
+        self._imported.update(zip(fresh, made, strict=True))
         if self._streams and drawn:
             # A step that finds no input has drawn nothing.
             with tf.control_dependencies([self._value(f"{d}:0") for d in draws if d in inside]):
@@ -172,9 +175,7 @@ class GraphImporter:
     def _ready(self, node: str) -> tf.Tensor | None:
         """A tensor that is there once `node`, which is not part of this import, has run."""
         if node in self._imported:
-            with tf.control_dependencies(
-                [self._graph.get_operation_by_name(f"{self._prefix}/{node}")]
-            ):
+            with tf.control_dependencies([self._imported[node]]):
                 return tf.constant(0)
         if node in self._done:
             return _tf_private.capture(self._done[node])

@@ -42,6 +42,18 @@ def not_written(error: tf.errors.OpError) -> tf.errors.OpError:
     return kind(error.node_def, error.op, message)
 
 
+# The key of the global step in a checkpoint of objects: `model_to_estimator` can write such.
+OBJECT_STEP = "estimator_global_step"
+
+
+def step_in(path: str) -> int:
+    """The global step that a checkpoint has."""
+    reader = tf.train.load_checkpoint(path)
+    by_object = f"{OBJECT_STEP}/.ATTRIBUTES/VARIABLE_VALUE"
+    name = by_object if reader.has_tensor(by_object) else tf1.GraphKeys.GLOBAL_STEP
+    return int(reader.get_tensor(name))
+
+
 def is_there(path: str) -> bool:
     """Whether this is a checkpoint's path: `tf.train.checkpoint_exists`, which warns of itself."""
     files = tf.io.gfile

@@ -30,7 +30,7 @@ class Scale(keras.layers.Layer):
 
     def build(self, shape):
         self.scale = self.add_weight("scale", [int(shape[-1])], initializer="ones")
-        super(Scale, self).build(shape)
+        super().build(shape)
 
     def call(self, inputs):
         return inputs * self.scale
@@ -43,7 +43,7 @@ class Twice(keras.Model):
     """A subclass that can be cloned."""
 
     def __init__(self, units, **options):
-        super(Twice, self).__init__(**options)
+        super().__init__(**options)
         self.units = units
         self.first = keras.layers.Dense(units, activation="tanh", name="first")
         self.second = keras.layers.Dense(2, name="second")
@@ -119,7 +119,7 @@ def of_tf_optimizer():
 
 
 def by_objects():
-    model, options, features, labels = functional()
+    model, _, features, labels = functional()
     return model, {"checkpoint_format": "checkpoint"}, features, labels
 
 
@@ -180,7 +180,6 @@ def listed(folder):
 
 def run(name, folder):
     """What one case leaves behind."""
-    keras.backend.clear_session()
     model, options, features, labels = MODELS[name]()
     if model.weights:
         model.set_weights([values(w.shape, w.name) for w in model.weights])
@@ -216,7 +215,11 @@ def run(name, folder):
 
 
 def main(folder):
-    print(json.dumps({name: run(name, folder) for name in MODELS}, sort_keys=True))
+    found = {}
+    for name in MODELS:
+        keras.backend.clear_session()
+        found[name] = run(name, folder)
+    print(json.dumps(found, sort_keys=True))
 
 
 if __name__ == "__main__":
