@@ -422,8 +422,8 @@ _SHORT_METRICS = {"accuracy": "acc", "acc": "acc", "crossentropy": "ce", "ce": "
 def keras_classes_kept(model) -> Iterator[None]:
     """Leaves the classes of a Keras 2 model and of its layers as they were.
 
-    A model that is made in a v1 graph gives its class, and those above it, other bases, and so makes
-    another thing of all models that there are.
+    A model that is made in a v1 graph gives its class, and those above it, other bases, and so
+    changes all models that there are.
     """
     classes = {cls for layer in model._flatten_layers() for cls in type(layer).__mro__}
     before = {cls: cls.__bases__ for cls in classes if cls is not object}
