@@ -207,13 +207,14 @@ def _named_as_source(source: Store, out: str) -> Converted:
     """A TF1 checkpoint with the names of the source's variables, slots named as TF1 did."""
     what = roles.identified(entry.label for entry in source.entries)
     owners = {i[:2]: label for label, i in what.items() if not i.slot and not i.is_special}
+    centered = any(identity.slot == "mean gradient" for identity in what.values())
     rows, tensors = [], []
     for entry in source.entries:
         identity = what[entry.label]
         if identity.role in (roles.RATE, roles.POWER, roles.COUNTER):
             continue
         owner = owners.get(identity[:2], entry.label)
-        name = entry.key if source.kind == "tf1" else roles.tf1_name(identity, owner)
+        name = entry.key if source.kind == "tf1" else roles.tf1_name(identity, owner, centered)
         size = entry.size * np.dtype(_plain(entry.dtype)).itemsize
         rows.append(Row(entry.label, name, "name"))
         target = entry

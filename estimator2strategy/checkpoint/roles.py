@@ -41,6 +41,7 @@ _SLOTS = {
     "accumulation": ("Momentum",),  # of gradients, where Keras's SGD keeps steps
     "mean square": ("RMSProp", "rms"),
     "step": ("RMSProp_1",),
+    "mean gradient": ("mg", "average_gradient"),
     "accumulator": ("Adagrad", "Ftrl", "accumulator"),
     "linear": ("Ftrl_1", "linear"),
     "accumulated grad": ("Adadelta", "accum_grad", "accumulated_grad"),
@@ -54,6 +55,8 @@ _KERAS_SLOTS = {
     ("rmsprop", "velocity"): "mean square",
     ("rmsprop", "momentum"): "step",
 }
+# With centered=True TF1's RMSProp keeps a mean gradient between the other two.
+_CENTERED = {"RMSProp_1": "mean gradient", "RMSProp_2": "step"}
 _ROLES = {
     "weights": "kernel",
     "w": "kernel",
@@ -86,31 +89,39 @@ _UNNAMED = "optimizer/vars/"
 def identified(labels: Iterable[str]) -> dict[str, Identity]:
     """Label -> what it is. Slots are told by the variables that are there as well."""
     labels = list(labels)
-    variables = {label for label in labels if not _slot_by_path(label, set(labels))}
+    centered = any(label.endswith("/RMSProp_2") for label in labels)
+    slots = _SLOT_OF | (_CENTERED if centered else {})
+    variables = {label for label in labels if not _slot_by_path(label, set(labels), slots)}
     flat = {label.replace("/", "_"): label for label in variables}
-    return {label: _identity(label, variables, flat) for label in labels}
+    return {label: _identity(label, variables, flat, slots) for label in labels}
 
 
-def _identity(label: str, variables: set[str], flat: dict[str, str]) -> Identity:
+def _identity(
+    label: str, variables: set[str], flat: dict[str, str], slots: dict[str, str]
+) -> Identity:
     last = label.rpartition("/")[2]
     if label.startswith(_UNNAMED):
         # A file of weights alone, without the model: the first two are always these.
         return Identity((), {"0": STEP, "1": RATE}.get(last, last), "of the optimizer")
     if last in _SPECIAL:
         return Identity((), _SPECIAL[last])
-    owner, slot = _slot_by_path(label, variables) or _slot_by_suffix(label, flat) or ("", "")
+    owner, slot = _slot_by_path(label, variables, slots) or _slot_by_suffix(label, flat) or ("", "")
     *layer, role = (owner or label).split("/")
     return Identity(tuple(layer), _ROLES.get(role, role), slot)
 
 
-def _slot_by_path(label: str, labels: set[str]) -> tuple[str, str] | None:
-    """`hidden/kernel/Adam` -> (`hidden/kernel`, slot); also below a scope of its own."""
+def _slot_by_path(label: str, labels: set[str], slots: dict[str, str]) -> tuple[str, str] | None:
+    """`hidden/kernel/Adam` -> (`hidden/kernel`, slot); also below a scope of its own.
+
+    Keras 2 puts the optimizer first: `SGD/hidden/kernel/momentum`.
+    """
     owner, _, name = label.rpartition("/")
-    if name not in _SLOT_OF:
+    if name not in slots:
         return None
+    kind = owner.partition("/")[0].lower()
     while owner and owner not in labels:
         owner = owner.partition("/")[2]
-    return (owner, _SLOT_OF[name]) if owner else None
+    return (owner, _KERAS_SLOTS.get((kind, name), slots[name])) if owner else None
 
 
 def _slot_by_suffix(label: str, flat: dict[str, str]) -> tuple[str, str] | None:
@@ -124,9 +135,15 @@ def _slot_by_suffix(label: str, flat: dict[str, str]) -> tuple[str, str] | None:
     return None
 
 
-def tf1_name(identity: Identity, name: str) -> str:
-    """What TF1 would call it, from the label of the variable that it belongs to."""
+def tf1_name(identity: Identity, name: str, centered: bool = False) -> str:
+    """What TF1 would call it, from the label of the variable that it belongs to.
+
+    Args:
+        centered: The slots of RMSProp are three.
+    """
     names = {"momentum": "Adam", "velocity": "Adam_1", "accumulation": "Momentum"}
+    if centered:
+        names |= {slot: slot_name for slot_name, slot in _CENTERED.items()}
     if identity.role == STEP:
         return "global_step"
     if not identity.slot:

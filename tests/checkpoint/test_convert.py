@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.checkpoint import bundle, mapping, report
+from estimator2strategy.checkpoint import bundle, mapping, report, roles
 from estimator2strategy.checkpoint.command import main
 from estimator2strategy.checkpoint.convert import UndecidedError, convert
 from estimator2strategy.checkpoint.store import open_store
@@ -132,6 +132,10 @@ OPTIMIZERS = {
         lambda: tf1.train.RMSPropOptimizer(0.1, momentum=0.9, epsilon=1e-12),
         lambda: keras.optimizers.RMSprop(0.1, rho=0.9, momentum=0.9, epsilon=1e-12),
     ),
+    "rmsprop, centered": (
+        lambda: tf1.train.RMSPropOptimizer(0.1, momentum=0.9, epsilon=1e-6, centered=True),
+        lambda: keras.optimizers.RMSprop(0.1, rho=0.9, momentum=0.9, epsilon=1e-6, centered=True),
+    ),
 }
 GRADIENTS = [np.array([[0.5], [-1.0]]) * factor for factor in (1.0, 0.3, -0.7, 2.0)]
 
@@ -162,6 +166,32 @@ def test_training_goes_on_in_keras_with_the_slots_of_tf1(name, tmp_path):
     model.optimizer.apply([tf.constant(GRADIENTS[3], tf.float32)])
     np.testing.assert_allclose(model.get_weights()[0], expected, rtol=1e-5, atol=1e-6)
     assert int(model.optimizer.iterations) == 4
+
+
+# Slot as Keras 2 names it in a graph, below the optimizer's name -> what it is.
+KERAS_2 = {
+    "SGD/only/kernel/momentum": "accumulation",
+    "RMSprop/only/kernel/rms": "mean square",
+    "RMSprop/only/kernel/momentum": "step",
+    "RMSprop/only/kernel/mg": "mean gradient",
+    "Adam/only/kernel/m": "momentum",
+    "Adam/only/kernel/v": "velocity",
+}
+
+
+@pytest.mark.parametrize("label", KERAS_2)
+def test_slots_of_keras_2_are_told_by_their_optimizer(label):
+    found = roles.identified(["only/kernel", label])[label]
+    assert found == roles.Identity(("only",), "kernel", KERAS_2[label])
+
+
+def test_centered_rmsprop_is_named_as_tf1_did(tmp_path):
+    labels = ["only/kernel", *(f"only/kernel/{slot}" for slot in ("RMSProp", "RMSProp_1"))]
+    what = roles.identified([*labels, "only/kernel/RMSProp_2"])
+    names = [roles.tf1_name(identity, "only/kernel", centered=True) for identity in what.values()]
+    assert names == [*labels, "only/kernel/RMSProp_2"]
+    of_two = roles.identified(labels)
+    assert [roles.tf1_name(i, "only/kernel") for i in of_two.values()] == labels
 
 
 def test_other_names_are_told_apart_by_shape(tmp_path):
