@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, SimpleNamespace
 from typing import TypeAlias
 
@@ -445,14 +445,19 @@ def python_function(token: bytes) -> object:
     return getattr(function, "__wrapped__", function)
 
 
-def rebind(function, replaced: dict[int, tf.Tensor]) -> None:
-    """Gives a ConcreteFunction other captured tensors: those in `replaced`, by the old one's id.
+def set_captured(function, captured: Sequence[tf.Tensor]) -> None:
+    """Gives a ConcreteFunction other captured tensors than it was traced with.
 
     `set_external_captures` has no underscore, but no documentation either: SavedModels are loaded
     with it.
     """
+    function.set_external_captures(list(captured))
+
+
+def rebind(function, replaced: dict[int, tf.Tensor]) -> None:
+    """The same for those captured tensors that are in `replaced`, by the old one's id."""
     captured = function.captured_inputs
-    function.set_external_captures([replaced.get(id(tensor), tensor) for tensor in captured])
+    set_captured(function, [replaced.get(id(tensor), tensor) for tensor in captured])
 
 
 def xla_kernels() -> list:

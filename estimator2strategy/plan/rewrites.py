@@ -23,8 +23,8 @@ _OUTPUT = {
     "XlaAllReduce": "output",
 }
 
-# Far apart, so that `seed2 + replica * _SEED_STRIDE` of one op meets no other op's seed.
-_SEED_STRIDE = 1_000_003
+# Far apart, so that `seed2 + replica * SEED_STRIDE` of one op meets no other op's seed.
+SEED_STRIDE = 1_000_003
 # Keys of collectives must not meet those of the strategy's own, which count up from 1.
 _GROUP_KEY = 1_000_000
 _FIRST_INSTANCE_KEY = 1_000_000
@@ -106,8 +106,8 @@ def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int])
     """
 
     def rewrite(node: NodeDef) -> None:
-        if replica and "seed2" in node.attr and (node.attr["seed"].i or node.attr["seed2"].i):
-            node.attr["seed2"].i += replica * _SEED_STRIDE
+        if replica and has_seed(node):
+            node.attr["seed2"].i += replica * SEED_STRIDE
         if node.op == CROSS_REPLICA_SUM and node.name in collectives:
             if num_replicas == 1:
                 _single_replica(node)
@@ -115,6 +115,11 @@ def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int])
                 _to_collective(node, num_replicas, collectives[node.name])
 
     return Rewrite(f"{replica}_of_{num_replicas}", rewrite)
+
+
+def has_seed(node: NodeDef) -> bool:
+    """Whether `node` draws random numbers that its own seeds determine."""
+    return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 
 def group_key(num_replicas: int) -> int:

@@ -21,6 +21,7 @@ from estimator2strategy.plan import rewrites, segments
 from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.replay import tpu
 from estimator2strategy.replay.importer import GraphImporter
+from estimator2strategy.replay.shared import SharedStep, can_share, totals
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,12 +83,15 @@ def _trace(model: ReplicatedModel, session: Any, batches: Sequence[Sequence[tf.T
     """
     recorded, state = session.recorded, session.state
     part = ReplicatedPart.of(recorded, model.outputs, model.ops)
+    shared = None
+    if not part.collectives and can_share(recorded, model.roots):
+        shared = SharedStep(recorded, state, model.feeds, part.outputs, part.ops, part.levels)
 
     def replica_step() -> list[tf.Tensor]:
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
         feeds = dict(zip(model.feeds, batches[replica], strict=True))
-        return part.replay(recorded, state, feeds)
+        return shared.call(feeds) if shared else part.replay(recorded, state, feeds)
 
     return model.strategy.run(replica_step)
 
@@ -141,11 +145,10 @@ class ReplicatedPart:
 
 def _reduce(recorded: RecordedGraph, importer: GraphImporter, sums: Sequence[str]) -> None:
     """Replaces the cross-replica sums of one level by their values."""
-    parts = importer.fetch([_first_input(recorded, name) for name in sums])
-    context = tf.distribute.get_replica_context()
-    totals = context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
+    parts = importer.fetch([segments.summand(recorded, name) for name in sums])
+    values = totals(parts)
     importer.supply(
-        {f"{name}:0": total for name, total in zip(sums, totals, strict=True)}, [], totals
+        {f"{name}:0": total for name, total in zip(sums, values, strict=True)}, [], values
     )
 
 
@@ -159,8 +162,3 @@ def _inner_sums(recorded: RecordedGraph, roots: Sequence[str]) -> dict[str, int]
     if not any(node.op == rewrites.CROSS_REPLICA_SUM for node in inside):
         return {}
     return rewrites.numbered_sums([*(recorded[name] for name in names), *inside])
-
-
-def _first_input(recorded: RecordedGraph, name: str) -> str:
-    edge = recorded[name].input[0]
-    return edge if ":" in edge else f"{edge}:0"

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.plan.graph import NodeDef, RecordedGraph, element_of
-from estimator2strategy.plan.rewrites import Rewrite
+from estimator2strategy.plan.rewrites import SEED_STRIDE, Rewrite
 from estimator2strategy.replay import tpu
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.random_streams import RandomStreams
@@ -85,11 +85,14 @@ class State:
     def random_streams(self, replica: int = 0) -> RandomStreams:
         """The random streams of a replica; those of the first one are the host's too."""
         if replica not in self._streams:
-            device = "/CPU:0"
-            if self._strategy and replica:
-                device = self._strategy.extended.worker_devices[replica]
-            self._streams[replica] = RandomStreams(device)
+            self._streams[replica] = self._make_streams(replica)
         return self._streams[replica]
+
+    def _make_streams(self, replica: int) -> RandomStreams:
+        if not (self._strategy and replica):
+            return RandomStreams("/CPU:0")
+        device = self._strategy.extended.worker_devices[replica]
+        return RandomStreams(device, self.random_streams(), replica * SEED_STRIDE)
 
     def random_places(self) -> dict[str, dict[str, int]]:
         """For each replica, by its number, where its seeded random ops are in their streams."""
@@ -103,6 +106,23 @@ class State:
     def made(self, *ops: str) -> list[str]:
         """The nodes of these types whose resource there is already."""
         return [node for node in self._resources if self._recorded[node].op in ops]
+
+    def counterparts(
+        self, captured: Iterable[tf.Tensor], nodes: Iterable[str], replica: int
+    ) -> dict[int, tf.Tensor]:
+        """What `replica` has in place of the handles `captured`, which are replica 0's.
+
+        Args:
+            captured: Handles of resources, and of random streams.
+            nodes: The resource-creating nodes among them.
+
+        Returns:
+            Handles, by the id of replica 0's.
+        """
+        handles = {id(self.handle(node)): self.handle(node, replica) for node in nodes}
+        if replica:
+            handles |= self.random_streams(replica).counterparts(captured)
+        return handles
 
     def broadcast(self, nodes: Iterable[str]) -> None:
         """Gives every replica the value that replica 0 has of each of the variables `nodes`."""

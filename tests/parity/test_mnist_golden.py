@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.record import replicated
-from estimator2strategy.replay import replicas
+from estimator2strategy.replay import shared
 from tests.hooks import LossRecorder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
@@ -150,14 +150,8 @@ def test_emulated_cores_train_like_one_device(
 
 
 def _eightfold_gradients(monkeypatch) -> None:
-    reduce = replicas._reduce
-
-    def scaled(recorded, importer, sums):
-        reduce(recorded, importer, sums)
-        values = {f"{name}:0": importer.fetch([f"{name}:0"])[0] * 8.0 for name in sums}
-        importer.supply(values, [], list(values.values()))
-
-    monkeypatch.setattr(replicas, "_reduce", scaled)
+    totals = shared.totals
+    monkeypatch.setattr(shared, "totals", lambda parts: [8.0 * t for t in totals(parts)])
 
 
 def _summed_loss(monkeypatch) -> None:

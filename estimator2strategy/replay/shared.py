@@ -1,0 +1,163 @@
+"""One step of all replicas, of which each part is traced once and called by every replica.
+
+    ┌ replica 0: segment 0 ┐            ┌ segment 1 ┐
+    ├ replica 1: segment 0 ┼ all_reduce ┼ segment 1 ┼ ...
+    └ replica 2: segment 0 ┘            └ segment 1 ┘
+
+Replicas differ by their variables, their part of the batch, and the seeds of their random ops,
+which are kept beside the variables. So a segment is a function that is traced with the variables of
+replica 0, and given those of replica k in their place.
+
+TensorFlow puts it in the place of each call as the program starts. (A function that it keeps could
+be optimised once too; but what fails in one of several such functions is reported as a mere
+cancellation of another.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.plan import random_ops, rewrites, segments
+from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.segments import Segment
+from estimator2strategy.replay.importer import GraphImporter
+
+
+def can_share(recorded: RecordedGraph, roots: Sequence[str]) -> bool:
+    """Whether the nodes behind `roots` are the same ones on all replicas.
+
+    Not where a seed is part of a node: of a random op inside a function, or one without a
+    stateless twin.
+    """
+    names = recorded.ancestors(roots)
+    inner = rewrites.inner_nodes(recorded.library, recorded.functions_behind(names))
+    outer = (recorded[name] for name in names)
+    return not any(
+        [
+            *(rewrites.has_seed(node) for node in inner),
+            *(rewrites.has_seed(node) and not random_ops.is_seeded(node) for node in outer),
+        ]
+    )
+
+
+def totals(parts: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+    """For each of `parts`, its sum over all replicas; called in the context of each."""
+    context = tf.distribute.get_replica_context()
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
+
+
+class SharedStep:
+    """The step of a replica, whose segments are traced once for all replicas.
+
+    Args:
+        recorded: The recorded graph.
+        state: The `State` that has the replicas' variables.
+        feeds: Names of the tensors that a replica's part of the batch replaces.
+        outputs: Names of the tensors that a replica returns.
+        ops: Names of the ops that it runs.
+        levels: The sums at which all replicas meet; see `plan.segments`.
+    """
+
+    def __init__(
+        self,
+        recorded: RecordedGraph,
+        state: Any,
+        feeds: Sequence[str],
+        outputs: Sequence[str],
+        ops: Sequence[str],
+        levels: Sequence[Sequence[str]],
+    ):
+        self._recorded = recorded
+        self._state = state
+        self._outputs = outputs
+        self._segments = [
+            _Traced(recorded, state, segment)
+            for segment in segments.cut(recorded, feeds, outputs, ops, levels)
+        ]
+
+    def call(self, feeds: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+        """Traces the step of the replica in whose context this is called; returns its outputs.
+
+        Args:
+            feeds: Its part of the batch, by tensor name.
+        """
+        context = tf.distribute.get_replica_context()
+        replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+        values = dict(feeds)
+        # A segment begins when all the batch is there: a step that finds none changes nothing.
+        done = list(feeds.values())
+        for traced in self._segments:
+            with tf.control_dependencies(done):
+                given, finished = traced.call(values, replica)
+            values.update(given)
+            done = [finished]
+            if sums := traced.segment.sums:
+                summands = [values[segments.summand(self._recorded, name)] for name in sums]
+                values.update(zip((f"{name}:0" for name in sums), totals(summands), strict=True))
+        return [self._value(name, values, replica) for name in self._outputs]
+
+    def _value(self, name: str, values: Mapping[str, tf.Tensor], replica: int) -> tf.Tensor:
+        if name in values:
+            return values[name]
+        return _tf_private.capture(self._state.handle(input_node(name), replica))
+
+
+class _Traced:
+    """A segment, traced once.
+
+    Args:
+        recorded: The recorded graph.
+        state: The `State` that has the replicas' variables.
+        segment: What to trace.
+    """
+
+    def __init__(self, recorded: RecordedGraph, state: Any, segment: Segment):
+        self.segment = segment
+        self._state = state
+        self._nodes: dict[str, None] = {}
+        specs = [_spec(recorded, name) for name in segment.takes]
+
+        def handle_of(node: str) -> tf.Tensor:
+            self._nodes[node] = None
+            return state.handle(node)
+
+        @tf.function(autograph=False, input_signature=specs)
+        def run(*taken: tf.Tensor) -> list[tf.Tensor]:
+            importer = GraphImporter(
+                recorded,
+                handle_of,
+                feeds=dict(zip(segment.takes, taken, strict=True)),
+                rewrite=rewrites.for_replica(0, state.num_replicas, {}),
+                streams=state.random_streams(),
+            )
+            importer.supply({}, segment.done, [])
+            return [*importer.fetch(segment.gives, segment.ops), tf.constant(0)]
+
+        self._function = run.get_concrete_function()
+        self._captured = self._function.captured_inputs
+
+    def call(
+        self, values: Mapping[str, tf.Tensor], replica: int
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Runs the segment as `replica`, in the function that is being traced.
+
+        Args:
+            values: The replica's tensors so far, by name.
+
+        Returns:
+            What the segment gives, by name, and a tensor that is there once all of it has run.
+        """
+        own = self._state.counterparts(self._captured, self._nodes, replica)
+        captured = [own.get(id(tensor), tensor) for tensor in self._captured]
+        _tf_private.set_captured(self._function, captured)
+        *given, finished = self._function(*(values[name] for name in self.segment.takes))
+        return dict(zip(self.segment.gives, given, strict=True)), finished
+
+
+def _spec(recorded: RecordedGraph, name: str) -> tf.TensorSpec:
+    tensor = recorded.graph.get_tensor_by_name(name)
+    return tf.TensorSpec(tf.TensorShape(tensor.shape.as_proto()), tensor.dtype)

@@ -1,0 +1,139 @@
+"""What all cores do alike is traced once, and each core still has what is its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.plan import segments
+from estimator2strategy.plan.graph import RecordedGraph
+from estimator2strategy.record.legacy import legacy_world, recording
+from estimator2strategy.replay.replicas import ReplicatedModel
+from estimator2strategy.replay.session import ReplaySession
+from estimator2strategy.replay.shared import can_share
+from estimator2strategy.replay.state import State
+from tests.strategies import mirrored
+
+tf1 = tf.compat.v1
+
+
+def summed(x):
+    """The sum of `x` over the cores, as CrossShardOptimizer writes it down."""
+    return tf1.tpu.cross_replica_sum(x)
+
+
+def traced(graph, outputs, cores, ops=(), feeds=()):
+    """A session, and the function that runs one step of `cores` cores (of feeds, per core)."""
+    recorded = RecordedGraph(graph)
+    strategy = mirrored(cores)
+    variables = [node.name for node in recorded.nodes if node.op == "VarHandleOp"]
+    session = ReplaySession(recorded, State(recorded, strategy, variables))
+    model = ReplicatedModel(
+        strategy,
+        feeds=tuple(t.name for t in feeds),
+        outputs=tuple(t.name for t in outputs),
+        ops=tuple(op.name for op in ops),
+    )
+
+    @tf.function(autograph=False)
+    def step(*values):
+        return model.trace(session, values)
+
+    return session, step
+
+
+def nodes_in(function) -> int:
+    graph_def = function.graph.as_graph_def()
+    return len(graph_def.node) + sum(len(f.node_def) for f in graph_def.library.function)
+
+
+def test_a_program_for_eight_cores_is_hardly_larger_than_one_for_a_single_core():
+    def size(cores):
+        with legacy_world(), recording(1) as graph:
+            x = tf1.get_variable("v", [4], initializer=tf1.ones_initializer())
+            for _ in range(200):
+                x = tf.tanh(x)
+            total = summed(x)
+            for _ in range(200):
+                total = tf.tanh(total)
+        _, step = traced(graph, [total], cores)
+        return nodes_in(step.get_concrete_function())
+
+    assert size(8) < 1.5 * size(2)
+
+
+def test_segments_hand_on_what_later_ones_need():
+    with legacy_world(), recording(1) as graph:
+        fed = tf1.placeholder(tf.float32, [2], name="fed")
+        kept = tf.tanh(fed, name="kept")
+        total = summed(kept)
+        with tf.control_dependencies([kept]):
+            tf.add(total, kept, name="result")
+        tf.negative(fed, name="alone")
+    recorded = RecordedGraph(graph)
+    levels = segments.levels(recorded, ["result", "alone"])
+    first, last = segments.cut(recorded, ["fed:0"], ["result:0"], ["alone"], levels)
+    assert (first.takes, first.gives, first.ops) == (("fed:0",), ("kept:0",), ())
+    assert first.sums == (total.op.name,)
+    assert set(last.takes) == {total.name, "kept:0", "fed:0"}
+    assert (last.gives, last.ops, last.sums) == (("result:0",), ("alone",), ())
+    assert {"fed", "kept", total.op.name} <= last.done
+
+
+def test_each_core_has_its_own_batch_and_variables():
+    with legacy_world(), recording(1) as graph:
+        fed = tf1.placeholder(tf.float32, [])
+        counter = tf1.get_variable("counter", [], initializer=tf1.zeros_initializer())
+        count = counter.assign_add(fed)
+        with tf.control_dependencies([count]):
+            total = summed(counter.read_value())
+            own = counter.read_value() + 0.0 * total
+        initial = counter.initializer
+    session, step = traced(graph, [own, total], 3, feeds=[fed])
+    session.run(initial)
+    for n in (1, 2):
+        owns, totals = step(*map(tf.constant, [1.0, 10.0, 100.0]))
+        assert [float(value) for value in owns] == [1.0 * n, 10.0 * n, 100.0 * n]
+        assert [float(value) for value in totals] == [111.0 * n] * 3
+
+
+def test_ops_without_a_seed_draw_something_else_on_each_core():
+    with legacy_world(), recording(None) as graph:
+        drawn = tf1.random_uniform([4])
+    assert can_share(RecordedGraph(graph), [drawn.op.name])
+    _, step = traced(graph, [drawn], 3)
+    ((one, two, three),) = step()
+    assert len({tuple(part.numpy()) for part in (one, two, three)}) == 3
+
+
+def test_ops_with_seeds_in_branches_draw_something_else_on_each_core():
+    with legacy_world(), recording(5) as graph:
+        fed = tf1.placeholder(tf.bool, [])
+        drawn = tf1.cond(fed, lambda: tf1.random_uniform([4]), lambda: tf.zeros([4]))
+    assert not can_share(RecordedGraph(graph), [drawn.op.name])
+    _, step = traced(graph, [drawn], 3, feeds=[fed])
+    ((one, two, three),) = step(*[tf.constant(True)] * 3)
+    assert len({tuple(part.numpy()) for part in (one, two, three)}) == 3
+
+
+def test_streams_go_on_whether_what_draws_is_shared_or_not():
+    """Summaries of some steps may keep a program from being shared; the other steps are."""
+    with legacy_world(), recording(None) as graph:
+        drawn = tf1.random_uniform([3], seed=2)
+        shuffled = tf.random.shuffle(tf.range(3), seed=4)
+    strategy = mirrored(2)
+    recorded = RecordedGraph(graph)
+    draws = []
+    for order in ([0, 1, 0], [1, 0, 1]):
+        session = ReplaySession(recorded, State(recorded, strategy))
+        models = [
+            ReplicatedModel(strategy, (), (drawn.name,)),
+            ReplicatedModel(strategy, (), (drawn.name, shuffled.name)),
+        ]
+        assert [can_share(recorded, model.roots) for model in models] == [True, False]
+        steps = [
+            tf.function(lambda m=m, s=session: m.trace(s, [])[0], autograph=False) for m in models
+        ]
+        draws.append([[part.numpy() for part in steps[i]()] for i in order])
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert len({tuple(part) for step in draws[0] for part in step}) == 6
