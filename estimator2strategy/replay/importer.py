@@ -174,9 +174,9 @@ class GraphImporter:
 
     def _ready(self, node: str) -> tf.Tensor | None:
         """A tensor that is there once `node`, which is not part of this import, has run."""
-        if node in self._imported:
+        if node in self._imported and node not in self._done:
             with tf.control_dependencies([self._imported[node]]):
-                return tf.constant(0)
+                self._done[node] = tf.constant(0)
         if node in self._done:
             return _tf_private.capture(self._done[node])
         return None  # a resource, made long ago: nothing to wait for
