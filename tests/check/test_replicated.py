@@ -55,7 +55,7 @@ def test_passing_sample_is_the_same_on_cores(rule, checked):
 def test_first_tensor_that_differs_is_named_and_what_drifts(checked):
     report = checked(rules()["E2S620"].bad)
     said = [f.message for f in report.findings if f.rule == "E2S620"]
-    assert "the first tensor that differs is batch_normalization/" in said[0]
+    assert "the first tensor that differs: batch_normalization/" in said[0]
     drifting = [f.message for f in report.findings if f.rule == "E2S625"]
     assert any("batch_normalization/moving_mean" in message for message in drifting)
 

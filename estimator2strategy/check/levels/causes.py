@@ -131,7 +131,7 @@ def _chunks(found: list[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
 
 
 def _inside(cores: Recorded, op: tf.Operation, found: Difference) -> Cause:
-    said = f"the first tensor that differs is {found.words} ({op.type})"
+    said = f"the first tensor that differs: {found.words} ({op.type})"
     statistics = [name for name in _near(cores, op) if _is_statistic(cores, name)]
     if not statistics and not op.type.startswith("FusedBatchNorm"):
         return Cause(OTHERWISE, op, said)
