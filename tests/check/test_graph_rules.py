@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from subjects import subject
 
+from estimator2strategy.check.graph_samples import TPU_TRAIN_OP, tpu_model
 from estimator2strategy.check.levels import recorded
 from estimator2strategy.check.report import Evidence, Severity
 from estimator2strategy.check.rule import rules_of
@@ -37,3 +38,14 @@ def test_passing_sample_is_a_good_example_altogether(rule, tmp_path):
 def test_passing_sample_reads_well_too(rule):
     found = check_text(rule.good).findings
     assert [f for f in found if f.severity > Severity.INFO] == []
+
+
+def test_a_train_op_that_waits_for_batch_norm_sums_all_the_same(tmp_path):
+    waiting = TPU_TRAIN_OP.replace(
+        "    train_op = optimizer",
+        "    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):\n"
+        "        train_op = optimizer",
+    )
+    assert waiting != TPU_TRAIN_OP
+    text = tpu_model("hidden = tf.layers.batch_normalization(hidden, training=True)", waiting)
+    assert [f for f in findings(text, tmp_path) if f.rule == "E2S611"] == []

@@ -114,10 +114,19 @@ class Recorded:
         """Names of the ops of `roots`."""
         return [_op(root).name for root in self.roots]
 
-    def behind(self, names: Iterable[str], stop_at: Collection[str] = ()) -> set[str]:
-        """Names of the ops among and behind `names`; not what is behind ops of types `stop_at`."""
+    def behind(
+        self, names: Iterable[str], stop_at: Collection[str] = (), *, only_data: bool = False
+    ) -> set[str]:
+        """Names of the ops among and behind `names`; not what is behind ops of types `stop_at`.
+
+        With `only_data` not what they only wait for.
+        """
         nodes = self.nodes
-        return set(nodes.ancestors(names, lambda edge: nodes[input_node(edge)].op in stop_at))
+
+        def is_left_out(edge: str) -> bool:
+            return nodes[input_node(edge)].op in stop_at or (only_data and edge.startswith("^"))
+
+        return set(nodes.ancestors(names, is_left_out))
 
     @functools.cached_property
     def step_ops(self) -> frozenset[str]:
