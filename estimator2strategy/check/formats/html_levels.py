@@ -32,7 +32,8 @@ STYLE = """\
 .dim { font-weight: normal; opacity: .7; }
 .scroll { overflow-x: auto; }
 .summary { margin: 1rem 0; }
-.summary table { min-width: 36rem; }
+.summary table { min-width: 52rem; }
+h1 { overflow-wrap: anywhere; }
 .level { border-top: 1px solid var(--line); margin-top: 2rem; }
 .level table { margin: .4rem 0 1rem; }
 th { text-align: left; padding: .15rem .8rem .15rem 0; font-weight: 600; }
