@@ -119,7 +119,8 @@ class Estimator(Exporting):
         self._execution = checked_execution(execution)
         self._async_checkpoints = async_checkpoints
         self._profile_dir = folder_of(profile_dir)
-        self._session_config = self._config.session_config  # subclasses of programs read it
+        # Subclasses of programs read these two.
+        self._session_config, self._model_dir = self._config.session_config, self._config.model_dir
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
         self._kept_evaluation: KeptEvaluation | None = None

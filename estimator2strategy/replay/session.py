@@ -32,6 +32,7 @@ from estimator2strategy.replay.overlap import Draw, Overlap, blank
 from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
+from estimator2strategy.replay.uninitialized import refuse_uninitialized, uninitialized
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +94,7 @@ class ReplaySession(_tf_private.SessionInterface):
         self.reusable = False
         self._draws: dict[tuple, Any] = {}
         self._waited: Any = None  # a variable, once something is measured
+        self._ran: set[tuple] = set()
         self._functions: dict[tuple, Callable] = {}
         self._overlaps: dict[tuple, Overlap | None] = {}
         self._handlers: dict[Any, Any] = {}
@@ -154,7 +156,11 @@ class ReplaySession(_tf_private.SessionInterface):
         op_names = tuple(op.name for op in ops)
         feed_names = tuple(t.name for t, _ in feeds)
         values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
-        if self._steps(op_names):
+        names, is_step = tensor_names + op_names, self._steps(op_names)
+        if (names, feed_names) not in self._ran:
+            refuse_uninitialized(self.recorded, self.state, names, feed_names, is_step)
+            self._ran.add((names, feed_names))
+        if is_step:
             started, programs = time.perf_counter(), len(self._functions) + len(self._device_loops)
             self.steps_run, results = self._block(tensor_names, op_names, feed_names, values)
             elapsed = time.perf_counter() - started
@@ -165,7 +171,7 @@ class ReplaySession(_tf_private.SessionInterface):
         results = self.traced(tensor_names, op_names, feed_names)(*values)
         if self.state.num_replicas > 1:
             # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
-            self.state.broadcast(self._written(tensor_names + op_names))
+            self.state.broadcast(self._written(names))
         return results
 
     def _block(self, tensors, ops, feeds, values) -> tuple[int, list[tf.Tensor]]:
@@ -289,9 +295,7 @@ class ReplaySession(_tf_private.SessionInterface):
             variable = self.state.variable(node)
             if not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
                 # Read eagerly, it would be an empty tensor.
-                raise tf.errors.FailedPreconditionError(
-                    None, None, f"Attempting to use uninitialized value {node}"
-                )
+                raise tf.errors.FailedPreconditionError(None, None, uninitialized(node))
             # A tf.Variable adds an Identity to each read.
             value = tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
             return value.numpy()
