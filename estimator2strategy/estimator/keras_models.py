@@ -64,7 +64,7 @@ def model_to_estimator(
         raise ValueError(
             "Either `keras_model` or `keras_model_path` needs to be provided."
             if keras_model is None
-            else "Please specity either `keras_model` or `keras_model_path`, but not both."
+            else "Give `keras_model` or `keras_model_path`, not both."
         )
     config = completed(config, model_dir)
     if keras_model is None:
@@ -79,11 +79,8 @@ def model_to_estimator(
         first = _first_checkpoint(keras_model, clone, config, by_objects)
     elif keras_model.built:
         tf1.logging.warn(
-            "You are creating an Estimator from a Keras model manually subclassed from `Model`, "
-            "that was already called on some inputs (and thus already had weights). We are "
-            "currently unable to preserve the model's state (its weights) as part of the "
-            "estimator in this case. Be warned that the estimator has been created using a "
-            "freshly initialized version of your model."
+            "The Estimator of a subclassed Keras model starts from new weights: those that the "
+            "model has now are not carried over."
         )
     model_fn = _model_fn(keras_model, clone, by_objects, metric_names_map, export_outputs)
     return Estimator(model_fn, config=config, warm_start_from=first)
@@ -131,20 +128,19 @@ def _check(model: Any, custom_objects: Mapping[str, Any] | None, format: str | N
                 type(model).from_config(model.get_config())
         except NotImplementedError as error:
             raise ValueError(
-                "Subclassed `Model`s passed to `model_to_estimator` must implement "
-                "`Model.get_config` and `Model.from_config`."
+                "A subclassed model must have `get_config` and `from_config`: the Estimator makes "
+                "it anew from them."
             ) from error
     if format not in (None, "checkpoint", "saver"):
         raise ValueError(f'Checkpoint format must be one of "checkpoint" or "saver". Got {format}')
     by_objects = format != "saver"
     if by_objects and subclassed:
         raise ValueError(
-            "Object-based checkpoints are currently not supported with subclassed models."
+            "A subclassed model has checkpoints by names only: checkpoint_format='saver'."
         )
     if not getattr(model, "optimizer", None):
         raise ValueError(
-            "The given keras model has not been compiled yet. Please compile the model with "
-            "`model.compile()` before calling `model_to_estimator()`."
+            "The model has not been compiled yet: call its `compile` before `model_to_estimator`."
         )
     return by_objects
 
@@ -250,9 +246,8 @@ def _listed(given: Any, names: Sequence[str], argument: str, part: str) -> list[
     missing = sorted(set(names) - set(given))
     if missing:
         raise KeyError(
-            f"The dictionary passed into {argument} does not cover requested {part} keys defined "
-            f"in the keras model. Expected keys: {sorted(names)}, {argument} keys: "
-            f"{sorted(given)}, Missed keys: {missing}"
+            f"The model's {part} {missing} are not among the {argument}: it takes {sorted(names)}, "
+            f"and was given {sorted(given)}."
         )
     return [_tensor(given[name]) for name in names]
 
@@ -272,22 +267,20 @@ def _weights_of_outputs(weights: Any, outputs: Sequence[str]) -> list[Any]:
         unknown = sorted(set(weights) - set(outputs))
         if unknown and len(outputs) > 1:
             raise ValueError(
-                f"Unknown entries in sample_weights dictionary: {unknown}. Only expected following "
-                f"keys: {list(outputs)}"
+                f"sample_weights are given for {unknown}; the model's outputs are {list(outputs)}."
             )
         return [weights.get(name) for name in outputs]
     if isinstance(weights, (list, tuple)):
         if len(weights) != len(outputs):
             raise ValueError(
-                f"Provided `sample_weights` was a list of {len(weights)} elements, but the model "
-                f"has {len(outputs)} outputs. You should provide one `sample_weights` array per "
-                "model output."
+                f"sample_weights are a list of {len(weights)} for a model with {len(outputs)} "
+                "outputs; give one for each."
             )
         return list(weights)
     if len(outputs) > 1:
         raise TypeError(
-            "The model has multiple outputs, so `sample_weights` should be either a list or a "
-            f"dict. Provided `sample_weights` type not understood: {weights}"
+            "sample_weights of a model with several outputs must be a list or a dict, not "
+            f"{weights}."
         )
     return [weights]
 
