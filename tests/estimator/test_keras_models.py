@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
 from pathlib import Path
-from unittest import mock
 
 import keras
 import numpy as np
@@ -14,10 +12,11 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from estimator2strategy import estimator, legacy
+from estimator2strategy import estimator
 from estimator2strategy.estimator import RunConfig
 from estimator2strategy.estimator.keras_models import model_to_estimator, model_to_estimator_v2
 from estimator2strategy.facade import namespace
+from tests import legacy_programs
 from tests.hooks import LossRecorder
 from tests.same import assert_same
 
@@ -30,9 +29,8 @@ Y = DRAW.randn(24, 2).astype(np.float32)
 
 @pytest.fixture(scope="module")
 def program():
-    with mock.patch.object(sys, "path", [str(TESTS / "programs"), *sys.path]):
-        yield legacy.import_module("keras_models")
-    del sys.modules["keras_models"]
+    with legacy_programs.imported("keras_models") as program:
+        yield program
 
 
 @pytest.mark.parametrize("case", GOLDEN)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from unittest import mock
 
 import pytest
 import tensorflow as tf
 
-from estimator2strategy import _tf_private, legacy
+from estimator2strategy import _tf_private
 from estimator2strategy.tf1 import contrib
+from tests import legacy_programs
 from tests.same import assert_same
 
 TESTS = Path(__file__).parents[1]
@@ -20,9 +19,8 @@ GOLDEN = json.loads((TESTS / "goldens" / "columns.json").read_text())
 
 @pytest.fixture(scope="module")
 def program():
-    with mock.patch.object(sys, "path", [str(TESTS / "programs"), *sys.path]):
-        yield legacy.import_module("columns")
-    del sys.modules["columns"]
+    with legacy_programs.imported("columns") as program:
+        yield program
 
 
 @pytest.mark.parametrize("case", GOLDEN)
