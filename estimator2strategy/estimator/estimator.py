@@ -403,6 +403,10 @@ class Estimator(Exporting):
         spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)
         return Recording(graph, spec, hooks)
 
+    def _create_and_assert_global_step(self, graph: tf.Graph) -> tf.Variable:
+        """The global step of a graph, made there: for subclasses, which may call it."""
+        return tf1.train.create_global_step(graph)
+
     def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
         available: dict[str, Any] = {"mode": mode, "params": self.params, "config": self.config}
         worker = worker_of(self._config)
