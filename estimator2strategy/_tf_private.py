@@ -338,6 +338,15 @@ def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
         base_layer_utils.V2_DTYPE_BEHAVIOR = _ByConstructor(is_legacy, otherwise)
 
 
+def give_variables_an_initialized_value() -> None:
+    """`variable.initialized_value()` for resource variables too, as in TF 1.15.
+
+    In TF 2 only reference variables have it; it is not implemented for the others.
+    """
+    if BaseResourceVariable.initialized_value is tf.Variable.initialized_value:
+        BaseResourceVariable.initialized_value = tf.compat.v1.Variable.initialized_value
+
+
 def _in_v1_graph() -> bool:
     return not tf.compat.v1.executing_eagerly_outside_functions()
 
@@ -359,15 +368,6 @@ class _InitializersByGraph(dict):
 
     def values(self):
         return [*super().values(), *self._of_tf_1.values()]
-
-
-def give_variables_an_initialized_value() -> None:
-    """`variable.initialized_value()` for resource variables too, as in TF 1.15.
-
-    In TF 2 only reference variables have it; it is not implemented for the others.
-    """
-    if BaseResourceVariable.initialized_value is tf.Variable.initialized_value:
-        BaseResourceVariable.initialized_value = tf.compat.v1.Variable.initialized_value
 
 
 def keras_initializers_by_graph() -> None:

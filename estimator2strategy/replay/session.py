@@ -32,7 +32,7 @@ from estimator2strategy.replay.overlap import Draw, Overlap, blank
 from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
-from estimator2strategy.replay.uninitialized import refuse_uninitialized, uninitialized
+from estimator2strategy.replay.uninitialized import refuse_if_uninitialized, refuse_uninitialized
 
 
 @dataclasses.dataclass(frozen=True)
@@ -293,9 +293,7 @@ class ReplaySession(_tf_private.SessionInterface):
     def _value(self, node: str) -> np.ndarray:
         with modern_world():
             variable = self.state.variable(node)
-            if not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
-                # Read eagerly, it would be an empty tensor.
-                raise tf.errors.FailedPreconditionError(None, None, uninitialized(node))
+            refuse_if_uninitialized(self.state, node)
             # A tf.Variable adds an Identity to each read.
             value = tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
             return value.numpy()

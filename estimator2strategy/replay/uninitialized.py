@@ -39,14 +39,13 @@ def refuse_uninitialized(
     read = {input_node(recorded[name].input[0]) for name in behind if recorded.reads_at_once(name)}
     written = () if is_step else recorded.variables_written(names)
     for node in sorted(read.difference(written)):
-        if recorded[node].op != "VarHandleOp":
-            continue
-        if not tf.raw_ops.VarIsInitializedOp(resource=state.handle(node)):
-            raise tf.errors.FailedPreconditionError(
-                None, recorded.graph.get_operation_by_name(node), uninitialized(node)
-            )
+        if recorded[node].op == "VarHandleOp":
+            refuse_if_uninitialized(state, node)
 
 
-def uninitialized(node: str) -> str:
-    """What a Session says of it."""
-    return f"Attempting to use uninitialized value {node}"
+def refuse_if_uninitialized(state: State, node: str) -> None:
+    """Raises a FailedPreconditionError if the variable of a VarHandleOp has no value."""
+    if not tf.raw_ops.VarIsInitializedOp(resource=state.handle(node)):
+        raise tf.errors.FailedPreconditionError(
+            None, None, f"Attempting to use uninitialized value {node}"
+        )
