@@ -33,6 +33,7 @@ of a model, whose functions are then called:
   e2s check trainer.model:model_fn --input trainer.data:input_fn --params hidden=64,rate=0.1
   e2s check trainer.model:model_fn --input trainer/data.py:input_fn --levels all --batch-size 64
   e2s check model.py:model_fn --input data.py:input_fn --tpu v2-8,v3-8 --fit-batch
+  e2s check --golden golden/ --format html=e2s.html --program train.py --data_dir=/tmp/data
   e2s check --levels recorded --program train.py --data_dir=/tmp/data --use_tpu=True
 
 exit code: 0 nothing at or above --fail-on; 1 something; 2 the check could not be done.

@@ -31,9 +31,10 @@ class Evidence(enum.IntEnum):
     RECORDED = 2
     CPU_COMPILED = 3
     REPLICATED = 4
-    TPU_TRACED = 5
-    TPU_COMPILED = 6
-    TPU_RUN = 7
+    VERIFIED = 5
+    TPU_TRACED = 6
+    TPU_COMPILED = 7
+    TPU_RUN = 8
 
     @property
     def words(self) -> str:
@@ -50,6 +51,7 @@ _WORDS = {
     Evidence.RECORDED: "recorded: model_fn and input_fn were called once, and their graph was read",
     Evidence.CPU_COMPILED: "compiled by XLA for the CPU",
     Evidence.REPLICATED: "replicated on emulated cores",
+    Evidence.VERIFIED: "verified: what an older TensorFlow did was replayed from a golden",
     Evidence.TPU_TRACED: "traced under a TPUStrategy",
     Evidence.TPU_COMPILED: "compiled by the TPU compiler",
     Evidence.TPU_RUN: "ran on a TPU",

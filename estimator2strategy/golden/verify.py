@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
         golden = read(options.golden)
         with _quiet_stdout():
             factors = dict(pair for given in options.tolerance for pair in given.items())
-            verdict = verified(golden, _source(golden, options), options.cores, factors)
+            verdict, _ = verified(golden, _source(golden, options), options.cores, factors)
         for name, path in outputs:
             output.write(name, path, verdict)
     except (RecordError, OSError) as error:
@@ -157,8 +157,11 @@ def _changed(folder: str, name: str, written: dict[str, str]) -> bool:
 
 def verified(
     golden: Golden, source: dict[str, Any], cores: int, factors: Factors | None = None
-) -> Verdict:
+) -> tuple[Verdict, Any]:
     """Replays a golden in this process, whose devices must not have started.
+
+    Returns:
+        The verdict, and the Estimator that was trained for it.
 
     Raises:
         RecordError: The program or its functions cannot be found, or do not train.
@@ -173,7 +176,7 @@ def verified(
     recorder = here_lib.HostRecorder(platform.calls(), None, like=golden)
     with contextlib.closing(recorder):
         record(platform, recorder, source)
-        return compared(golden, recorder, cores, factors)
+        return compared(golden, recorder, cores, factors), recorder.trained
 
 
 def compared(golden: Golden, recorder: Any, cores: int, factors: Factors | None = None) -> Verdict:

@@ -50,7 +50,7 @@ class TestReport:
 
     def test_levels_of_evidence_are_ordered_and_each_has_words(self):
         assert Evidence.STATIC < Evidence.RECORDED < Evidence.TPU_COMPILED < Evidence.TPU_RUN
-        assert len({level.words for level in Evidence}) == len(Evidence) == 7
+        assert len({level.words for level in Evidence}) == len(Evidence) == 8
 
     def test_problem_comes_before_findings_in_the_exit_code(self):
         assert report(finding(), problems=("no",)).exit_code(Severity.INFO) == 2

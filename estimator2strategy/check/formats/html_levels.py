@@ -22,7 +22,7 @@ from estimator2strategy.check.report import Evidence, LevelReport, Outcome, Repo
 # Rows of a table that are shown without a click.
 _OPEN_ROWS = 8
 # The size of a plot in its own units, and the room beside it for numbers.
-_WIDTH, _HEIGHT, _LEFT, _BELOW = 640, 240, 70, 34
+_WIDTH, _HEIGHT, _LEFT, _BELOW = 640, 240, 84, 34
 _STROKES = ("", "6 4", "2 3", "10 3 2 3")
 
 STYLE = """\
@@ -33,6 +33,7 @@ STYLE = """\
 .scroll { overflow-x: auto; }
 .summary { margin: 1rem 0; }
 .summary table { min-width: 52rem; }
+.summary b { white-space: nowrap; }
 h1 { overflow-wrap: anywhere; }
 .level { border-top: 1px solid var(--line); margin-top: 2rem; }
 .level table { margin: .4rem 0 1rem; }

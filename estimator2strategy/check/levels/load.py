@@ -39,7 +39,7 @@ def _from_functions(asked: Asked) -> Any:
     model_fn = function_of(asked.model, asked.facade)
     named = {target: function_of(target, asked.facade) for target in set(asked.inputs.values())}
     inputs = {mode: named[target] for mode, target in asked.inputs.items()}
-    return of_functions(asked, model_fn, inputs, _params(asked))
+    return of_functions(asked, model_fn, inputs, hyperparameters(asked))
 
 
 def of_functions(
@@ -115,7 +115,8 @@ def _keys(params: Any) -> list[str]:
     return list(params) if isinstance(params, Mapping) else list(getattr(params, "values", dict)())
 
 
-def _params(asked: Asked) -> Any:
+def hyperparameters(asked: Asked) -> Any:
+    """The `params` of the model that is asked for, read from where they are named."""
     if not isinstance(asked.params, str):
         return dict(asked.params)
     found = function_of(asked.params, asked.facade, of_any_kind=True)

@@ -15,12 +15,11 @@ from estimator2strategy.check.levels.asked import (
     modes_of,
     params_of,
 )
-from estimator2strategy.check.levels.table import LEVELS, levels_of
-from estimator2strategy.check.report import Evidence
+from estimator2strategy.check.levels.table import BY_OPTION, LEVELS, levels_of
 from estimator2strategy.check.settings import Settings, SettingsError, Target
 
 # Options of single levels, which get them as `subject.options`.
-_OF_LEVELS = ("tpu", "fit_batch", "tpu_time_limit", "no_tpu_cache")
+_OF_LEVELS = ("golden", "tpu", "fit_batch", "tpu_time_limit", "no_tpu_cache")
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +54,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--time-limit", type=float, metavar="SECONDS", help="for each level of each model"
+    )
+    group.add_argument(
+        "--golden",
+        metavar="DIR",
+        help="replay what `e2s record` recorded elsewhere: whether it is still the same model",
     )
     group.add_argument(
         "--tpu",
@@ -99,8 +103,8 @@ def models_of(options: argparse.Namespace, settings: Settings) -> list[Asked]:
     if options.fit_batch and not options.tpu:
         raise SettingsError("--fit-batch is for --tpu, and there is none")
     levels = levels_of(options.levels)
-    if options.tpu:
-        levels = tuple(sorted({*levels, Evidence.TPU_COMPILED}))
+    given = {level for name, level in BY_OPTION.items() if getattr(options, name)}
+    levels = tuple(sorted({*levels, *given}))
     common = {
         "params": params_of(options.params),
         "modes": modes_of(options.modes),

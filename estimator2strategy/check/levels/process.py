@@ -129,7 +129,8 @@ def report_of(asked: Asked, level: Evidence) -> LevelReport:
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
     try:
         devices.emulate_tpu(asked.cores)
-        report = importlib.import_module(LEVELS[level].module).check(subject_of(asked))
+        check = importlib.import_module(LEVELS[level].module).check
+        report = check(asked if LEVELS[level].runs_the_program else subject_of(asked))
     except CheckError as error:
         report = LevelReport(level, asked.name, problems=(str(error),))
     beyond = tuple(what for what in LEVELS[level].beyond if what not in report.not_checked)

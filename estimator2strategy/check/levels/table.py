@@ -17,12 +17,14 @@ class Level:
         seconds: How long it may take for one model, unless `--time-limit` says otherwise.
         proves: What it shows when it passes, in one line.
         beyond: What it cannot show.
+        runs_the_program: Its `check` gets the `Asked`, and runs the program as a whole itself.
     """
 
     module: str
     seconds: float
     proves: str
     beyond: tuple[str, ...]
+    runs_the_program: bool = False
 
 
 LEVELS: dict[Evidence, Level] = {
@@ -54,6 +56,17 @@ LEVELS: dict[Evidence, Level] = {
             "the precision of a TPU: emulated cores compute as this CPU does",
         ),
     ),
+    Evidence.VERIFIED: Level(
+        "estimator2strategy.check.levels.verified",
+        3600,
+        "forward, gradients, slots, losses, cores, metrics and export are what they were when the "
+        "golden was recorded",
+        (
+            "other batches, and more steps, than those of the golden",
+            "the precision of a TPU: all of it was computed by this CPU",
+        ),
+        runs_the_program=True,
+    ),
     Evidence.TPU_TRACED: Level(
         "estimator2strategy.check.levels.tpu_traced",
         1800,
@@ -80,8 +93,10 @@ LEVELS: dict[Evidence, Level] = {
     ),
 }
 
-# What `--levels all` means. A TPU compiler takes minutes, and is asked for by `--tpu`.
-ALL = tuple(level for level in LEVELS if level < Evidence.TPU_COMPILED)
+# Levels that need more than the model, by the option that gives it and asks for them.
+BY_OPTION = {"golden": Evidence.VERIFIED, "tpu": Evidence.TPU_COMPILED}
+# What `--levels all` means.
+ALL = tuple(level for level in LEVELS if level not in BY_OPTION.values())
 
 
 def levels_of(given: str | None) -> tuple[Evidence, ...]:
