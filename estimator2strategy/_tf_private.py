@@ -38,6 +38,7 @@ from tensorflow.python.tpu import feature_column_v2 as _tpu_feature_column
 from tensorflow.python.tpu import tpu as _tpu
 from tensorflow.python.tpu import tpu_function as _tpu_function
 from tensorflow.python.training import evaluation as _evaluation
+from tensorflow.python.training import saver as _saver
 from tensorflow.python.training import training_util as _training_util
 from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane_pb2
 
@@ -46,6 +47,10 @@ from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane_pb2
 FetchHandler = _session._FetchHandler
 # `Saver.save` and `Saver.restore` accept any session that implements this interface.
 SessionInterface: TypeAlias = _session.SessionInterface
+
+# What a Saver makes its ops with: `tf.compat.v1.train.Saver(builder=)` is public, the class to
+# derive a builder from is not. It alone says which variables go into one file.
+BulkSaverBuilder = _saver.BulkSaverBuilder
 
 # Where Keras 3 counts the names that it has given.
 _KERAS_NAMES = "object_name_uids"

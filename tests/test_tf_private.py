@@ -315,6 +315,21 @@ def test_a_checkpoint_tells_what_a_saver_needs(tmp_path):
     assert "weight/.ATTRIBUTES/VARIABLE_VALUE" in dict(tf.train.list_variables(path))
 
 
+def test_a_saver_builder_says_what_goes_into_one_file(tmp_path):
+    class OneEach(_tf_private.BulkSaverBuilder):
+        def _GroupByDevices(self, saveables):  # noqa: N802
+            ((device, on_device),) = super()._GroupByDevices(saveables)
+            assert [saveable.op.shape.as_list() for saveable in on_device] == [[2], [3]]
+            return [(device, [saveable]) for saveable in on_device]
+
+    with tf.Graph().as_default(), tf1.Session() as session:
+        tf1.get_variable("a", [2]), tf1.get_variable("b", [3])
+        session.run(tf1.global_variables_initializer())
+        path = tf1.train.Saver(sharded=True, builder=OneEach()).save(session, f"{tmp_path}/c")
+    assert len([*tmp_path.glob("c.data-*-of-00002")]) == 2
+    assert sorted(dict(tf.train.list_variables(path))) == ["a", "b"]
+
+
 def test_the_profiler_writes_the_format_that_we_read(tmp_path):
     @tf.function
     def f(x):

@@ -67,3 +67,14 @@ def checked_execution(execution: str) -> str:
             f"execution must be 'loop', 'device_loop' or 'auto', but provided {execution!r}."
         )
     return execution
+
+
+def checked_shards(shards: int | None) -> int | None:
+    """`shards`, if it is None or a number of files.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if shards is not None and not (isinstance(shards, int) and shards >= 1):
+        raise ValueError(f"checkpoint_shards must be None or >= 1, but provided {shards!r}.")
+    return shards

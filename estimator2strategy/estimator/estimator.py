@@ -21,6 +21,7 @@ from estimator2strategy.estimator.checks import (
     checked_execution,
     checked_hooks,
     checked_listeners,
+    checked_shards,
     verify_model_fn_args,
 )
 from estimator2strategy.estimator.cluster import check_cluster, worker_of
@@ -82,13 +83,15 @@ class Estimator(Exporting):
         async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
             not with `saving_listeners`, with savers or saver hooks of the program, or on several
             machines. One that cannot be written is then no error, except for the last.
+        checkpoint_shards: How many files the variables of a checkpoint are written to, at the same
+            time. None: one for each 256 MB, at most 8. A Saver of the program decides itself.
         profile_dir: Where `train` writes a profile of some steps, for TensorBoard. Default: the
             environment's E2S_PROFILE_DIR, if any. Then the line at the end of training also tells
             how long steps waited for their input.
 
     Raises:
         ValueError: model_fn's arguments are not the above; a subclass overrides a method; there is
-            no such `execution`.
+            no such `execution`; `checkpoint_shards` is not positive.
 
     Source: `tf.estimator.Estimator`, tensorflow_estimator 2.15.
     """
@@ -105,6 +108,7 @@ class Estimator(Exporting):
         resume_input: bool = True,
         execution: str = "loop",
         async_checkpoints: bool = True,
+        checkpoint_shards: int | None = None,
         profile_dir: str | os.PathLike | None = None,
     ):
         self._assert_members_are_not_overridden(Estimator)
@@ -118,6 +122,7 @@ class Estimator(Exporting):
         self._resume_input = resume_input
         self._execution = checked_execution(execution)
         self._async_checkpoints = async_checkpoints
+        self._checkpoint_shards = checked_shards(checkpoint_shards)
         self._profile_dir = folder_of(profile_dir)
         # Subclasses of programs read these two.
         self._session_config, self._model_dir = self._config.session_config, self._config.model_dir
@@ -231,6 +236,7 @@ class Estimator(Exporting):
                 resume_input=self._resume_input,
                 execution=self._execution,
                 async_checkpoints=self._async_checkpoints,
+                checkpoint_shards=self._checkpoint_shards,
                 profile_dir=self._profile_dir,
             )
         tf1.logging.info("Loss for final step: %s.", loss)

@@ -93,6 +93,7 @@ class TPUEstimator(Estimator):
         resume_input: As for Estimator.
         execution: As for Estimator, with `use_tpu=False`.
         async_checkpoints: As for Estimator; not on a TPU.
+        checkpoint_shards: As for Estimator.
         profile_dir: As for Estimator.
 
     Raises:
@@ -126,6 +127,7 @@ class TPUEstimator(Estimator):
         resume_input: bool = True,
         execution: str = "loop",
         async_checkpoints: bool = True,
+        checkpoint_shards: int | None = None,
         profile_dir: str | os.PathLike | None = None,
     ):
         if not isinstance(config, RunConfig):
@@ -172,6 +174,7 @@ class TPUEstimator(Estimator):
             resume_input=resume_input,
             execution=execution,
             async_checkpoints=async_checkpoints,
+            checkpoint_shards=checkpoint_shards,
             profile_dir=profile_dir,
         )
         self._given_strategy = strategy or strategy_of_cores(config, use_tpu)

@@ -6,16 +6,31 @@ holds the value that was read from it.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.plan.graph import input_node, tensor_name
+from estimator2strategy.plan.graph import input_node
 from estimator2strategy.record.legacy import modern_world
 
-# The inputs of a SaveV2 before the tensors: the file, their names, their slices.
-_BEFORE_TENSORS = 3
+
+@dataclasses.dataclass(frozen=True)
+class _Shard:
+    """What one SaveV2 writes: where to, and each tensor with its name and slice."""
+
+    prefix: tf.Tensor
+    names: Sequence[bytes]
+    slices: Sequence[bytes]
+    tensors: Sequence[tf.Tensor]
+
+    @classmethod
+    def of(cls, operation: tf.Operation) -> _Shard:
+        prefix, names, slices, *tensors = operation.inputs
+        return cls(prefix, tf.get_static_value(names), tf.get_static_value(slices), tensors)
 
 
 class Snapshot(_tf_private.SessionInterface):
@@ -23,27 +38,26 @@ class Snapshot(_tf_private.SessionInterface):
 
     Args:
         session: The ReplaySession whose variables are to be written.
-        saver_def: Which of its tensors the saver feeds and fetches.
+        saver_def: Which of its tensors the saver feeds and fetches. It is of version 2.
     """
 
     def __init__(self, session: Any, saver_def: Any):
         save, filename = saver_def.save_tensor_name, saver_def.filename_tensor_name
-        recorded = session.recorded
+        recorded, graph = session.recorded, session.graph
         recorded.refresh()
-        saves = [
-            recorded[name]
-            for name in recorded.ancestors([input_node(save)])
-            if recorded[name].op == "SaveV2"
-        ]
-        edges = [edge for node in saves for edge in node.input[_BEFORE_TENSORS:]]
-        tensors = tuple(
-            dict.fromkeys(tensor_name(edge) for edge in edges if not edge.startswith("^"))
-        )
-        self._graph, self._save = session.graph, save
+        behind = map(graph.get_operation_by_name, recorded.ancestors([input_node(save)]))
+        by_type: dict[str, list[tf.Operation]] = {"SaveV2": [], "MergeV2Checkpoints": []}
+        for operation in behind:
+            by_type.get(operation.type, []).append(operation)
+        self._graph, self._save = graph, save
+        self._shards = [_Shard.of(operation) for operation in by_type["SaveV2"]]
+        self._is_merged = bool(by_type["MergeV2Checkpoints"])
+        names = dict.fromkeys(tensor.name for shard in self._shards for tensor in shard.tensors)
         with modern_world():
             # Traced here: tracing is nothing for a thread beside one that trains.
-            self._write = session.traced((save,), (), (filename, *tensors))
-            self._values = session.traced(tensors)()
+            prefixes = tuple(shard.prefix.name for shard in self._shards)
+            self._prefixes = session.traced(prefixes, (), (filename,))
+            self._values = dict(zip(names, session.traced(tuple(names))(), strict=True))
 
     @property
     def graph(self):
@@ -59,8 +73,25 @@ class Snapshot(_tf_private.SessionInterface):
         assert fetches == self._save
         (filename,) = (feed_dict or {}).values()
         with _tf_private.eager_mode():
-            (path,) = self._write(tf.constant(filename), *self._values)
+            path = tf.constant(filename)
+            prefixes = self._prefixes(path)
+            # Threads of their own: those of TensorFlow are for the steps that run beside this.
+            with ThreadPoolExecutor(len(prefixes)) as pool:
+                list(pool.map(self._write, self._shards, prefixes))
+            if self._is_merged:
+                tf.raw_ops.MergeV2Checkpoints(
+                    checkpoint_prefixes=prefixes, destination_prefix=path, delete_old_dirs=True
+                )
         return path.numpy()
+
+    def _write(self, shard: _Shard, prefix: tf.Tensor) -> None:
+        with _tf_private.eager_mode(), tf.device("/CPU:0"):
+            tf.raw_ops.SaveV2(
+                prefix=prefix,
+                tensor_names=shard.names,
+                shape_and_slices=shard.slices,
+                tensors=[self._values[tensor.name] for tensor in shard.tensors],
+            )
 
     def partial_run_setup(self, fetches, feeds=None):
         raise NotImplementedError

@@ -85,7 +85,8 @@ class AsyncSaverHook(tf1.train.CheckpointSaverHook):
         self._wait_for_checkpoint()
         saver = self._get_saver()
         ours = all(isinstance(listener, PositionListener) for listener in self._listeners)
-        if not (self._beside and ours and type(saver) is tf1.train.Saver):
+        plain = type(saver) is tf1.train.Saver and saver.saver_def.version == tf1.train.SaverDef.V2
+        if not (self._beside and ours and plain):
             return super()._save(session, step)
         for listener in self._listeners:
             listener.before_save(session, step)

@@ -23,6 +23,7 @@ from estimator2strategy.runtime.interruption import Interruption
 from estimator2strategy.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.runtime.profiling import Profile
+from estimator2strategy.runtime.sharded_saving import default_saver
 from estimator2strategy.runtime.trial import DeviceLoopTrial
 from estimator2strategy.runtime.workers import SameStartHook
 
@@ -38,6 +39,7 @@ def train(
     resume_input: bool = True,
     execution: str = "loop",
     async_checkpoints: bool = True,
+    checkpoint_shards: int | None = None,
     profile_dir: str | None = None,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
@@ -49,6 +51,7 @@ def train(
             the training that wrote it was interrupted.
         execution: See `Estimator`.
         async_checkpoints: Whether training goes on while a checkpoint is written, where it can.
+        checkpoint_shards: How many files the variables of a checkpoint are written to.
         profile_dir: Where to write a profile of some blocks of steps.
 
     Returns:
@@ -63,7 +66,7 @@ def train(
             "steps in one call already. Leave out execution=."
         )
     _summarize_loss(spec.loss)
-    add_default_saver(config, spec.scaffold)
+    add_default_saver(config, spec.scaffold, checkpoint_shards)
     beside = async_checkpoints and can_save_beside(recording)
     savers, all_hooks = _hooks(recording, config, hooks, saving_listeners, beside)
     position = InputPosition(config.model_dir) if config.is_chief else None
@@ -212,17 +215,10 @@ def _summarize_loss(loss: tf.Tensor) -> None:
     tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
 
 
-def add_default_saver(config, scaffold) -> None:
+def add_default_saver(config, scaffold, shards: int | None) -> None:
     """The Saver that checkpoints are written and read with, unless the program made its own."""
     if not (scaffold.saver or tf1.get_collection(tf1.GraphKeys.SAVERS)):
-        saver = tf1.train.Saver(
-            sharded=True,
-            max_to_keep=config.keep_checkpoint_max,
-            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-            defer_build=True,
-            save_relative_paths=True,
-        )
-        tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
+        tf1.add_to_collection(tf1.GraphKeys.SAVERS, default_saver(config, shards))
 
 
 def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> list[Hook]:

@@ -167,7 +167,8 @@ def test_waiting_is_a_choice(model_dir, monkeypatch):
 FULL_DISK = """
 import resource, sys
 import tensorflow as tf
-from tests.runtime.programs import falling, host_estimator, numbers
+from estimator2strategy import estimator
+from tests.runtime.programs import falling, numbers
 
 tf.compat.v1.logging.set_verbosity("ERROR")
 
@@ -183,14 +184,16 @@ class Disk(tf.compat.v1.train.SessionRunHook):
             resource.setrlimit(resource.RLIMIT_FSIZE, (LIMITS[step], resource.RLIM_INFINITY))
 
 LIMITS = {2: 300_000, int(sys.argv[2]): resource.RLIM_INFINITY}
-model = host_estimator(sys.argv[1], model_fn, save_checkpoints_steps=1, keep_checkpoint_max=9)
+config = estimator.RunConfig(sys.argv[1], save_checkpoints_steps=1, keep_checkpoint_max=9)
+shards = int(sys.argv[3])
+model = estimator.Estimator(model_fn, config=config, params={}, checkpoint_shards=shards)
 model.train(numbers(8), hooks=[Disk()])
 """
 
 
-def run_on_full_disk(folder, free_again):
+def run_on_full_disk(folder, free_again, shards=1):
     return subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(folder), str(free_again)],
+        [sys.executable, "-c", FULL_DISK, str(folder), str(free_again), str(shards)],
         cwd=Path(__file__).parents[2],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
@@ -199,8 +202,9 @@ def run_on_full_disk(folder, free_again):
     )
 
 
-def test_training_goes_on_while_the_disk_is_full(tmp_path):
-    result = run_on_full_disk(tmp_path, free_again=5)
+@pytest.mark.parametrize("shards", [1, 2])  # of which one fits
+def test_training_goes_on_while_the_disk_is_full(tmp_path, shards):
+    result = run_on_full_disk(tmp_path, free_again=5, shards=shards)
     assert result.returncode == 0, result.stderr
     for step in (3, 4, 5):
         assert f"The checkpoint {tmp_path}/model.ckpt-{step} COULD NOT BE WRITTEN" in result.stderr
