@@ -299,6 +299,20 @@ def is_legacy_frame(frame: FrameType) -> bool:
     return "__legacy__" in frame.f_builtins
 
 
+def called_from_tf115() -> bool:
+    """Whether `tensorflow` is TF 1.15's in the code that called this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame and frame.f_globals.get("__name__", "").startswith("estimator2strategy."):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    if is_legacy_frame(frame):
+        return not _finder().scope.tf2
+    facade = sys.modules.get("estimator2strategy.tf1")
+    names = (*frame.f_globals.values(), *frame.f_locals.values())
+    return facade is not None and any(value is facade for value in names)
+
+
 def execute(code: CodeType, module: ModuleType) -> None:
     """Runs the code of a legacy module in `module`."""
     module.__dict__["__builtins__"] = BUILTINS

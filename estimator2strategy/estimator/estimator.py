@@ -30,6 +30,7 @@ from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig, TaskType
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.warm_start import settings_from
+from estimator2strategy.legacy import called_from_tf115
 from estimator2strategy.metrics.objects import metric_objects
 from estimator2strategy.metrics.observe import observe_metric_calls
 from estimator2strategy.record import inputs as inputs_lib
@@ -129,6 +130,7 @@ class Estimator(Exporting):
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
         self._kept_evaluation: KeptEvaluation | None = None
+        self._tf115 = called_from_tf115()
 
     @property
     def model_dir(self) -> str:
@@ -342,10 +344,10 @@ class Estimator(Exporting):
     # What one call records. TPUEstimator replaces these where it runs on several cores.
 
     def _recording(self):
-        return _recording(self._config)
+        return _recording(self._config, self._tf115)
 
     def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
-        tf1.train.create_global_step(graph)
+        self._create_and_assert_global_step(graph)
         _tf_private.add_global_step_read(graph)
         worker = worker_of(self._config)
         result = self._call_input_fn(input_fn, ModeKeys.TRAIN)
@@ -381,7 +383,7 @@ class Estimator(Exporting):
 
     def _record_eval_input(self, graph: tf.Graph, input_fn: Callable) -> Any:
         """What `_record_eval` takes; nothing of the model is in the graph yet."""
-        tf1.train.create_global_step(graph)
+        self._create_and_assert_global_step(graph)
         result = self._call_input_fn(input_fn, ModeKeys.EVAL)
         if _several(self._config.eval_distribute):
             return result
@@ -397,7 +399,7 @@ class Estimator(Exporting):
         return Recording(graph, spec, inputs.hooks)
 
     def _record_predict(self, graph: tf.Graph, input_fn: Callable) -> Recording:
-        tf1.train.create_global_step(graph)
+        self._create_and_assert_global_step(graph)
         result = self._call_input_fn(input_fn, ModeKeys.PREDICT)
         element, hooks = inputs_lib.iterate(result)
         if not inputs_lib.ends(graph):
@@ -492,12 +494,12 @@ def _is_ours(cls: type) -> bool:
 
 
 @contextlib.contextmanager
-def _recording(config: RunConfig) -> Iterator[tf.Graph]:
+def _recording(config: RunConfig, tf115: bool) -> Iterator[tf.Graph]:
     """The legacy world and a fresh graph, as one context."""
     with (
         applied(config.session_config),
         legacy_world(),
-        recording(config.tf_random_seed) as graph,
+        recording(config.tf_random_seed, tf115) as graph,
         graph.device(config.device_fn),
     ):
         yield graph

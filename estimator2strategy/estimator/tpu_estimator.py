@@ -382,8 +382,14 @@ class TPUEstimator(Estimator):
         )
         return self._recorded(graph, cores, tpu_spec)
 
+    def _create_and_assert_global_step(self, graph: tf.Graph) -> tf.Variable:
+        """As of Estimator; a resource variable on the host too, as TPUs need it."""
+        scope = tf1.get_variable_scope()
+        with tf1.variable_scope(scope, use_resource=True, auxiliary_name_scope=False):
+            return tf1.train.create_global_step(graph)
+
     def _fed(self, graph: tf.Graph, input_fn: Callable, deployment: Deployment) -> feeding.Fed:
-        tf1.train.create_global_step(graph)
+        self._create_and_assert_global_step(graph)
         embedding = self._embedding(deployment)
 
         def call(invocation: int, host: int) -> Any:

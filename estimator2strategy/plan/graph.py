@@ -61,6 +61,10 @@ SUMMARIES = frozenset(
 # is to take its place in a replay).
 STAND_INS = "estimator2strategy/stand_ins"
 
+# The names of the variables that would have been reference variables in the original are in this
+# collection. Its key is no string, so that nobody exports it.
+REFERENCES: Any = ("estimator2strategy/references",)
+
 
 def element_of(node: NodeDef) -> dict[str, list[Any]]:
     """The attributes of an iterator, or of a draw from one, that say what a batch consists of."""
@@ -100,6 +104,7 @@ class RecordedGraph:
         self.library = {f.signature.name: f for f in graph_def.library.function}
         self.nodes = list(graph_def.node)
         self.position = {node.name: i for i, node in enumerate(self.nodes)}
+        self.references = frozenset(self.graph.get_collection(REFERENCES))
         for placeholder, tensor in self.graph.get_collection(STAND_INS):
             self._replace(placeholder, tensor)
 

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.plan.graph import REFERENCES
+
+tf1 = tf.compat.v1
 
 
 @contextlib.contextmanager
@@ -28,25 +31,37 @@ def modern_world() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def recording(seed: int | None) -> Iterator[tf.Graph]:
+def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
     """A fresh graph to record legacy functions in, as the default graph.
 
     Every variable becomes a resource variable, also where the program asked for the ref variables
-    of TF1: only those have a handle that a replay can be given.
+    of TF1: only those have a handle that a replay can be given. Those are noted in the graph's
+    collection `REFERENCES`.
 
     Args:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
+        tf115: Whether variables are ref variables by default, as in TF 1.15.
     """
-
-    def as_resource(next_creator, **kwargs):
-        return next_creator(**{**kwargs, "use_resource": True})
-
     _tf_private.give_variables_an_initialized_value()
     graph = tf.Graph()
-    resources = tf.compat.v1.variable_creator_scope(as_resource)
+    resources = tf1.variable_creator_scope(_as_resource)
     with graph.as_default(), resources, _tf_private.fresh_keras_names():
-        tf.compat.v1.set_random_seed(seed)
+        if tf115:
+            tf1.get_variable_scope().set_use_resource(False)
+        tf1.set_random_seed(seed)
         yield graph
+
+
+def _as_resource(next_creator, **kwargs):
+    wanted = kwargs.get("use_resource")
+    if wanted is None:
+        wanted = tf1.get_variable_scope().use_resource
+    if wanted is None:
+        wanted = tf1.resource_variables_enabled()
+    variable = next_creator(**{**kwargs, "use_resource": True})
+    if not wanted and not isinstance(variable.handle, tf.__internal__.EagerTensor):
+        variable.graph.add_to_collection(REFERENCES, variable.handle.op.name)
+    return variable
 
 
 @contextlib.contextmanager
@@ -62,5 +77,5 @@ def serving(seed: int | None) -> Iterator[tf.Graph]:
     graph = tf.Graph()
     names = _tf_private.fresh_keras_names()
     with _tf_private.tensor_shapes(v2=False), graph.as_default(), names:
-        tf.compat.v1.set_random_seed(seed)
+        tf1.set_random_seed(seed)
         yield graph

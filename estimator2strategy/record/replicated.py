@@ -77,6 +77,7 @@ class Cores:
         ]
         structure = tf.nest.pack_sequence_as(fed.structure, self._feeds, expand_composites=True)
         features, labels = (*structure, None)[:2]
+        tf1.get_variable_scope().set_use_resource(True)  # cores never had reference variables
         with inside(strategy.num_replicas_in_sync) as left_out:
             self.spec = call(features, labels)
         self.left_out = tuple(left_out or ())

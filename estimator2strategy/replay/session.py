@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
 from estimator2strategy.replay.ahead import ahead_of
 from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of
+from estimator2strategy.replay.fetches import key_of, readable, shown_after
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.overlap import Draw, Overlap, blank
 from estimator2strategy.replay.run_metadata import traced
@@ -99,6 +100,7 @@ class ReplaySession(_tf_private.SessionInterface):
         self._overlaps: dict[tuple, Overlap | None] = {}
         self._handlers: dict[Any, Any] = {}
         self._writes: dict[tuple[str, ...], list[str]] = {}
+        self._shown_after: dict[tuple, Collection[str]] = {}
         self._device_loops: dict[tuple, DeviceLoop | None] = {}
         self._watched: Any = None  # a variable, once something is watched
         self._last_watched: Any = None
@@ -123,16 +125,16 @@ class ReplaySession(_tf_private.SessionInterface):
             variable = self.recorded.variable_read(fetches.name)
             if variable:
                 return self._value(variable)
-            return self.evaluate([_readable(fetches)])[0].numpy()
+            return self.evaluate([readable(fetches)])[0].numpy()
         feeds = self._feeds(feed_dict or {})
         handler = self._handler(fetches, feeds)
-        tensors = list(map(_readable, handler.fetches()))
+        tensors = list(map(readable, handler.fetches()))
         values = self.evaluate(tensors, handler.targets(), feeds)
         return handler.build_results(self, [value.numpy() for value in values])
 
     def _handler(self, fetches, feeds) -> Any:
         """Flattens fetches and rebuilds results; kept for fetches that come with every block."""
-        key = None if feeds else _identity(fetches)
+        key = None if feeds else key_of(fetches)
         if key in self._handlers:
             return self._handlers[key]
         handler = _tf_private.FetchHandler(self.graph, fetches, {t.ref(): v for t, v in feeds})
@@ -149,7 +151,25 @@ class ReplaySession(_tf_private.SessionInterface):
         """Like `run` for flat fetches, but returns eager tensors (so variants can be fetched)."""
         self.recorded.refresh()
         with modern_world():
+            if self.recorded.references and self.state.num_replicas == 1 and not self.in_step:
+                return self._evaluate_with_references(tensors, ops, feeds)
             return self._evaluate(tensors, ops, feeds)
+
+    def _evaluate_with_references(self, tensors, ops, feeds) -> list[tf.Tensor]:
+        """Like `_evaluate`; what `shown_after` names is read when the rest has run."""
+        key = tuple(t.name for t in tensors), tuple(op.name for op in ops)
+        if key not in self._shown_after:
+            self._shown_after[key] = shown_after(self.recorded, *key)
+        late = self._shown_after[key]
+        if not late:
+            return self._evaluate(tensors, ops, feeds)
+        values = iter(self._evaluate([t for t in tensors if t.name not in late], ops, feeds))
+        return [self._alone(t) if t.name in late else next(values) for t in tensors]
+
+    def _alone(self, tensor) -> tf.Tensor:
+        variable = self.recorded.variable_read(tensor.name)
+        # It has a value: the run that is done has written it.
+        return self._read(variable) if variable else self._evaluate([tensor], (), ())[0]
 
     def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
         tensor_names = tuple(t.name for t in tensors)
@@ -273,7 +293,7 @@ class ReplaySession(_tf_private.SessionInterface):
         handler = self._handler(fetches, [])
         if handler.targets() or self.splices:
             return None
-        names = [_readable(tensor).name for tensor in handler.fetches()]
+        names = [readable(tensor).name for tensor in handler.fetches()]
         with modern_world():
             ahead = ahead_of(self, names)
         if ahead is None:
@@ -292,11 +312,14 @@ class ReplaySession(_tf_private.SessionInterface):
 
     def _value(self, node: str) -> np.ndarray:
         with modern_world():
-            variable = self.state.variable(node)
             refuse_if_uninitialized(self.state, node)
-            # A tf.Variable adds an Identity to each read.
-            value = tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
-            return value.numpy()
+            return self._read(node).numpy()
+
+    def _read(self, node: str) -> tf.Tensor:
+        """Value of a variable that has one."""
+        variable = self.state.variable(node)
+        # A tf.Variable adds an Identity to each read.
+        return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
 
     def watched(self) -> Any:
         """Value (numpy) of `step.healthy` at the last step that ran; None if none did.
@@ -476,32 +499,3 @@ class ReplaySession(_tf_private.SessionInterface):
             _tf_private.rebind(function, replaced)
         for splice in self.splices:
             splice.reset()
-
-
-def _readable(tensor: tf.Tensor) -> tf.Tensor:
-    """`tensor`; of a variable's handle, which has no value to fetch, the read of the variable.
-
-    Programs fetch "global_step:0": with TF1's ref variables that was the value.
-    """
-    if tensor.op.type != "VarHandleOp":
-        return tensor
-    reads = (op for op in tensor.consumers() if op.type == "ReadVariableOp")
-    return next((op.outputs[0] for op in reads if not op.control_inputs), tensor)
-
-
-def _identity(fetches: Any) -> Any:
-    """A key that is equal for equal fetches; None where they hold more than tensors and ops.
-
-    The graph keeps its tensors, ops and variables, so that their ids are theirs for good.
-    """
-    if isinstance(fetches, (tf.Tensor, tf.Operation, tf.Variable)):
-        return id(fetches)
-    keys: Any
-    if isinstance(fetches, dict):
-        keys, values = tuple(fetches), tuple(fetches.values())
-    elif type(fetches) in (list, tuple):
-        keys, values = type(fetches), tuple(fetches)
-    else:
-        return None
-    parts = tuple(map(_identity, values))
-    return None if None in parts else (keys, parts)
