@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import tensorflow as tf
 
@@ -67,6 +67,21 @@ def checked_execution(execution: str) -> str:
             f"execution must be 'loop', 'device_loop' or 'auto', but provided {execution!r}."
         )
     return execution
+
+
+def checked_jit_compile(jit_compile: bool | str, execution: str) -> bool | Literal["auto"]:
+    """`jit_compile`, if it goes with `execution`.
+
+    Raises:
+        ValueError: It does not.
+    """
+    if jit_compile not in (True, False, "auto"):
+        raise ValueError(
+            f"jit_compile must be True, False or 'auto', but provided {jit_compile!r}."
+        )
+    if jit_compile and execution == "device_loop":
+        raise ValueError("execution='device_loop' is compiled as a whole: leave out jit_compile=.")
+    return "auto" if jit_compile == "auto" else bool(jit_compile)
 
 
 def checked_shards(shards: int | None) -> int | None:

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import keras
 import numpy as np
@@ -20,6 +20,7 @@ from estimator2strategy.estimator.calling import call_model_fn, not_a_spec
 from estimator2strategy.estimator.checks import (
     checked_execution,
     checked_hooks,
+    checked_jit_compile,
     checked_listeners,
     checked_shards,
     verify_model_fn_args,
@@ -81,6 +82,10 @@ class Estimator(Exporting):
             are XLA's, and batches must have one shape (`drop_remainder=True`). "auto": both are
             measured as training starts, and the faster one is kept; a step that XLA cannot
             compile, or that draws random numbers, stays with "loop".
+        jit_compile: Whether XLA compiles what a step of `train` computes on one device, in as many
+            programs as there are parts between what it has no kernel for: input, `py_func`,
+            summaries, random numbers (which stay as they are). Tensors that a program is given must
+            have one shape. "auto": both are measured as training starts, as for `execution`.
         async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
             not with `saving_listeners`, with savers or saver hooks of the program, or on several
             machines. One that cannot be written is then no error, except for the last.
@@ -108,6 +113,7 @@ class Estimator(Exporting):
         strategy: tf.distribute.Strategy | None = None,
         resume_input: bool = True,
         execution: str = "loop",
+        jit_compile: bool | Literal["auto"] = False,
         async_checkpoints: bool = True,
         checkpoint_shards: int | None = None,
         profile_dir: str | os.PathLike | None = None,
@@ -122,6 +128,7 @@ class Estimator(Exporting):
         self._strategy = strategy or self._config.train_distribute
         self._resume_input = resume_input
         self._execution = checked_execution(execution)
+        self._jit_compile = checked_jit_compile(jit_compile, execution)
         self._async_checkpoints = async_checkpoints
         self._checkpoint_shards = checked_shards(checkpoint_shards)
         self._profile_dir = folder_of(profile_dir)
@@ -237,6 +244,7 @@ class Estimator(Exporting):
                 listeners,
                 resume_input=self._resume_input,
                 execution=self._execution,
+                jit_compile=self._jit_compile,
                 async_checkpoints=self._async_checkpoints,
                 checkpoint_shards=self._checkpoint_shards,
                 profile_dir=self._profile_dir,

@@ -220,11 +220,19 @@ class RecordedGraph:
         iterator = input_node(self[draws[0]].input[0])
         return draws[0] if self.creates_resource(iterator) else None
 
+    def draws(self, name: str) -> bool:
+        """Whether a node draws a batch."""
+        return self[name].op in _DRAWS
+
     def is_pure(self, names: Iterable[str], draw: str) -> bool:
         """Whether running `names` has no effect but that `draw` takes a batch."""
         behind = self.ancestors(names, lambda edge: input_node(edge) == draw)
         running = [name for name in behind if name != draw and not self.creates_resource(name)]
-        return not any(map(_has_effects, self.with_functions(running)))
+        return not self.have_effects(running)
+
+    def have_effects(self, names: Collection[str]) -> bool:
+        """Whether running one of the nodes `names` changes anything."""
+        return any(map(_has_effects, self.with_functions(names)))
 
     def with_functions(self, names: Collection[str]) -> Iterator[NodeDef]:
         """The nodes `names`, and those of the functions that they call."""

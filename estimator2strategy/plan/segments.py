@@ -1,13 +1,16 @@
-"""Cuts a replica's graph at its cross-replica sums.
+"""Cuts a replica's graph at its cross-replica sums, or a step where the host has to act.
 
 Between two levels of sums every replica works on its own; a level's sums, which do not depend on
 one another, are reduced together.
+
+A step is host, compiled, host, compiled, ...: what the host has to do before XLA can begin, what
+XLA compiles, what the host does with the results, and so on.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from estimator2strategy.plan.graph import RecordedGraph, input_node, tensor_name
 from estimator2strategy.plan.rewrites import CROSS_REPLICA_SUM
@@ -81,6 +84,71 @@ def cut(
         placed.update(nodes)
         supplied.update(f"{name}:0" for name in level)
     return _with_gifts(segments, fed)
+
+
+def compiled(
+    recorded: RecordedGraph,
+    feeds: Iterable[str],
+    outputs: Sequence[str],
+    ops: Sequence[str],
+    on_host: Callable[[str], bool],
+) -> list[Segment]:
+    """The parts of a step that lie between what the host does, in order.
+
+    What touches one resource keeps its order. Constants, and what is computed from them alone (a
+    shape, say, which XLA has to know), are part of whatever uses them.
+
+    Args:
+        feeds: Names of the tensors that have a value already.
+        outputs, ops: What the step returns and runs.
+        on_host: Whether the host runs a node.
+    """
+    supplied = set(feeds)
+    roots = [*(input_node(name) for name in outputs if name not in supplied), *ops]
+    names = _missing(recorded, roots, set(), supplied)
+    names.sort(key=lambda name: not recorded.reads_at_once(name))  # as a GraphImporter does
+    constants = _constants(recorded, names, on_host)
+    parts = _alternating(recorded, [n for n in names if n not in constants], on_host)
+    placed: set[str] = set()
+    segments: list[tuple[list[str], Sequence[str], Segment]] = []
+    for number, nodes in enumerate(parts):
+        inside = constants.union(nodes)
+        whole = [name for name in names if name in inside]
+        done = frozenset(placed | set(map(input_node, supplied)))
+        segment = Segment(_taken(recorded, whole, supplied), (), tuple(nodes), done, ())
+        segments.append((nodes, outputs if number == len(parts) - 1 else (), segment))
+        placed.update(nodes)
+    fed = frozenset(feeds)
+    return [s for n, s in enumerate(_with_gifts(segments, fed)) if n % 2 and s.ops]
+
+
+def _alternating(
+    recorded: RecordedGraph, names: Sequence[str], on_host: Callable[[str], bool]
+) -> list[list[str]]:
+    """The nodes of the host, those that follow and are compiled, the host's after those, ..."""
+    part: dict[str, int] = {}
+    parts: list[list[str]] = [[]]
+    for name in names:
+        sources = [input_node(edge) for edge in recorded[name].input]
+        earliest = max((part.get(source, 0) for source in sources), default=0)
+        part[name] = earliest + (earliest % 2 == on_host(name))
+        # The next op on the same variable, table, ... comes after this one.
+        part.update((s, part[name]) for s in sources if recorded.creates_resource(s))
+        parts.extend([] for _ in range(part[name] + 1 - len(parts)))
+        parts[part[name]].append(name)
+    return parts
+
+
+def _constants(
+    recorded: RecordedGraph, names: Sequence[str], on_host: Callable[[str], bool]
+) -> set[str]:
+    """Those of `names` that compute the same whenever they run."""
+    found: set[str] = set()
+    for name in names:
+        constant = found.issuperset(map(input_node, recorded[name].input))
+        if constant and not on_host(name) and not recorded.have_effects([name]):
+            found.add(name)
+    return found
 
 
 def _missing(

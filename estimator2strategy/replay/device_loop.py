@@ -57,7 +57,7 @@ class DeviceLoop:
         self._tensors, self._ops = tuple(tensors), tuple(ops)
         self._specs = [session.spec(name) for name in tensors]
         self._batch = [session.spec(name) for name in self._draw.outputs]
-        _check_shapes(session, self._draw.outputs, self._batch)
+        check_shapes(session, self._draw.outputs, self._batch)
         bytes_per_batch = sum(s.shape.num_elements() * s.dtype.size for s in self._batch)
         self._width = max(1, min(_WIDEST, _BYTES // max(bytes_per_batch, 1)))
         self._program = self._compiled()
@@ -96,7 +96,7 @@ class DeviceLoop:
             program = program.get_concrete_function()
             program(tf.constant(0), *nothing)  # compiles, and runs no step
         except (tf.errors.OpError, ValueError, TypeError) as error:
-            raise self._unsupported(error) from error
+            raise not_compiled(self._session.graph, error, "execution") from error
         return program
 
     def _is_healthy(self, values: Sequence[tf.Tensor]) -> Any:
@@ -169,19 +169,24 @@ class DeviceLoop:
             ),
         ]
 
-    def _unsupported(self, error: Exception) -> UnsupportedError:
-        graph = self._session.graph
-        operations = {op.name: op for op in graph.get_operations()}
-        lines = [
-            f"  {op.type} {op.name!r}, made at {user_line(op.traceback)}"
-            for name in dict.fromkeys(_NAMED.findall(str(error)))
-            if (op := operations.get(name))
-        ]
-        why = "\n".join(lines) or f"  {str(error)[:500]}"
-        return UnsupportedError(
-            f"XLA cannot compile the training step:\n{why}\n"
-            "  Move such ops into input_fn's Dataset.map, or leave out execution=."
-        )
+
+def not_compiled(graph: tf.Graph, error: Exception, argument: str) -> UnsupportedError:
+    """What to raise where XLA could not compile nodes of the recorded `graph`.
+
+    Args:
+        argument: Of the estimator, that asked for it.
+    """
+    operations = {op.name: op for op in graph.get_operations()}
+    lines = [
+        f"  {op.type} {op.name!r}, made at {user_line(op.traceback)}"
+        for name in dict.fromkeys(_NAMED.findall(str(error)))
+        if (op := operations.get(name))
+    ]
+    why = "\n".join(lines) or f"  {str(error)[:500]}"
+    return UnsupportedError(
+        f"XLA cannot compile the training step:\n{why}\n"
+        f"  Move such ops into input_fn's Dataset.map, or leave out {argument}=."
+    )
 
 
 def device_loop_of(session: Any, tensors: Sequence[str], ops: Sequence[str], step: Any) -> Any:
@@ -212,11 +217,16 @@ def device_loop_of(session: Any, tensors: Sequence[str], ops: Sequence[str], ste
     )
 
 
-def _check_shapes(session: Any, names: Sequence[str], specs: Sequence[tf.TensorSpec]) -> None:
+def check_shapes(session: Any, names: Sequence[str], specs: Sequence[tf.TensorSpec]) -> None:
+    """Args: names, specs: The tensors that an XLA program is given.
+
+    Raises:
+        UnsupportedError: The shape of one is not known.
+    """
     for name, spec in zip(names, specs, strict=True):
         if not spec.shape.is_fully_defined():
             line = user_line(session.graph.get_tensor_by_name(name).op.traceback)
             raise UnsupportedError(
-                f"XLA wants batches of one shape, and input_fn's have a {spec.dtype.name} of shape "
-                f"{spec.shape} ({line}): say batch(..., drop_remainder=True)."
+                f"XLA wants batches of one shape, and there is a {spec.dtype.name} of shape "
+                f"{spec.shape} ({line}): say batch(..., drop_remainder=True), or call set_shape."
             )

@@ -26,6 +26,7 @@ from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
 from estimator2strategy.replay.ahead import ahead_of
+from estimator2strategy.replay.compiled import CompiledSteps, Program, replay_compiled
 from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of
 from estimator2strategy.replay.fetches import key_of, readable, shown_after
 from estimator2strategy.replay.importer import GraphImporter
@@ -50,6 +51,8 @@ class Step:
         device_loop: Whether a block of steps is one XLA program; see `replay.device_loop`. "must":
             it is an error if it cannot be; "may": then it is not. In any case not where strings are
             fetched.
+        compiled: Likewise, whether XLA compiles what lies between the host's ops; see
+            `replay.compiled`.
     """
 
     op: str
@@ -57,6 +60,7 @@ class Step:
     may_end: bool = True
     overlap: int = 1
     device_loop: Literal["", "may", "must"] = ""
+    compiled: Literal["", "may", "must"] = ""
 
 
 class ReplaySession(_tf_private.SessionInterface):
@@ -102,6 +106,7 @@ class ReplaySession(_tf_private.SessionInterface):
         self._writes: dict[tuple[str, ...], list[str]] = {}
         self._shown_after: dict[tuple, Collection[str]] = {}
         self._device_loops: dict[tuple, DeviceLoop | None] = {}
+        self._compiled = CompiledSteps(self)
         self._watched: Any = None  # a variable, once something is watched
         self._last_watched: Any = None
 
@@ -215,7 +220,9 @@ class ReplaySession(_tf_private.SessionInterface):
             if not healthy:
                 return done, results
         if done < self.steps_ahead:
-            function = self.traced(tensors, ops, feeds)
+            assert self.step
+            programs = () if feeds else self._compiled.of(tensors, ops, self.step.compiled)
+            function = self.traced(tensors, ops, feeds, programs)
             count, *results = function(tf.constant(self.steps_ahead - done), *values)
             done += int(count)
         return done, results
@@ -335,7 +342,11 @@ class ReplaySession(_tf_private.SessionInterface):
             return variable.numpy()
 
     def traced(
-        self, tensors: tuple[str, ...], ops: tuple[str, ...] = (), feeds: tuple[str, ...] = ()
+        self,
+        tensors: tuple[str, ...],
+        ops: tuple[str, ...] = (),
+        feeds: tuple[str, ...] = (),
+        programs: tuple[Program, ...] = (),
     ) -> Any:
         """The function that such a run calls, traced at the first call.
 
@@ -345,14 +356,14 @@ class ReplaySession(_tf_private.SessionInterface):
             tensors: Names of the tensors that it returns.
             ops: Names of the ops that it runs.
             feeds: Names of the tensors that it is given.
+            programs: What XLA has compiled of a step.
 
         Returns:
             A ConcreteFunction of the feeds. With `step.op` among `ops` its first argument is the
             number of steps, and its first result how many of them it did.
         """
-        return self._built(
-            self._looped if self._steps(ops) else self._straight, tensors, ops, feeds
-        )
+        build = self._looped if self._steps(ops) else self._straight
+        return self._built(build, tensors, ops, feeds, programs)
 
     def once(
         self, tensors: tuple[str, ...], ops: tuple[str, ...] = (), feeds: tuple[str, ...] = ()
@@ -360,26 +371,26 @@ class ReplaySession(_tf_private.SessionInterface):
         """Like `traced`, for one step also where `step.op` is among `ops`."""
         return self._built(self._straight, tensors, ops, feeds)
 
-    def _built(self, build, tensors, ops, feeds) -> Any:
-        key = (build.__name__, tensors, ops, feeds)
+    def _built(self, build, tensors, ops, feeds, programs=()) -> Any:
+        key = (build.__name__, tensors, ops, feeds, programs)
         if key not in self._functions:
             self.on_build()
-            self._functions[key] = build(tensors, ops, feeds)
+            self._functions[key] = build(tensors, ops, feeds, programs)
         return self._functions[key]
 
     def _steps(self, ops: tuple[str, ...]) -> bool:
         return self.step is not None and self.step.op in ops
 
-    def _straight(self, tensors, ops, feeds) -> Callable:
+    def _straight(self, tensors, ops, feeds, programs) -> Callable:
         """A function of the feeds that runs once."""
 
         @tf.function(autograph=False, input_signature=[self.spec(name) for name in feeds])
         def straight(*values):
-            return self.trace(tensors, ops, dict(zip(feeds, values, strict=True)))
+            return self.trace(tensors, ops, dict(zip(feeds, values, strict=True)), programs)
 
         return straight.get_concrete_function()
 
-    def _looped(self, tensors, ops, feeds) -> Callable:
+    def _looped(self, tensors, ops, feeds, programs) -> Callable:
         """A function of a number of steps, and of the feeds, that runs that many steps.
 
         Returns the number of steps done and the values that the last one gave.
@@ -403,8 +414,8 @@ class ReplaySession(_tf_private.SessionInterface):
         def looped(steps, *fed):
             def one_step(done, steps, *_):
                 self.step_in_block = done
-                values = dict(zip(feeds, fed, strict=True))
-                values = self.trace(tensors, ops, {**values, **self._drawn(tensors, ops)})
+                given = dict(zip(feeds, fed, strict=True)) | self._drawn(tensors, ops)
+                values = self.trace(tensors, ops, given, programs)
                 self.step_in_block = None
                 for value, spec in zip(values, specs, strict=True):
                     value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
@@ -439,7 +450,7 @@ class ReplaySession(_tf_private.SessionInterface):
         with modern_world():
             return None if self._waited is None else float(self._waited.read_value())
 
-    def trace(self, tensors, ops, feeds) -> list[tf.Tensor]:
+    def trace(self, tensors, ops, feeds, programs=()) -> list[tf.Tensor]:
         """Replays `tensors` and `ops` once, in the function that is being traced."""
         roots = {*map(input_node, tensors), *ops}
         fed = set(map(input_node, feeds))
@@ -450,6 +461,8 @@ class ReplaySession(_tf_private.SessionInterface):
             self.rewrite,
             streams=self.state.random_streams(),
         )
+        if programs:
+            return replay_compiled(importer, self.recorded, programs, tensors, ops)
         splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
         splices = splice_lib.needed(splices, self.recorded, roots, fed)
         return splice_lib.replay(self, importer, splices, tensors, ops)
@@ -490,6 +503,7 @@ class ReplaySession(_tf_private.SessionInterface):
                 self._functions.clear()
                 self._overlaps.clear()
                 self._device_loops.clear()
+                self._compiled.clear()
                 self.state.close()
 
     def _renew(self) -> None:

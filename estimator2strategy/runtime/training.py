@@ -7,7 +7,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import tensorflow as tf
 
@@ -24,7 +24,7 @@ from estimator2strategy.runtime.lookahead import Iterations, Lookahead, warn_of_
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.runtime.profiling import Profile
 from estimator2strategy.runtime.sharded_saving import default_saver
-from estimator2strategy.runtime.trial import DeviceLoopTrial
+from estimator2strategy.runtime.trial import Trials
 from estimator2strategy.runtime.workers import SameStartHook
 
 tf1 = tf.compat.v1
@@ -38,6 +38,7 @@ def train(
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     resume_input: bool = True,
     execution: str = "loop",
+    jit_compile: bool | Literal["auto"] = False,
     async_checkpoints: bool = True,
     checkpoint_shards: int | None = None,
     profile_dir: str | None = None,
@@ -49,7 +50,7 @@ def train(
     Args:
         resume_input: Whether the input goes on where it was at the checkpoint that is restored, if
             the training that wrote it was interrupted.
-        execution: See `Estimator`.
+        execution, jit_compile: See `Estimator`.
         async_checkpoints: Whether training goes on while a checkpoint is written, where it can.
         checkpoint_shards: How many files the variables of a checkpoint are written to.
         profile_dir: Where to write a profile of some blocks of steps.
@@ -60,11 +61,9 @@ def train(
     Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
     """
     spec = recording.spec
-    if execution == "device_loop" and (recording.strategy or recording.worker):
-        raise UnsupportedError(
-            "execution='device_loop' runs on one device; here each core runs iterations_per_loop "
-            "steps in one call already. Leave out execution=."
-        )
+    if recording.strategy or recording.worker:
+        _check_for_one_device(execution, jit_compile)
+        execution, jit_compile = "loop", False
     _summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, checkpoint_shards)
     beside = async_checkpoints and can_save_beside(recording)
@@ -91,11 +90,11 @@ def train(
                 warn_of_missed_steps(recording.iterations, all_hooks)
             logged.tensors = pace.logged()
             train_op = _op(spec.train_op)
-            trial = DeviceLoopTrial(execution)
+            trials = Trials(execution, jit_compile)
             profile = Profile(creator.session, profile_dir)
             afterwards.callback(profile.stop)
             loss = _loop(
-                monitored, creator.session, train_op, spec.loss, pace, interruption, trial, profile
+                monitored, creator.session, train_op, spec.loss, pace, interruption, trials, profile
             )
         if position and not interruption.requested:
             position.remove()  # the next training starts its input anew
@@ -108,6 +107,16 @@ def train(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
     return loss
+
+
+def _check_for_one_device(execution: str, jit_compile: bool | Literal["auto"]) -> None:
+    asked = {"execution='device_loop'": execution == "device_loop", "jit_compile": jit_compile}
+    for argument, is_asked in asked.items():
+        if is_asked is True:
+            raise UnsupportedError(
+                f"{argument} is for training on one device; here each core runs "
+                "iterations_per_loop steps in one call already. Leave it out."
+            )
 
 
 def _hooks(
@@ -147,7 +156,7 @@ def _loop(
     loss,
     pace: Lookahead | Iterations,
     interruption: Interruption,
-    trial: DeviceLoopTrial,
+    trials: Trials,
     profile: Profile,
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
@@ -159,10 +168,9 @@ def _loop(
     with live_line(first_step, pace.last_step()) as line:
         session.on_build = line.compiling
         while not monitored.should_stop() and not interruption.requested:
-            session.step = dataclasses.replace(
-                one_step, device_loop=trial.choice(pace.last_step() - step)
-            )
-            session.steps_ahead = pace.steps(step, trial.most())
+            device_loop, compiled = trials.choices(pace.last_step() - step)
+            session.step = dataclasses.replace(one_step, device_loop=device_loop, compiled=compiled)
+            session.steps_ahead = pace.steps(step, trials.most())
             started = time.perf_counter()
             try:
                 with profile.block(step):
@@ -171,7 +179,7 @@ def _loop(
                 tf1.logging.info(profile.verdict(int(session.value(global_step)) - first_step))
                 _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
                 raise
-            trial.ran(session.steps_run, time.perf_counter() - started)
+            trials.ran(session.steps_run, time.perf_counter() - started)
             pace.ran(session.steps_run)
             step = int(session.value(global_step))
             line.show(step, value)

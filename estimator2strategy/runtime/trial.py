@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, TypeAlias
 
 
 class Trial:
@@ -56,26 +56,29 @@ class Trial:
         self.decided, self.on = True, False
 
 
-class DeviceLoopTrial(Trial):
-    """Tries a device loop (`replay.device_loop`), carefully: it may be many times as slow.
+Wish: TypeAlias = Literal["", "may", "must"]
+
+
+class _CarefulTrial(Trial):
+    """Tries what may be many times as slow: first with a few steps.
 
     Args:
-        execution: What the program asks for: "loop", "device_loop" or "auto".
+        asked: What the program asks for: that it is, that it is not, or the faster.
     """
 
     _FEW = 8
     _HOPELESS = 4
 
-    def __init__(self, execution: str):
+    def __init__(self, asked: bool | Literal["auto"]):
         super().__init__()
-        self._execution = execution
+        self._always = asked is True
         self._few_left = 2
-        if execution == "loop":
+        if asked != "auto":
             self.give_up()
 
-    def choice(self, left: float) -> Literal["", "may", "must"]:
-        """What `Step.device_loop` should be for the next block."""
-        if self._execution == "device_loop":
+    def choice(self, left: float) -> Wish:
+        """What a field of `Step` should be for the next block."""
+        if self._always:
             return "must"
         return "may" if self.wanted(left) else ""
 
@@ -94,3 +97,50 @@ class DeviceLoopTrial(Trial):
 
     def _is_careful(self) -> bool:
         return self.on and not self.decided and self._few_left > 0
+
+
+class DeviceLoopTrial(_CarefulTrial):
+    """Tries a device loop (`replay.device_loop`).
+
+    Args:
+        execution: What the program asks for: "loop", "device_loop" or "auto".
+    """
+
+    def __init__(self, execution: str):
+        super().__init__("auto" if execution == "auto" else execution == "device_loop")
+
+
+class CompiledTrial(_CarefulTrial):
+    """Tries steps that XLA compiles (`replay.compiled`).
+
+    Args:
+        jit_compile: What the program asks for.
+    """
+
+
+class Trials:
+    """One trial after the other: of a device loop, and where there is none, of compiled steps."""
+
+    def __init__(self, execution: str, jit_compile: bool | Literal["auto"]):
+        self._device_loop = DeviceLoopTrial(execution)
+        self._compiled = CompiledTrial(jit_compile)
+
+    def choices(self, left: float) -> tuple[Wish, Wish]:
+        """What `Step.device_loop` and `Step.compiled` should be for the next block.
+
+        Args:
+            left: How many steps are left; infinite: as long as there is input.
+        """
+        device_loop = self._device_loop.choice(left)
+        free = self._device_loop.decided and not device_loop
+        return device_loop, self._compiled.choice(left) if free else ""
+
+    def most(self) -> float:
+        """How many steps the next block should have at most."""
+        return min(self._device_loop.most(), self._compiled.most())
+
+    def ran(self, steps: int, seconds: float) -> None:
+        """Takes note of a block."""
+        if not self._device_loop.on:
+            self._compiled.ran(steps, seconds)
+        self._device_loop.ran(steps, seconds)

@@ -185,7 +185,7 @@ def test_a_device_loop_is_tried_where_it_pays():
 
 
 def test_auto_trains_as_the_loop_does(tmp_path, blocks, monkeypatch):
-    monkeypatch.setattr("estimator2strategy.runtime.training.DeviceLoopTrial", Eager)
+    monkeypatch.setattr("estimator2strategy.runtime.trial.DeviceLoopTrial", Eager)
     expected = trained(tmp_path / "loop", "loop", digits(), steps=500)
     found = trained(tmp_path / "auto", "auto", digits(), steps=500)
     assert len(blocks) >= 2
@@ -194,7 +194,7 @@ def test_auto_trains_as_the_loop_does(tmp_path, blocks, monkeypatch):
 
 
 def test_auto_logs_the_steps_that_the_loop_logs(model_dir, monkeypatch):
-    monkeypatch.setattr("estimator2strategy.runtime.training.DeviceLoopTrial", Eager)
+    monkeypatch.setattr("estimator2strategy.runtime.trial.DeviceLoopTrial", Eager)
     logged = []
 
     def model_fn(features, labels, mode, params):
@@ -216,7 +216,7 @@ def noisy(features, labels, mode, params):
 @pytest.mark.parametrize("model_fn", [noisy, doubled_in_python])
 def test_auto_leaves_the_loop_what_it_alone_can_do(tmp_path, blocks, monkeypatch, model_fn):
     """XLA's random numbers are others, so the numbers would depend on what was measured."""
-    monkeypatch.setattr("estimator2strategy.runtime.training.DeviceLoopTrial", Eager)
+    monkeypatch.setattr("estimator2strategy.runtime.trial.DeviceLoopTrial", Eager)
     model = host_estimator(str(tmp_path), model_fn, execution="auto")
     model.train(one_by_one, steps=300)
     assert model.get_variable_value("global_step") == 300
