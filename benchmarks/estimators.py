@@ -149,6 +149,13 @@ def e2s_auto(model: Model) -> Estimator:
     return Estimator(model, estimator, execution="auto")
 
 
+def e2s_jit(model: Model) -> Estimator:
+    """The same, with steps that XLA compiles."""
+    from estimator2strategy import estimator
+
+    return Estimator(model, estimator, jit_compile=True)
+
+
 def legacy(model: Model) -> Estimator:
     """TensorFlow 2.15 and earlier."""
     return Estimator(model, tf.estimator)

@@ -185,7 +185,8 @@ def plot(results: Sequence[Result], path: str) -> None:
 
     by_model = ratios(results)
     contenders = sorted(
-        {c for row in by_model.values() for c in row}, key="auto loop keras orbit legacy115".find
+        {c for row in by_model.values() for c in row},
+        key="auto jit loop keras orbit legacy115".find,
     )
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     width = 0.8 / max(1, len(contenders))

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.contender import STEPS_PER_EXECUTION, Channel, Contender, Gate
 
-CHOICES = ("e2s", "auto", "loop", "keras", "orbit", "legacy", "legacy115")
+CHOICES = ("e2s", "auto", "jit", "loop", "keras", "orbit", "legacy", "legacy115")
 
 
 def new_contender(name: str, model_name: str, shorter: int = 1) -> Contender:
@@ -44,7 +44,8 @@ def new_contender(name: str, model_name: str, shorter: int = 1) -> Contender:
         return keras_fit.KerasFit(model)
     from benchmarks import estimators
 
-    return {"e2s": estimators.e2s, "auto": estimators.e2s_auto}.get(name, estimators.legacy)(model)
+    ours = {"e2s": estimators.e2s, "auto": estimators.e2s_auto, "jit": estimators.e2s_jit}
+    return ours.get(name, estimators.legacy)(model)
 
 
 def import_package(name: str) -> str:
@@ -55,7 +56,7 @@ def import_package(name: str) -> str:
         import keras
 
         assert keras.backend.backend() == "tensorflow"
-    if name in ("e2s", "auto"):
+    if name in ("e2s", "auto", "jit"):
         from estimator2strategy import estimator
 
         assert estimator.tpu.TPUEstimator
