@@ -27,6 +27,8 @@ _RUNTIME = {
         "`dict.{}` is of Python 2"
     ),
     r"object has no attribute '(next)'": "`iterator.{}()` is of Python 2: next(iterator)",
+    r"'(map|filter|zip)' object is not subscriptable": "`{}` made a list in Python 2",
+    r"object of type '(map|filter|zip)' has no len": "`{}` made a list in Python 2",
     r"No module named '(urllib2|cPickle|StringIO|ConfigParser|Queue|__builtin__|cStringIO)'": (
         "the module `{}` is of Python 2"
     ),
@@ -70,7 +72,7 @@ def hint(error: BaseException) -> str | None:
     """What to say of an error that running Python 2 code typically meets; None for others."""
     for pattern, what in _RUNTIME.items():
         match = re.search(pattern, str(error))
-        if match and isinstance(error, (NameError, AttributeError, ImportError)):
+        if match and isinstance(error, (NameError, AttributeError, ImportError, TypeError)):
             return f"This is Python 2: {what.format(match[1])}. {CONVERT}"
     for pattern, what in _DROPPED.items():
         if re.search(pattern, str(error)):

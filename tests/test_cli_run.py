@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from estimator2strategy import python2
+
 ROOT = Path(__file__).parents[1]
 PROJECT = ROOT / "tests" / "programs" / "legacy_project"
 
@@ -191,6 +193,14 @@ def test_python_2_names_are_explained_where_they_fail():
     assert ran.returncode == 1
     assert 'names.py", line 1' in ran.stderr
     assert "`xrange` is a built-in of Python 2" in ran.stderr
+
+
+def test_a_map_that_was_a_list_in_python_2_is_explained():
+    for wrong in (lambda: len(map(int, "12")), lambda: map(int, "12")[0]):
+        with pytest.raises(TypeError) as error:
+            wrong()
+        assert "`map` made a list in Python 2" in python2.hint(error.value)
+    assert python2.hint(TypeError("object of type 'int' has no len()")) is None
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])

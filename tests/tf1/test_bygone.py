@@ -38,6 +38,24 @@ def test_numpy_has_the_aliases_of_its_time():
     assert program.np.random is np.random
 
 
+def test_rows_of_different_lengths_are_an_array_of_objects():
+    program = executed(
+        "import numpy as np\n"
+        "rows = np.array([[1, 2], [3]])\n"
+        "pairs = np.asarray(list(zip([[1, 2], [3, 4]], [[5], [6]])))\n"
+        "numbers = np.array([[1, 2], [3, 4]], np.float32)\n"
+    )
+    assert program.rows.tolist() == [[1, 2], [3]]
+    assert program.pairs.dtype == object
+    assert program.pairs.shape == (2, 2)
+    assert program.numbers.dtype == np.float32
+
+
+def test_numpy_says_what_is_wrong_with_rows_of_a_given_type():
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        executed("import numpy as np\nnp.array([[1, 2], [3]], dtype=np.float32)\n")
+
+
 def test_modules_of_python_have_what_it_dropped():
     program = executed(
         "import collections, fractions, inspect, time\n"

@@ -12,6 +12,73 @@ from estimator2strategy.tf1.contrib import names_of
 __getattr__ = names_of("lookup")
 
 
+def index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: Any = lookup_ops.FastHashSpec,
+    dtype: Any = tf.string,
+    name: str | None = None,
+) -> Any:
+    """A table of the indices in `mapping`, which TensorFlow calls `vocabulary_list` today.
+
+    Raises:
+        ValueError: There is no mapping.
+    """
+    if mapping is None:
+        raise ValueError("mapping must be specified.")
+    return lookup_ops.index_table_from_tensor(
+        mapping, num_oov_buckets, default_value, hasher_spec, dtype, name
+    )
+
+
+def string_to_index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: Any = lookup_ops.FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """`index_table_from_tensor` for strings.
+
+    Raises:
+        ValueError: `mapping` is of another type.
+    """
+    mapping = tf.convert_to_tensor(mapping)
+    if mapping.dtype.base_dtype != tf.string:
+        raise ValueError("string_to_index_table_from_tensor requires string.")
+    return index_table_from_tensor(
+        mapping, num_oov_buckets, default_value, hasher_spec, name=name or "string_to_index"
+    )
+
+
+def string_to_index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: Any = lookup_ops.FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """A table of the numbers of the lines of a file."""
+    return lookup_ops.index_table_from_file(
+        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, name=name
+    )
+
+
+def index_to_string_table_from_tensor(
+    mapping: Any, default_value: str = "UNK", name: str | None = None
+) -> Any:
+    """A table of the strings of `mapping`, by their indices.
+
+    Raises:
+        ValueError: There is no mapping.
+    """
+    if mapping is None:
+        raise ValueError("mapping must be specified.")
+    return lookup_ops.index_to_string_table_from_tensor(mapping, default_value, name)
+
+
 def index_to_string(
     tensor: tf.Tensor, mapping: Any, default_value: str = "UNK", name: str | None = None
 ) -> tf.Tensor:

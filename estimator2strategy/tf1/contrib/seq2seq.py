@@ -1,12 +1,11 @@
 """`tf.contrib.seq2seq` of TF 1.15: decoders, which run a cell on what it made before.
 
 Helpers (`seq2seq_helpers.py`) say what a step reads; attention (`seq2seq_attention.py`) looks back
-at an encoder; here is what runs them, and scores the result.
+at an encoder; `seq2seq_beam.py` searches; here is what runs them, and scores the result.
 """
 
 from __future__ import annotations
 
-import abc
 import collections
 import contextlib
 from collections.abc import Callable
@@ -25,6 +24,14 @@ from estimator2strategy.tf1.contrib.seq2seq_attention import (
     LuongAttention,
     hardmax,
 )
+from estimator2strategy.tf1.contrib.seq2seq_beam import (
+    BeamSearchDecoder,
+    BeamSearchDecoderOutput,
+    BeamSearchDecoderState,
+    FinalBeamSearchDecoderOutput,
+    gather_tree,
+)
+from estimator2strategy.tf1.contrib.seq2seq_decoder import Decoder
 from estimator2strategy.tf1.contrib.seq2seq_helpers import (
     CustomHelper,
     GreedyEmbeddingHelper,
@@ -43,8 +50,12 @@ __all__ = [
     "BahdanauAttention",
     "BasicDecoder",
     "BasicDecoderOutput",
+    "BeamSearchDecoder",
+    "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState",
     "CustomHelper",
     "Decoder",
+    "FinalBeamSearchDecoderOutput",
     "GreedyEmbeddingHelper",
     "Helper",
     "InferenceHelper",
@@ -54,6 +65,7 @@ __all__ = [
     "ScheduledOutputTrainingHelper",
     "TrainingHelper",
     "dynamic_decode",
+    "gather_tree",
     "hardmax",
     "sequence_loss",
     "tile_batch",
@@ -62,44 +74,6 @@ __all__ = [
 _v1 = tf.compat.v1
 
 __getattr__ = names_of("seq2seq")
-
-
-class Decoder(abc.ABC):
-    """What `dynamic_decode` runs."""
-
-    @property
-    def batch_size(self) -> Any:
-        """Of the inputs."""
-        raise NotImplementedError
-
-    @property
-    def output_size(self) -> Any:
-        """Structure of the sizes of a step's outputs, without the batch."""
-        raise NotImplementedError
-
-    @property
-    def output_dtype(self) -> Any:
-        """Structure of the types of a step's outputs."""
-        raise NotImplementedError
-
-    @abc.abstractmethod
-    def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """(finished [batch], inputs, state) before the first step."""
-
-    @abc.abstractmethod
-    def step(
-        self, time: Any, inputs: Any, state: Any, name: str | None = None
-    ) -> tuple[Any, Any, Any, Any]:
-        """(outputs, state, inputs, finished) of a step."""
-
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """Outputs [time, batch, ...] and state as `dynamic_decode` is to return them."""
-        raise NotImplementedError
-
-    @property
-    def tracks_own_finished(self) -> bool:
-        """Whether a sequence that had finished may go on."""
-        return False
 
 
 BasicDecoderOutput = collections.namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))

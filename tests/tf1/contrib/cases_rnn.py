@@ -1,5 +1,7 @@
 """Cases for `tf.contrib.rnn`."""
 
+import importlib
+
 from parity import values
 
 
@@ -102,3 +104,40 @@ def adaptor(tf):
     first, _ = dynamic(steps, dtype=tf.float32, sequence_length=lengths)
     second, _ = static(steps, dtype=tf.float32, scope="back")
     return {"first": first, "second": second, "transposed": rnn.transpose_batch_time(steps)}
+
+
+def wrappers(tf):
+    steps, lengths = _steps(tf)
+    rnn = tf.contrib.rnn
+    projected = rnn.InputProjectionWrapper(rnn.GRUCell(3), 2, activation=tf.tanh)
+    cell = rnn.OutputProjectionWrapper(projected, 4)
+    outputs, state = tf.nn.dynamic_rnn(cell, steps, lengths, dtype=tf.float32, time_major=True)
+    embedding = rnn.EmbeddingWrapper(rnn.BasicLSTMCell(2), 5, 3)
+    ids = tf.constant([[0, 1, 4], [3, 3, 2]])
+    embedded, _ = tf.nn.dynamic_rnn(embedding, ids[:, :, None], dtype=tf.float32, scope="ids")
+    return {"outputs": outputs, "state": state, "embedded": embedded}
+
+
+def linear(tf):
+    try:
+        core_rnn_cell = tf.contrib.rnn.python.ops.core_rnn_cell
+    except AttributeError:  # TF 1.15 has it as a file alone
+        core_rnn_cell = importlib.import_module("tensorflow.contrib.rnn.python.ops.core_rnn_cell")
+    steps, _ = _steps(tf)
+    with tf.variable_scope("one", initializer=tf.ones_initializer()):
+        one = core_rnn_cell._linear([steps[0], steps[1]], 3, True, tf.constant_initializer(0.5))
+    with tf.variable_scope("kept"):
+        kept = core_rnn_cell._Linear(steps[0], 2, False)
+        again = kept(steps[1]) + kept(steps[2])
+    return {"one": one, "again": again}
+
+
+def distributions(tf):
+    tfd = tf.contrib.distributions
+    normal, other = tfd.Normal([0.5, 1.0], 2.0), tfd.Normal([0.0, 3.0], [1.0, 1.5])
+    chosen = tfd.Categorical(logits=[0.1, 0.5, -0.3])
+    return {
+        "log_prob": normal.log_prob([1.0, 2.0]),
+        "divergence": tfd.kl_divergence(normal, other),
+        "entropy": chosen.entropy(),
+    }

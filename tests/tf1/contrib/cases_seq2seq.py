@@ -126,6 +126,62 @@ def two_mechanisms(tf):
     return _attend(tf, [first, second], attention_layer_size=[3, 2])
 
 
+def _beams(tf, cell, state, start=None, **kwargs):
+    embedding = tf.constant(values([7, 4], "embedding"), tf.float32)
+    decoder = tf.contrib.seq2seq.BeamSearchDecoder(
+        cell,
+        embedding,
+        start_tokens=tf.fill([3], 1) if start is None else start,
+        end_token=2,
+        initial_state=state,
+        beam_width=4,
+        output_layer=tf.layers.Dense(7, name="words"),
+        **kwargs,
+    )
+    outputs, state, counts = tf.contrib.seq2seq.dynamic_decode(decoder, maximum_iterations=6)
+    made = outputs.beam_search_decoder_output
+    found = {"ids": outputs.predicted_ids, "counts": counts, "lengths": state.lengths}
+    steps = {"scores": made.scores, "step_ids": made.predicted_ids, "parents": made.parent_ids}
+    return {**found, **steps, "log_probs": state.log_probs, "finished": state.finished}, state
+
+
+def beam_search(tf):
+    cell = tf.nn.rnn_cell.GRUCell(5)
+    start = tf.constant(values([3, 5], "state"), tf.float32)
+    state = tf.contrib.seq2seq.tile_batch(start, 4)
+    return _beams(tf, cell, state, length_penalty_weight=0.8)[0]
+
+
+def beam_search_attends(tf):
+    memory, lengths = tf.contrib.seq2seq.tile_batch(_memory(tf), 4)
+    attention = tf.contrib.seq2seq.LuongAttention(4, memory, lengths)
+    cell = tf.nn.rnn_cell.LSTMCell(4)
+    cell = tf.contrib.seq2seq.AttentionWrapper(
+        cell, attention, attention_layer_size=4, alignment_history=True
+    )
+    state = cell.zero_state(12, tf.float32)
+    found, state = _beams(tf, cell, state, coverage_penalty_weight=0.3)
+    return {**found, "attended": state.accumulated_attention_probs}
+
+
+def beam_search_orders_the_alignments(tf):
+    start = tf.placeholder_with_default([1, 1, 1], [None])
+    memory, lengths = tf.contrib.seq2seq.tile_batch(_memory(tf), 4)
+    memory = tf.placeholder_with_default(memory, [None, 5, 6])
+    attention = tf.contrib.seq2seq.LuongAttention(4, memory, lengths)
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    cell = tf.contrib.seq2seq.AttentionWrapper(cell, attention, alignment_history=True)
+    found, state = _beams(tf, cell, cell.zero_state(tf.size(start) * 4, tf.float32), start)
+    return {**found, "history": state.cell_state.alignment_history}
+
+
+def gather_tree(tf):
+    ids = tf.constant([[[1, 2, 3], [4, 5, 6]], [[7, 9, 8], [1, 9, 2]], [[3, 4, 5], [6, 7, 8]]])
+    parents = tf.constant([[[0, 0, 0]] * 2, [[0, 0, 2], [1, 2, 0]], [[2, 1, 0], [0, 1, 2]]])
+    found = tf.contrib.seq2seq.gather_tree(ids, parents, [3, 2], 9)
+    return {"whole": found}
+
+
 def hardmax(tf):
     return {"hardmax": tf.contrib.seq2seq.hardmax(_memory(tf)[0])}
 
