@@ -47,6 +47,8 @@ class Step:
             hooks see the very step that went wrong. None: never.
         may_end: Whether the input may end in the middle of a block. Its results are lost then, so
             the loss is kept aside at every step; see `ReplaySession.watched`.
+        counter: Node of the variable that is read after each block (the global step), which then
+            comes with the block's results: a read of its own costs as much as a small step.
         overlap: How many steps may share the cores; see `replay.overlap`. Not with `healthy`.
         device_loop: Whether a block of steps is one XLA program; see `replay.device_loop`. "must":
             it is an error if it cannot be; "may": then it is not. In any case not where strings are
@@ -58,6 +60,7 @@ class Step:
     op: str
     healthy: str | None = None
     may_end: bool = True
+    counter: str | None = None
     overlap: int = 1
     device_loop: Literal["", "may", "must"] = ""
     compiled: Literal["", "may", "must"] = ""
@@ -100,6 +103,7 @@ class ReplaySession(_tf_private.SessionInterface):
         self._draws: dict[tuple, Any] = {}
         self._waited: Any = None  # a variable, once something is measured
         self._ran: set[tuple] = set()
+        self._counted: dict[str, tf.Tensor] = {}  # node -> value, until something else runs
         self._functions: dict[tuple, Callable] = {}
         self._overlaps: dict[tuple, Overlap | None] = {}
         self._handlers: dict[Any, Any] = {}
@@ -182,6 +186,7 @@ class ReplaySession(_tf_private.SessionInterface):
         feed_names = tuple(t.name for t, _ in feeds)
         values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
         names, is_step = tensor_names + op_names, self._steps(op_names)
+        self._counted = {}
         if (names, feed_names) not in self._ran:
             refuse_uninitialized(self.recorded, self.state, names, feed_names, is_step)
             self._ran.add((names, feed_names))
@@ -225,6 +230,8 @@ class ReplaySession(_tf_private.SessionInterface):
             function = self.traced(tensors, ops, feeds, programs)
             count, *results = function(tf.constant(self.steps_ahead - done), *values)
             done += int(count)
+            if self.step and self.step.counter:
+                self._counted = {self.step.counter: results.pop(0)}
         return done, results
 
     def _batch_of_all(self, tensors, ops) -> tuple[tuple[str, ...], list[tf.Tensor]]:
@@ -319,11 +326,14 @@ class ReplaySession(_tf_private.SessionInterface):
 
     def _value(self, node: str) -> np.ndarray:
         with modern_world():
-            refuse_if_uninitialized(self.state, node)
+            if node not in self._counted:
+                refuse_if_uninitialized(self.state, node)
             return self._read(node).numpy()
 
     def _read(self, node: str) -> tf.Tensor:
         """Value of a variable that has one."""
+        if node in self._counted:
+            return self._counted[node]
         variable = self.state.variable(node)
         # A tf.Variable adds an Identity to each read.
         return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
@@ -360,7 +370,8 @@ class ReplaySession(_tf_private.SessionInterface):
 
         Returns:
             A ConcreteFunction of the feeds. With `step.op` among `ops` its first argument is the
-            number of steps, and its first result how many of them it did.
+            number of steps, and its first result how many of them it did; `step.counter` is the
+            second.
         """
         build = self._looped if self._steps(ops) else self._straight
         return self._built(build, tensors, ops, feeds, programs)
@@ -429,6 +440,8 @@ class ReplaySession(_tf_private.SessionInterface):
                 [tf.constant(0), steps, *map(blank, specs)],
                 shape_invariants=[count.shape, count.shape, *(s.shape for s in specs)],
             )
+            if step.counter:
+                values = [self._read(step.counter), *values]
             return done, *values
 
         return looped.get_concrete_function()
@@ -495,6 +508,7 @@ class ReplaySession(_tf_private.SessionInterface):
 
     def close(self) -> None:
         """Ends the session. A reusable one is then as new, but for what it has traced already."""
+        self._counted = {}
         # MonitoredSession closes its session in the recorded graph, and lets no error out.
         with modern_world():
             if self.reusable:

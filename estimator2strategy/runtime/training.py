@@ -160,9 +160,14 @@ def _loop(
     profile: Profile,
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
-    one_step = Step(train_op.name, healthy=loss.name, may_end=_may_end(session))
-    fetches = [train_op, loss]
     global_step = tf1.train.get_global_step()
+    one_step = Step(
+        train_op.name,
+        healthy=loss.name,
+        may_end=_may_end(session),
+        counter=global_step.handle.op.name,
+    )
+    fetches = [train_op, loss]
     step = first_step = int(session.value(global_step))
     value = None
     with live_line(first_step, pace.last_step()) as line:
