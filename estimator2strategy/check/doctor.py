@@ -270,6 +270,18 @@ def _numpy_2(here: Environment) -> Problem | None:
     )
 
 
+def _protobuf_7(here: Environment) -> Problem | None:
+    protobuf = here.minor("protobuf")
+    if protobuf is None or protobuf < (7, 0) or here.tensorflow != (2, 20):
+        return None
+    return Problem(
+        "error",
+        f"protobuf {here.versions['protobuf']} took away what TensorFlow 2.20's tf.io.write_graph "
+        "calls, and with it tf.compat.v1.train.CheckpointSaverHook",
+        "pip install 'protobuf<7'",
+    )
+
+
 def _bad_tf_config(here: Environment) -> Problem | None:
     text = here.settings.get("TF_CONFIG")
     if not text:
@@ -302,6 +314,7 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
     _legacy_keras_without_tf_keras,
     _other_backend,
     _numpy_2,
+    _protobuf_7,
     _libtpu_without_library,
     _bad_tf_config,
 )

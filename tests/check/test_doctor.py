@@ -47,6 +47,11 @@ def test_versions_that_go_together_are_no_problem():
         ),
         (environment(settings={"KERAS_BACKEND": "jax"}), "error", "'jax'"),
         (environment({"tensorflow": "2.16.2", "tf-keras": "2.16.0"}), "error", "numpy 2.3.0"),
+        (
+            environment({"tensorflow": "2.20.0", "tf-keras": "2.20.1", "protobuf": "7.36.2"}),
+            "error",
+            "protobuf 7.36.2",
+        ),
         (environment({"libtpu": "0.0.51"}), "warning", "libtpu.so is not there"),
         (environment(settings={"TF_CONFIG": "{"}), "error", "no JSON"),
         (environment(settings={"TF_CONFIG": '{"cluster": {"ps": ["a:1"]}}'}), "warning", "servers"),
