@@ -18,9 +18,9 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.record.inputs import DatasetInitializerHook
-from estimator2strategy.runtime.async_saving import AsyncSaverHook
 from estimator2strategy.runtime.hooks import ExamplesPerSecondHook, HostCallHook
 from estimator2strategy.runtime.input_position import InputPosition
+from estimator2strategy.runtime.saving import SaverHook
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -81,7 +81,7 @@ def _never(hook, step: int) -> float:
 # `tests/test_tf_private.py` guards the names.
 _PATIENCE: dict[type, Callable[[Hook, int], float]] = {
     tf1.train.CheckpointSaverHook: lambda hook, step: _until(hook._timer, step),
-    AsyncSaverHook: lambda hook, step: _until(hook._timer, step),
+    SaverHook: lambda hook, step: _until(hook._timer, step),
     tf1.train.StepCounterHook: lambda hook, step: _until(hook._timer, step),
     tf1.train.SummarySaverHook: _until_summarised,
     tf1.train.ProfilerHook: _until_summarised,

@@ -15,7 +15,6 @@ from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
-from estimator2strategy.runtime.async_saving import AsyncSaverHook, can_save_beside
 from estimator2strategy.runtime.console import live_line
 from estimator2strategy.runtime.hooks import FetchingHook
 from estimator2strategy.runtime.input_position import InputPosition
@@ -23,6 +22,7 @@ from estimator2strategy.runtime.interruption import Interruption
 from estimator2strategy.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.runtime.profiling import Profile
+from estimator2strategy.runtime.saving import SaverHook, can_save_beside
 from estimator2strategy.runtime.sharded_saving import default_saver
 from estimator2strategy.runtime.trial import Trials
 from estimator2strategy.runtime.workers import SameStartHook
@@ -79,7 +79,7 @@ def train(
     logged = FetchingHook()
     with Interruption() as interruption, contextlib.ExitStack() as afterwards:
         for hook in savers:
-            if isinstance(hook, AsyncSaverHook):
+            if isinstance(hook, SaverHook):
                 afterwards.callback(hook.wait)  # where training fails, no hook's `end` is called
         with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
             pace: Lookahead | Iterations
@@ -240,18 +240,18 @@ def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> li
     Args:
         beside: Whether training may go on while it writes.
     """
-    kind = AsyncSaverHook if beside else tf1.train.CheckpointSaverHook
     present = [*every_step, *spec.training_chief_hooks]
     savers = [h for h in present if isinstance(h, tf1.train.CheckpointSaverHook)]
     added = []
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         added = [
-            kind(
+            SaverHook(
                 config.model_dir,
                 save_secs=config.save_checkpoints_secs,
                 save_steps=config.save_checkpoints_steps,
                 scaffold=spec.scaffold,
                 save_graph_def=config.checkpoint_save_graph_def,
+                beside=beside,
             )
         ]
         savers = added

@@ -1,4 +1,4 @@
-"""Checkpoints that are written while training goes on.
+"""The checkpoints of a training, written while it goes on where that is safe.
 
 What the saver is given is a snapshot. The `checkpoint` file, which says what the latest one is, is
 the saver's to write, when all else is complete; so it never names half a checkpoint.
@@ -6,10 +6,12 @@ the saver's to write, when all else is complete; so it never names half a checkp
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
 import tensorflow as tf
+from google.protobuf import text_format
 
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.snapshot import Snapshot
@@ -25,18 +27,22 @@ def can_save_beside(recording: Recording) -> bool:
     return recording.worker is None and not is_tpu(recording.strategy)
 
 
-class AsyncSaverHook(tf1.train.CheckpointSaverHook):
-    """A CheckpointSaverHook that does not wait until a checkpoint is written.
+class SaverHook(tf1.train.CheckpointSaverHook):
+    """A CheckpointSaverHook that need not wait until a checkpoint is written.
 
     It does wait for the one before, for the first and the last one, and wherever somebody could
     notice: a listener of the program's, or a saver of another type.
 
     If a checkpoint cannot be written, training goes on, the earlier ones stay, and the log says so.
     Only the last one is an error.
+
+    Args:
+        beside: Whether training may go on while it writes.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: Any, beside: bool, **kwargs: Any):
         super().__init__(*args, **kwargs)
+        self._may_save_beside = beside
         self._thread: threading.Thread | None = None
         self._text: threading.Thread | None = None
         self._failed = False
@@ -66,10 +72,10 @@ class AsyncSaverHook(tf1.train.CheckpointSaverHook):
         step = session.run(self._global_step_tensor)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
-        self._beside = True
+        self._beside = self._may_save_beside
         if self._save_graph_def:
-            work = (graph_def, self._checkpoint_dir, "graph.pbtxt")
-            self._text = threading.Thread(target=tf.io.write_graph, args=work, name="graph.pbtxt")
+            work = (graph_def, self._checkpoint_dir)
+            self._text = threading.Thread(target=_write_text, args=work, name="graph.pbtxt")
             self._text.start()
 
     def end(self, session: Any) -> None:
@@ -125,3 +131,12 @@ class AsyncSaverHook(tf1.train.CheckpointSaverHook):
             self._failed = False
             log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
             self._summary_writer.add_session_log(log, step)
+
+
+def _write_text(graph_def: tf1.GraphDef, folder: str) -> None:
+    """`graph.pbtxt`, as of tf.io.write_graph, which TensorFlow 2.20 cannot do with protobuf 7."""
+    path = os.path.join(folder, "graph.pbtxt")
+    tf.io.gfile.makedirs(folder)
+    with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
+        file.write(text_format.MessageToString(graph_def))
+    tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
