@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -54,42 +54,3 @@ def checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
                 f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
             )
     return list(listeners or [])
-
-
-def checked_execution(execution: str) -> str:
-    """`execution`, if there is such a one.
-
-    Raises:
-        ValueError: There is not.
-    """
-    if execution not in ("loop", "device_loop", "auto"):
-        raise ValueError(
-            f"execution must be 'loop', 'device_loop' or 'auto', but provided {execution!r}."
-        )
-    return execution
-
-
-def checked_jit_compile(jit_compile: bool | str, execution: str) -> bool | Literal["auto"]:
-    """`jit_compile`, if it goes with `execution`.
-
-    Raises:
-        ValueError: It does not.
-    """
-    if jit_compile not in (True, False, "auto"):
-        raise ValueError(
-            f"jit_compile must be True, False or 'auto', but provided {jit_compile!r}."
-        )
-    if jit_compile and execution == "device_loop":
-        raise ValueError("execution='device_loop' is compiled as a whole: leave out jit_compile=.")
-    return "auto" if jit_compile == "auto" else bool(jit_compile)
-
-
-def checked_shards(shards: int | None) -> int | None:
-    """`shards`, if it is None or a number of files.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if shards is not None and not (isinstance(shards, int) and shards >= 1):
-        raise ValueError(f"checkpoint_shards must be None or >= 1, but provided {shards!r}.")
-    return shards

@@ -18,11 +18,8 @@ from estimator2strategy import _tf_private
 from estimator2strategy.estimator import distributed
 from estimator2strategy.estimator.calling import call_model_fn, not_a_spec
 from estimator2strategy.estimator.checks import (
-    checked_execution,
     checked_hooks,
-    checked_jit_compile,
     checked_listeners,
-    checked_shards,
     verify_model_fn_args,
 )
 from estimator2strategy.estimator.cluster import check_cluster, worker_of
@@ -43,7 +40,7 @@ from estimator2strategy.runtime.checkpoints import step_in
 from estimator2strategy.runtime.kept import KeptEvaluation
 from estimator2strategy.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.runtime.model_dir import held_for_training
-from estimator2strategy.runtime.profiling import folder_of
+from estimator2strategy.runtime.options import TrainingOptions
 from estimator2strategy.runtime.session_config import (
     applied,
     applied_to_each,
@@ -126,12 +123,9 @@ class Estimator(Exporting):
         verify_model_fn_args(model_fn, params)
         self._model_fn = model_fn
         self._strategy = strategy or self._config.train_distribute
-        self._resume_input = resume_input
-        self._execution = checked_execution(execution)
-        self._jit_compile = checked_jit_compile(jit_compile, execution)
-        self._async_checkpoints = async_checkpoints
-        self._checkpoint_shards = checked_shards(checkpoint_shards)
-        self._profile_dir = folder_of(profile_dir)
+        self._training_options = TrainingOptions(
+            resume_input, execution, jit_compile, async_checkpoints, checkpoint_shards, profile_dir
+        )
         # Subclasses of programs read these two.
         self._session_config, self._model_dir = self._config.session_config, self._config.model_dir
         self._params = copy.deepcopy(params or {})
@@ -238,16 +232,7 @@ class Estimator(Exporting):
             recorded = self._record_train(graph, input_fn)
             self._warm_start(self.latest_checkpoint())
             loss = training.train(
-                recorded,
-                self._config,
-                all_hooks,
-                listeners,
-                resume_input=self._resume_input,
-                execution=self._execution,
-                jit_compile=self._jit_compile,
-                async_checkpoints=self._async_checkpoints,
-                checkpoint_shards=self._checkpoint_shards,
-                profile_dir=self._profile_dir,
+                recorded, self._config, all_hooks, listeners, self._training_options
             )
         tf1.logging.info("Loss for final step: %s.", loss)
         return self

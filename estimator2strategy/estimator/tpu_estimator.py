@@ -133,12 +133,7 @@ class TPUEstimator(Estimator):
     ):
         if not isinstance(config, RunConfig):
             raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
-        reserved = [key for key in _RESERVED_PARAMS if key in (params or {})]
-        if reserved:
-            raise ValueError(
-                f"{list(_RESERVED_PARAMS)} are reserved keys but existed in params {params}. "
-                f"TPUEstimator sets {reserved} itself; rename yours."
-            )
+        _check_params(params)
         self._batch_sizes = {
             ModeKeys.TRAIN: train_batch_size,
             ModeKeys.EVAL: eval_batch_size,
@@ -157,12 +152,7 @@ class TPUEstimator(Estimator):
         self._batch_axis = batch_axis
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
-        if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
-            raise ValueError(
-                "export_saved_model_api_version should be 1 or 2; got "
-                f"{export_saved_model_api_version}."
-            )
-        self._export_api_version = ExportSavedModelApiVersion(export_saved_model_api_version)
+        self._export_api_version = _export_version(export_saved_model_api_version)
         # The hooks that log are made here, so that they count executions and not steps.
         self._log_every = config.log_step_count_steps
         super().__init__(
@@ -495,3 +485,18 @@ class TPUEstimator(Estimator):
             output_dir=self.model_dir if self._config.save_summary_steps else None,
             on_host=on_host,
         )
+
+
+def _check_params(params: dict[str, Any] | None) -> None:
+    reserved = [key for key in _RESERVED_PARAMS if key in (params or {})]
+    if reserved:
+        raise ValueError(
+            f"{list(_RESERVED_PARAMS)} are reserved keys but existed in params {params}. "
+            f"TPUEstimator sets {reserved} itself; rename yours."
+        )
+
+
+def _export_version(version: Any) -> ExportSavedModelApiVersion:
+    if version not in (1, 2, *ExportSavedModelApiVersion):
+        raise ValueError(f"export_saved_model_api_version should be 1 or 2; got {version}.")
+    return ExportSavedModelApiVersion(version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -103,9 +102,3 @@ class Profile:
         total = time.perf_counter() - self._started
         building, in_steps = session.spent
         return verdict(Spent(total, building, in_steps, session.waited()), steps)
-
-
-def folder_of(profile_dir: str | os.PathLike | None) -> str | None:
-    """Where profiles go: as the program says, else as the environment does."""
-    chosen = profile_dir or os.environ.get(VARIABLE)
-    return os.fspath(chosen) if chosen else None

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -21,6 +21,7 @@ from estimator2strategy.runtime.input_position import InputPosition
 from estimator2strategy.runtime.interruption import Interruption
 from estimator2strategy.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.runtime.options import TrainingOptions
 from estimator2strategy.runtime.profiling import Profile
 from estimator2strategy.runtime.saving import SaverHook, can_save_beside
 from estimator2strategy.runtime.sharded_saving import default_saver
@@ -36,24 +37,11 @@ def train(
     config: Any,
     hooks: Sequence[Hook],
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
-    resume_input: bool = True,
-    execution: str = "loop",
-    jit_compile: bool | Literal["auto"] = False,
-    async_checkpoints: bool = True,
-    checkpoint_shards: int | None = None,
-    profile_dir: str | None = None,
+    options: TrainingOptions,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 
     Must be called with `recording.graph` as the default graph.
-
-    Args:
-        resume_input: Whether the input goes on where it was at the checkpoint that is restored, if
-            the training that wrote it was interrupted.
-        execution, jit_compile: See `Estimator`.
-        async_checkpoints: Whether training goes on while a checkpoint is written, where it can.
-        checkpoint_shards: How many files the variables of a checkpoint are written to.
-        profile_dir: Where to write a profile of some blocks of steps.
 
     Returns:
         The loss of the last step (numpy), None when no step ran.
@@ -62,14 +50,14 @@ def train(
     """
     spec = recording.spec
     if recording.strategy or recording.worker:
-        _check_for_one_device(execution, jit_compile)
-        execution, jit_compile = "loop", False
+        _check_for_one_device(options)
+        options = dataclasses.replace(options, execution="loop", jit_compile=False)
     _summarize_loss(spec.loss)
-    add_default_saver(config, spec.scaffold, checkpoint_shards)
-    beside = async_checkpoints and can_save_beside(recording)
+    add_default_saver(config, spec.scaffold, options.checkpoint_shards)
+    beside = options.async_checkpoints and can_save_beside(recording)
     savers, all_hooks = _hooks(recording, config, hooks, saving_listeners, beside)
     position = InputPosition(config.model_dir) if config.is_chief else None
-    if position and resume_input:
+    if position and options.resume_input:
         position.attach(all_hooks)
         all_hooks = [*all_hooks, position]
     elif position:
@@ -90,8 +78,8 @@ def train(
                 warn_of_missed_steps(recording.iterations, all_hooks)
             logged.tensors = pace.logged()
             train_op = _op(spec.train_op)
-            trials = Trials(execution, jit_compile)
-            profile = Profile(creator.session, profile_dir)
+            trials = Trials(options.execution, options.jit_compile)
+            profile = Profile(creator.session, options.profile_folder)
             afterwards.callback(profile.stop)
             loss = _loop(
                 monitored, creator.session, train_op, spec.loss, pace, interruption, trials, profile
@@ -109,10 +97,13 @@ def train(
     return loss
 
 
-def _check_for_one_device(execution: str, jit_compile: bool | Literal["auto"]) -> None:
-    asked = {"execution='device_loop'": execution == "device_loop", "jit_compile": jit_compile}
+def _check_for_one_device(options: TrainingOptions) -> None:
+    asked = {
+        "execution='device_loop'": options.execution == "device_loop",
+        "jit_compile": options.jit_compile is True,
+    }
     for argument, is_asked in asked.items():
-        if is_asked is True:
+        if is_asked:
             raise UnsupportedError(
                 f"{argument} is for training on one device; here each core runs "
                 "iterations_per_loop steps in one call already. Leave it out."
