@@ -37,6 +37,7 @@ from estimator2strategy.record.legacy import legacy_world, recording
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.runtime import evaluation, prediction, training
 from estimator2strategy.runtime.checkpoints import step_in
+from estimator2strategy.runtime.garbage import few_full_collections
 from estimator2strategy.runtime.kept import KeptEvaluation
 from estimator2strategy.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.runtime.model_dir import held_for_training
@@ -227,12 +228,17 @@ class Estimator(Exporting):
             return self
         listeners = checked_listeners(saving_listeners)
         alone = held_for_training(self.model_dir) if self._config.is_chief else nullcontext()
-        with alone, self._recording() as graph:
+        with alone, few_full_collections() as started, self._recording() as graph:
             all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
             recorded = self._record_train(graph, input_fn)
             self._warm_start(self.latest_checkpoint())
             loss = training.train(
-                recorded, self._config, all_hooks, listeners, self._training_options
+                recorded,
+                self._config,
+                all_hooks,
+                listeners,
+                self._training_options,
+                on_first_block=started,
             )
         tf1.logging.info("Loss for final step: %s.", loss)
         return self

@@ -43,9 +43,14 @@ def refuse_uninitialized(
             refuse_if_uninitialized(state, node)
 
 
+def is_initialized(state: State, node: str) -> bool:
+    """Whether the variable of a VarHandleOp has a value."""
+    return bool(tf.raw_ops.VarIsInitializedOp(resource=state.handle(node)))
+
+
 def refuse_if_uninitialized(state: State, node: str) -> None:
     """Raises a FailedPreconditionError if the variable of a VarHandleOp has no value."""
-    if not tf.raw_ops.VarIsInitializedOp(resource=state.handle(node)):
+    if not is_initialized(state, node):
         raise tf.errors.FailedPreconditionError(
             None, None, f"Attempting to use uninitialized value {node}"
         )

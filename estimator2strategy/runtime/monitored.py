@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
-from typing import Any
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from estimator2strategy.plan.graph import RecordedGraph
+from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
+from estimator2strategy.replay.uninitialized import is_initialized
 from estimator2strategy.runtime import checkpoints, devices, peers, workers
 from estimator2strategy.runtime.latest_checkpoint import checkpoints_up_to_latest
 from estimator2strategy.runtime.session_config import not_rewritten
@@ -54,10 +57,12 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
 
     def create_session(self) -> ReplaySession:
         scaffold = self._scaffold
+        checked = _variables_that_default_ops_check(scaffold)
         scaffold.finalize()
         session = self.session or self._new_session()
         manager = _SessionManager(
             session,
+            checked,
             local_init_op=scaffold.local_init_op,
             ready_op=scaffold.ready_op,
             ready_for_local_init_op=scaffold.ready_for_local_init_op,
@@ -117,15 +122,61 @@ class _SavingSession(ReplaySession):
             raise
 
 
+class _Checked(NamedTuple):
+    """The variables whose values ops ask for that the program has not made; None: it has."""
+
+    ready: Sequence[tf.Variable] | None
+    ready_for_local_init: Sequence[tf.Variable] | None
+
+
+def _variables_that_default_ops_check(scaffold: tf1.train.Scaffold) -> _Checked:
+    """Must be called before the scaffold is finalized, in its graph.
+
+    Source: the defaults of `tf.compat.v1.train.Scaffold`.
+    """
+    keys = tf1.GraphKeys
+    variables = tf1.global_variables(), tf1.local_variables()
+    resources = [*tf1.get_collection(keys.RESOURCES), *tf1.get_collection(keys.LOCAL_RESOURCES)]
+    if resources or any(v.op.type != "VarHandleOp" for v in itertools.chain(*variables)):
+        return _Checked(None, None)
+    own = scaffold.ready_op is not None or tf1.get_collection(keys.READY_OP)
+    own_local = scaffold.ready_for_local_init_op is not None or tf1.get_collection(
+        keys.READY_FOR_LOCAL_INIT_OP
+    )
+    return _Checked(
+        None if own else [*variables[0], *variables[1]], None if own_local else variables[0]
+    )
+
+
 class _SessionManager(tf1.train.SessionManager):
     """TensorFlow's start-up (restore or init, local init, readiness), on a session we made.
 
-    `_restore_checkpoint` is private, but the one place where a SessionManager makes its session.
+    `_restore_checkpoint` is private, but the one place where a SessionManager makes its session. So
+    are the questions whether it is ready: what Scaffold's own ops would answer is known without
+    making programs of them.
     """
 
-    def __init__(self, session: _SavingSession, **kwargs):
+    def __init__(self, session: _SavingSession, checked: _Checked, **kwargs):
         super().__init__(**kwargs)
         self._session = session
+        self._checked = checked
+
+    def _model_ready(self, sess):
+        if self._checked.ready is None:
+            return super()._model_ready(sess)
+        return self._have_values(self._checked.ready)
+
+    def _model_ready_for_local_init(self, sess):
+        if self._checked.ready_for_local_init is None:
+            return super()._model_ready_for_local_init(sess)
+        return self._have_values(self._checked.ready_for_local_init)
+
+    def _have_values(self, variables: Sequence[tf.Variable]) -> tuple[bool, str | None]:
+        """(whether all have one, what to say if not)."""
+        names = [variable.op.name for variable in variables]
+        with modern_world():
+            missing = [name for name in names if not is_initialized(self._session.state, name)]
+        return not missing, "Variables not initialized: " + ", ".join(missing) if missing else None
 
     def _restore_checkpoint(
         self,

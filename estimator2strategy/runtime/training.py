@@ -6,12 +6,13 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.plan.endless import is_endless
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.session import Step
@@ -38,10 +39,14 @@ def train(
     hooks: Sequence[Hook],
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     options: TrainingOptions,
+    on_first_block: Callable[[], None] = lambda: None,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 
     Must be called with `recording.graph` as the default graph.
+
+    Args:
+        on_first_block: Called when the first block of steps is done.
 
     Returns:
         The loss of the last step (numpy), None when no step ran.
@@ -82,7 +87,15 @@ def train(
             profile = Profile(creator.session, options.profile_folder)
             afterwards.callback(profile.stop)
             loss = _loop(
-                monitored, creator.session, train_op, spec.loss, pace, interruption, trials, profile
+                monitored,
+                creator.session,
+                train_op,
+                spec.loss,
+                pace,
+                interruption,
+                trials,
+                profile,
+                on_first_block,
             )
         if position and not interruption.requested:
             position.remove()  # the next training starts its input anew
@@ -149,6 +162,7 @@ def _loop(
     interruption: Interruption,
     trials: Trials,
     profile: Profile,
+    on_first_block: Callable[[], None],
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
     global_step = tf1.train.get_global_step()
@@ -175,6 +189,7 @@ def _loop(
                 tf1.logging.info(profile.verdict(int(session.value(global_step)) - first_step))
                 _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
                 raise
+            on_first_block()
             trials.ran(session.steps_run, time.perf_counter() - started)
             pace.ran(session.steps_run)
             step = int(session.value(global_step))
@@ -198,6 +213,13 @@ def _may_end(session) -> bool:
     datasets = [op.inputs[0] for op in operations if op.type == "MakeIterator"]
     if len(iterators) != len(datasets):
         return True
+    session.recorded.refresh()
+    endless = {dataset: is_endless(session.recorded, dataset.op.name) for dataset in datasets}
+    if False in endless.values():
+        return True
+    datasets = [dataset for dataset, answer in endless.items() if answer is None]
+    if not datasets:
+        return False
     try:
         variants = session.evaluate(datasets)
     except tf.errors.OpError:  # a dataset of what hooks will feed, say
