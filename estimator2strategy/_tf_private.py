@@ -423,6 +423,30 @@ def keras_metric_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None
 _SHORT_METRICS = {"accuracy": "acc", "acc": "acc", "crossentropy": "ce", "ce": "ce"}
 
 
+def keras_layer_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
+    """Keras 2 layers that legacy code makes have TF 1's names: `gp_t2layer` for a `GPT2Layer`.
+
+    Later versions tell digits from letters: `gpt2_layer`.
+    """
+    from tf_keras.src.engine import base_layer_v1
+    from tf_keras.src.utils import generic_utils
+
+    modern = generic_utils.to_snake_case
+    if hasattr(modern, "of_tf_2"):
+        return
+
+    def to_snake_case(name):
+        frame = _caller_outside_of("tf_keras.", "tensorflow.", "estimator2strategy.")
+        if not (frame and is_legacy(frame)):
+            return modern(name)
+        words = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+        snake_case = re.sub("([a-z])([A-Z])", r"\1_\2", words).lower()
+        return f"private{snake_case}" if snake_case[0] == "_" else snake_case
+
+    to_snake_case.of_tf_2 = modern  # type: ignore[attr-defined]
+    generic_utils.to_snake_case = base_layer_v1.to_snake_case = to_snake_case
+
+
 @contextlib.contextmanager
 def keras_classes_kept(model) -> Iterator[None]:
     """Leaves the classes of a Keras 2 model and of its layers as they were.

@@ -108,6 +108,19 @@ _DROPPED: dict[str, dict[str, Any]] = {
 # Still there, but no longer for what it was used for then.
 _CHANGED = {("numpy", "array"), ("numpy", "asarray"), ("numpy", "fromstring")}
 
+# Modules that Python itself has dropped -> what to do.
+_MODULES = {
+    "distutils": "Python 3.12 dropped it, and setuptools brings it back: pip install setuptools",
+    "imp": "Python 3.12 dropped it: importlib has what it did. Python 3.11 still has both.",
+}
+
+
+def explain(error: ModuleNotFoundError) -> None:
+    """Adds to the error what to do about a module that Python has dropped."""
+    advice = _MODULES.get(str(error.name).partition(".")[0])
+    if advice:
+        error.msg = f"{error.msg}. {advice}"
+
 
 def covers(name: str) -> bool:
     """Whether legacy modules get a copy of this module."""

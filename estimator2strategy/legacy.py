@@ -208,7 +208,12 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A00
         from estimator2strategy.tf1.contrib import _slim
 
         return _slim._import(name, globals, locals, fromlist)
-    module = builtins.__import__(name, globals, locals, fromlist, level)
+    try:
+        module = builtins.__import__(name, globals, locals, fromlist, level)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] == top:
+            bygone.explain(error)
+        raise
     if level == 0 and module is sys.modules.get(top):
         if module is importlib:
             return _importlib()
@@ -251,6 +256,7 @@ def keras_is_there() -> None:
         _tf_private.keras_dtypes_by_caller(is_legacy_frame)
         _tf_private.keras_initializers_by_graph()
         _tf_private.keras_metric_names_by_caller(is_legacy_frame)
+        _tf_private.keras_layer_names_by_caller(is_legacy_frame)
 
 
 def _walk(name: str) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import traceback
 
 import keras
 import pytest
@@ -146,6 +147,39 @@ def test_keras_metrics_are_named_as_the_code_that_compiles_expects(monkeypatch):
     with tf.Graph().as_default():
         assert modern() == ["loss", "accuracy", "mae", "mine", "ce"]
         assert legacy() == ["loss", "acc", "mean_absolute_error", "mine", "weighted_ce"]
+
+
+def test_keras_layer_names_are_those_of_who_makes_a_layer(monkeypatch):
+    import tf_keras
+    from tf_keras.api._v1.keras.__internal__.legacy import layers as legacy_layers
+    from tf_keras.src.engine import base_layer_v1
+    from tf_keras.src.utils import generic_utils
+
+    modern = getattr(generic_utils.to_snake_case, "of_tf_2", generic_utils.to_snake_case)
+    for module in (generic_utils, base_layer_v1):
+        monkeypatch.setattr(module, "to_snake_case", modern)
+    classes = [
+        type("GPT2Layer", (base,), {}) for base in (tf_keras.layers.Layer, legacy_layers.Layer)
+    ]
+
+    def name(cls):
+        with tf.Graph().as_default():
+            return cls().name.rstrip("_1")  # a layer of tf.layers counts itself
+
+    def names():
+        return {name(cls) for cls in classes}
+
+    def legacy():
+        return names()
+
+    for _ in range(2):
+        _tf_private.keras_layer_names_by_caller(
+            lambda frame: any(
+                above.f_code is legacy.__code__ for above, _ in traceback.walk_stack(frame)
+            )
+        )
+    assert names() == {"gpt2_layer"}
+    assert legacy() == {"gp_t2layer"}
 
 
 def test_keras_classes_are_as_before():

@@ -86,3 +86,26 @@ def test_getargspec_refuses_what_it_refused():
     getargspec = bygone.module("inspect").getargspec
     with pytest.raises(ValueError, match="keyword-only"):
         getargspec(lambda *, a: a)
+
+
+@pytest.mark.parametrize("name", ["distutils.version", "distutils.util"])
+def test_distutils_is_there_wherever_setuptools_is(name):
+    program = executed(f"import {name} as module")
+    assert program.module.__name__ == name
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "advice"),
+    [
+        ("distutils.version", "distutils", "pip install setuptools"),
+        ("imp", "imp", "Python 3.12 dropped it"),
+    ],
+)
+def test_a_module_that_python_dropped_says_what_brings_it_back(name, module, advice, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)  # as where there is none
+    with pytest.raises(ModuleNotFoundError, match=advice) as raised:
+        executed(f"import {name}")
+    assert raised.value.name == module
+    with pytest.raises(ModuleNotFoundError) as raised:
+        exec(f"import {name}", {})
+    assert advice not in str(raised.value)
