@@ -74,3 +74,39 @@ def test_a_type_like_a_tensor_needs_a_name_and_a_dtype():
     register = tf1.python.framework.ops.register_dense_tensor_like_type
     with pytest.raises(TypeError, match="does not define a `name` property"):
         register(int)
+
+
+def test_private_heads_of_canned_estimators_add_losses_up():
+    head_lib = tf1.python.estimator.canned.head
+    logits, labels = [[1.0], [3.0]], [[0.0], [0.0]]
+    with tf.Graph().as_default(), tf1.Session() as session:
+        summed = head_lib._regression_head().create_loss({}, "train", logits, labels)
+        mean = tf1.contrib.estimator.regression_head().create_loss({}, "train", logits, labels)
+        given = head_lib._regression_head(loss_reduction="weighted_mean")
+        given = given.create_loss({}, "train", logits, labels)
+        losses = [summed.training_loss, mean.training_loss, given.training_loss]
+        assert session.run(losses) == [10.0, 5.0, 5.0]
+
+
+def test_a_program_may_write_a_head_of_tf_1():
+    from estimator2strategy.estimator.heads import v1
+
+    head_lib = tf1.python.estimator.canned.head
+
+    class Mine(head_lib._Head):
+        name, logits_dimension = None, 1
+
+        def create_loss(self, features, mode, logits, labels):
+            return logits
+
+        def create_estimator_spec(self, features, mode, logits):
+            return logits
+
+    assert Mine().create_loss(None, None, 3, None) == 3
+    assert isinstance(v1.regression_head(), head_lib._Head)
+
+
+def test_an_optimizer_by_its_name():
+    optimizers = tf1.python.estimator.canned.optimizers
+    made = optimizers.get_optimizer_instance("Ftrl", 0.1)
+    assert isinstance(made, tf1.train.FtrlOptimizer)

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from estimator2strategy import estimator as core
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import names_of
@@ -301,3 +303,20 @@ def _no_arrays(*arrays: Any) -> None:
             "tf.contrib.learn takes arrays through input_fn only: "
             "input_fn=tf.estimator.inputs.numpy_input_fn(x, y, ...)."
         )
+
+
+def replace_monitors_with_hooks(monitors_or_hooks: Iterable[Any] | None, estimator: Any) -> list:
+    """The hooks of a list in which there may be monitors, which came before hooks.
+
+    Raises:
+        UnsupportedError: There is one.
+    """
+    del estimator
+    hooks = list(monitors_or_hooks or [])
+    for hook in hooks:
+        if not isinstance(hook, tf.compat.v1.train.SessionRunHook):
+            raise UnsupportedError(
+                f"{type(hook).__name__} is a monitor. Monitors are not supported: write a "
+                "tf.train.SessionRunHook."
+            )
+    return hooks

@@ -107,13 +107,13 @@ def load_boston(data_path: str | None = None) -> Dataset:
     return load_csv_with_header(data_path, target_dtype=float, features_dtype=float)
 
 
-def _load_mnist() -> Datasets:
+def _load_mnist(train_dir: str = "MNIST-data") -> Datasets:
     from estimator2strategy.tf1.contrib import learn_mnist
 
-    return learn_mnist.load_mnist()
+    return learn_mnist.load_mnist(train_dir)
 
 
-DATASETS: dict[str, Callable[[], Any]] = {
+DATASETS: dict[str, Callable[..., Any]] = {
     "iris": load_iris,
     "boston": load_boston,
     "mnist": _load_mnist,

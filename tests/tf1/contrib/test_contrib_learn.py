@@ -155,3 +155,28 @@ def test_model_fn_ops_names_what_is_missing():
     with pytest.raises(ValueError, match="Missing predictions"):
         learn.ModelFnOps(learn.ModeKeys.INFER)
     assert learn.ModeKeys.INFER == tf.estimator.ModeKeys.PREDICT
+
+
+def test_run_config_takes_the_arguments_of_its_time(model_dir, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    config = learn.RunConfig(
+        "grpc://here:1", num_cores=3, gpu_memory_fraction=0.5, model_dir=model_dir
+    )
+    assert (config.master, config.environment, config.save_checkpoints_secs) == (
+        "grpc://here:1",
+        "local",
+        600,
+    )
+    assert config.tf_config.intra_op_parallelism_threads == 3
+    assert config.tf_config.gpu_options.per_process_gpu_memory_fraction == 0.5
+    steps = learn.RunConfig(save_checkpoints_steps=5)
+    assert (steps.save_checkpoints_steps, steps.save_checkpoints_secs) == (5, None)
+    assert tf.estimator.Estimator(falling, config=config, params={}).model_dir == model_dir
+
+
+def test_hooks_among_monitors_are_kept_and_monitors_refused(program):
+    hook = tf.train.SessionRunHook()
+    assert learn.monitors.replace_monitors_with_hooks([hook], program) == [hook]
+    assert learn.monitors.replace_monitors_with_hooks(None, program) == []
+    with pytest.raises(UnsupportedError, match="object is a monitor"):
+        learn.monitors.replace_monitors_with_hooks([object()], program)

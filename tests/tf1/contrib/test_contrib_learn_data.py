@@ -71,6 +71,11 @@ def test_a_file_of_something_else_is_an_error(digits):
         learn.datasets.mnist.extract_images(file)
 
 
+def test_the_table_of_data_sets_has_loaders_that_take_a_folder(digits):
+    with pytest.raises(ValueError, match=r"between 0 and 24\. Received: 5000"):
+        learn.datasets.DATASETS["mnist"](digits)
+
+
 def test_fake_data_needs_no_files():
     found = learn.datasets.mnist.read_data_sets("nowhere", fake_data=True, one_hot=True)
     images, labels = found.train.next_batch(2, fake_data=True)
