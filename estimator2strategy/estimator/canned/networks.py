@@ -80,7 +80,8 @@ class Dnn:
     def _layers(self, net: tf.Tensor, training: bool, units: int) -> tf.Tensor:
         for index, size in enumerate(self.hidden_units):
             with tf1.variable_scope(f"hiddenlayer_{index}") as scope:
-                net = _activated(self.activation_fn, _dense(net, size))
+                # Programs give what they split a flag into: layers took "128" too.
+                net = _activated(self.activation_fn, _dense(net, int(size)))
                 if self.dropout and training:
                     net = tf.nn.dropout(net, rate=self.dropout)
                 if self.batch_norm:
