@@ -230,7 +230,7 @@ def test_parameter_servers_cut_up_what_is_large(monkeypatch):
 def test_hidden_units_may_be_what_a_flag_was_split_into():
     graph = graph_of(estimator.DNNClassifier("3 2".split(" "), [SIZE]))
     sizes = {v.op.name: v.shape.as_list() for v in graph.get_collection("trainable_variables")}
-    assert sizes["dnn/hiddenlayer_1/kernel"] == [3, 2]
+    assert sizes["dnn/hiddenlayer_1/kernel/part_0"] == [3, 2]
 
 
 def test_an_activation_may_be_a_name_or_none():
