@@ -28,6 +28,7 @@ from tensorflow.python.framework import kernels as _kernels
 from tensorflow.python.framework import op_def_registry as _op_def_registry
 from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import stack as _stack
+from tensorflow.python.framework import tensor as _tensor
 from tensorflow.python.framework import tensor_shape as _tensor_shape
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
 from tensorflow.python.ops import control_flow_util as _control_flow_util
@@ -317,16 +318,28 @@ def _caller_outside_of(*packages: str) -> FrameType | None:
     return frame
 
 
-class _ByConstructor:
-    """Keras 2's flag of v2 dtypes: what the code that makes a layer expects."""
+class _ByUser:
+    """A flag that is what the code which uses some packages expects."""
 
-    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: bool):
+    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: bool, *packages: str):
         self._is_legacy = is_legacy
         self._otherwise = otherwise
+        self._packages = packages
 
     def __bool__(self) -> bool:
-        frame = _caller_outside_of("tf_keras.", "tensorflow.")
+        frame = _caller_outside_of(*self._packages)
         return self._otherwise and not (frame and self._is_legacy(frame))
+
+
+def tensor_equality_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
+    """Tensors and variables are equal to themselves alone, and keys of dicts, in legacy code.
+
+    That is so in every graph but those of functions, which v1 control flow did not have: loops and
+    conds. The public `tf.compat.v1.disable_tensor_equality` changes the whole process.
+    """
+    before = _tensor.Tensor._USE_EQUALITY
+    if not isinstance(before, _ByUser):
+        _tensor.Tensor._USE_EQUALITY = _ByUser(is_legacy, bool(before), "tensorflow.")
 
 
 def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
@@ -338,9 +351,11 @@ def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
     from tf_keras.src.engine import base_layer_utils
 
     before = base_layer_utils.V2_DTYPE_BEHAVIOR
-    if not isinstance(before, _ByConstructor):
+    if not isinstance(before, _ByUser):
         otherwise = tf.__internal__.tf2.enabled() if before is None else before
-        base_layer_utils.V2_DTYPE_BEHAVIOR = _ByConstructor(is_legacy, otherwise)
+        base_layer_utils.V2_DTYPE_BEHAVIOR = _ByUser(
+            is_legacy, otherwise, "tf_keras.", "tensorflow."
+        )
 
 
 def give_variables_an_initialized_value() -> None:

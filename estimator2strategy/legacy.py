@@ -243,6 +243,7 @@ def _start() -> None:
     scope = _finder().scope
     if not scope.tf2:
         _tf_private.tensor_shapes_by_caller(is_legacy_frame)
+        _tf_private.tensor_equality_by_caller(is_legacy_frame)
     if scope.graph_mode:
         modes.disable_eager_execution()
 

@@ -78,6 +78,39 @@ def test_tensor_shapes_are_what_the_caller_expects(monkeypatch):
         assert shape[0].value == 3
 
 
+def test_tensors_are_equal_to_what_the_caller_expects(monkeypatch):
+    tensor = importlib.import_module("tensorflow.python.framework.tensor").Tensor
+    monkeypatch.setattr(tensor, "_USE_EQUALITY", True)  # as if nothing legacy was imported yet
+    variable = tf.Variable([1, 2])
+
+    def legacy(a, b):
+        return {a: 1, variable: 2}, a == b, a in [b, a], variable == variable
+
+    def modern(a, b):
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(a)
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(variable)
+        return (a == b).dtype
+
+    _tf_private.tensor_equality_by_caller(lambda frame: frame.f_code is legacy.__code__)
+
+    @tf.function(autograph=False)
+    def function(a, b):
+        kept, equal, listed, same = legacy(a, b)
+        assert [list(map(id, kept)), equal, listed, same] == [
+            [id(a), id(variable)],
+            False,
+            True,
+            True,
+        ]
+        assert modern(a, b) == tf.bool
+        return a
+
+    function(tf.constant([1, 2]), tf.constant([1, 2]))
+    assert (tf.constant([1, 2]) == tf.constant([1, 3])).numpy().tolist() == [True, False]
+
+
 def test_keras_dtypes_are_what_the_code_that_makes_a_layer_expects(monkeypatch):
     import tf_keras
     from tf_keras.src.engine import base_layer_utils

@@ -228,7 +228,7 @@ def test_parameter_servers_cut_up_what_is_large(monkeypatch):
 
 
 def test_hidden_units_may_be_what_a_flag_was_split_into():
-    graph = graph_of(estimator.DNNClassifier("3 2".split(" "), [SIZE]))
+    graph = graph_of(estimator.DNNClassifier(["3", "2"], [SIZE]))
     sizes = {v.op.name: v.shape.as_list() for v in graph.get_collection("trainable_variables")}
     assert sizes["dnn/hiddenlayer_1/kernel/part_0"] == [3, 2]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import types
 
 import pytest
 import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
+from estimator2strategy import legacy
 
 
 def in_thread(function):
@@ -62,3 +64,19 @@ def test_every_variable_is_a_variable():
     assert issubclass(type(got), tf1.Variable)
     assert not isinstance(tf.constant(1), tf1.Variable)
     assert tf1.Variable.SaveSliceInfo is tf.compat.v1.Variable.SaveSliceInfo
+
+
+def test_tensors_in_loops_are_keys_and_equal_to_themselves_alone():
+    source = (
+        "import tensorflow as tf\n"
+        "with tf.Graph().as_default():\n"
+        "    limit = tf.constant(3)\n"
+        "    def body(i):\n"
+        "        global found\n"
+        "        found = ({i: 'key'}[i], i == limit, i in [limit, i], i == None)\n"
+        "        return i + 1\n"
+        "    tf.while_loop(lambda i: i < limit, body, [tf.constant(0)])\n"
+    )
+    program = types.ModuleType("program")
+    in_thread(lambda: legacy.execute(compile(source, "program.py", "exec"), program))
+    assert program.found == ("key", False, True, False)
