@@ -151,7 +151,7 @@ class Head(abc.ABC):
         """What a model_fn returns."""
 
 
-Head.register(v1._V1)
+Head.register(v1._V1)  # type: ignore[type-abstract]
 Head.register(v1._Multi)
 
 
