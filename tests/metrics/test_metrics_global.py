@@ -247,9 +247,9 @@ def traces(monkeypatch) -> Counter:
     counter: Counter = Counter()
     original = ReplaySession.trace
 
-    def trace(self, tensors, ops, feeds):
+    def trace(self, tensors, ops, *rest):
         counter[tuple(tensors), tuple(ops)] += 1
-        return original(self, tensors, ops, feeds)
+        return original(self, tensors, ops, *rest)
 
     monkeypatch.setattr(ReplaySession, "trace", trace)
     return counter
