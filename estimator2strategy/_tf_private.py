@@ -30,6 +30,7 @@ from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import stack as _stack
 from tensorflow.python.framework import tensor as _tensor
 from tensorflow.python.framework import tensor_shape as _tensor_shape
+from tensorflow.python.ops import clustering_ops as _clustering_ops
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
 from tensorflow.python.ops import control_flow_util as _control_flow_util
 from tensorflow.python.ops import resource_variable_ops as _resource_variable_ops
@@ -55,6 +56,10 @@ BulkSaverBuilder = _saver.BulkSaverBuilder
 
 # Where Keras 3 counts the names that it has given.
 _KERAS_NAMES = "object_name_uids"
+
+# The graph of `tf.compat.v1.estimator.experimental.KMeans`: only the Estimator around it was
+# public.
+KMeans = _clustering_ops.KMeans
 
 # A variable without a value yet, as TF1 had them until an init op or a Saver ran. The public
 # `tf.Variable` would first fill every variable with zeros.

@@ -561,3 +561,12 @@ def test_a_registered_function_is_found_by_its_name():
     function = tf.function(lambda x: x + 1.0).get_concrete_function(tf.TensorSpec([]))
     definition = _tf_private.function_def(function.name.decode())
     assert definition.signature.name == function.name.decode()
+
+
+def test_kmeans_makes_what_chooses_centers_and_what_moves_them():
+    with tf.Graph().as_default():
+        made = _tf_private.KMeans(tf.zeros([4, 2]), 2, "random").training_graph()
+    distances, indices, losses, initialized, init_op, train_op = made
+    assert [t.dtype for t in (*distances, *indices, *losses)] == [tf.float32, tf.int64, tf.float32]
+    assert initialized.dtype.base_dtype == tf.bool
+    assert (init_op.graph, train_op.graph) == (initialized.graph, initialized.graph)

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.estimator.canned.kmeans import KMeansClustering as KMeans
 from estimator2strategy.estimator.canned.networks import (
     dnn_logit_fn_builder,
     linear_logit_fn_builder,
@@ -25,6 +26,7 @@ from estimator2strategy.record.functions import argument_names, location
 
 __all__ = [
     "InMemoryEvaluatorHook",
+    "KMeans",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
     "dnn_logit_fn_builder",
