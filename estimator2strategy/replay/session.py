@@ -30,6 +30,7 @@ from estimator2strategy.replay.compiled import CompiledSteps, Program, replay_co
 from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of
 from estimator2strategy.replay.fetches import key_of, readable, shown_after
 from estimator2strategy.replay.importer import GraphImporter
+from estimator2strategy.replay.initial_values import shapes_to_give
 from estimator2strategy.replay.overlap import Draw, Overlap, blank
 from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
@@ -474,6 +475,8 @@ class ReplaySession(_tf_private.SessionInterface):
             self.rewrite,
             streams=self.state.random_streams(),
         )
+        if not self._steps(ops):
+            importer.supply(shapes_to_give(self.recorded, roots), (), ())
         if programs:
             return replay_compiled(importer, self.recorded, programs, tensors, ops)
         splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
