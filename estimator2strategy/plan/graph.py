@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.plan.calls import as_partitioned_calls
 
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
 
@@ -100,6 +101,7 @@ class RecordedGraph:
             return
         self._version = self.graph.version
         graph_def = self.graph.as_graph_def()
+        as_partitioned_calls(graph_def)
         self.versions = graph_def.versions
         self.library = {f.signature.name: f for f in graph_def.library.function}
         self.nodes = list(graph_def.node)

@@ -1,0 +1,78 @@
+"""Calls of functions, as nodes of TF 1 have them and as nodes of today do.
+
+A function of `Defun` is called by a node whose op is the function's name. Such a node needs the
+function wherever it is imported; a `PartitionedCall` names it in an attribute, as all calls do that
+TensorFlow 2 makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tensorflow.core.framework import graph_pb2
+
+
+def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
+    """Makes each call by the name of a function a `PartitionedCall`, in functions too.
+
+    Functions that are no longer what they were get other names: this process knows the old ones.
+    """
+    library = {function.signature.name: function for function in graph_def.library.function}
+    if not library:
+        return
+    for node in graph_def.node:
+        _call(node, library)
+    changed = {name: function for name, function in library.items() if _calls_in(function, library)}
+    while callers := [n for n, f in library.items() if n not in changed and _refers(f, changed)]:
+        changed.update((name, library[name]) for name in callers)
+    for name, function in changed.items():
+        function.signature.name = f"{name}_partitioned"
+    for nodes in (graph_def.node, *(function.node_def for function in changed.values())):
+        for node in nodes:
+            for called in _called(node):
+                if called.name in changed:
+                    called.name = changed[called.name].signature.name
+
+
+def _calls_in(function: Any, library: Mapping[str, Any]) -> bool:
+    """Changes the calls in a function; whether there are any."""
+    renamed: dict[str, str] = {}
+    for node in function.node_def:
+        if node.op in library:
+            outputs = library[node.op].signature.output_arg
+            for place, output in enumerate(outputs):
+                renamed[f"{node.name}:{output.name}:0"] = f"{node.name}:output:{place}"
+            _call(node, library)
+    _rename_edges(function, renamed)
+    return bool(renamed)
+
+
+def _refers(function: Any, names: Mapping[str, Any]) -> bool:
+    return any(called.name in names for node in function.node_def for called in _called(node))
+
+
+def _called(node: Any) -> Iterator[Any]:
+    for attr in node.attr.values():
+        if attr.HasField("func"):
+            yield attr.func
+        yield from attr.list.func
+
+
+def _call(node: Any, library: Mapping[str, Any]) -> None:
+    """Makes a node whose op is a function one that names it."""
+    name = node.op
+    if name not in library:
+        return
+    signature = library[name].signature
+    node.op = "StatefulPartitionedCall" if signature.is_stateful else "PartitionedCall"
+    node.attr["f"].func.name = name
+    node.attr["Tin"].list.type.extend(argument.type for argument in signature.input_arg)
+    node.attr["Tout"].list.type.extend(argument.type for argument in signature.output_arg)
+
+
+def _rename_edges(function: Any, renamed: Mapping[str, str]) -> None:
+    for node in function.node_def:
+        node.input[:] = [renamed.get(edge, edge) for edge in node.input]
+    for result, edge in function.ret.items():
+        function.ret[result] = renamed.get(edge, edge)
