@@ -10,6 +10,7 @@ import collections.abc
 import functools
 import importlib
 import inspect
+import math
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -45,6 +46,9 @@ def _ragged(name: str) -> Callable:
     def made(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         import numpy as np
 
+        # A copy only where it cannot be avoided; for that NumPy 2 says None.
+        if kwargs.get("copy") is False and np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+            kwargs["copy"] = None
         try:
             return getattr(np, name)(value, dtype, *args, **kwargs)
         except ValueError as error:
@@ -58,6 +62,21 @@ def _ragged(name: str) -> Callable:
 
 def _asscalar(array: Any) -> Any:
     return array.item()
+
+
+def _reshape(a: Any, newshape: Any, order: Any = "C") -> Any:
+    import numpy as np
+
+    return np.reshape(a, newshape, order)
+
+
+class _Cast(dict):
+    """`np.cast[np.float32](values)`."""
+
+    def __missing__(self, dtype: Any) -> Callable:
+        import numpy as np
+
+        return lambda values: np.asarray(values, dtype)
 
 
 # Module -> dropped name -> "module:name" of what it is today, or the thing itself.
@@ -75,12 +94,16 @@ _DROPPED: dict[str, dict[str, Any]] = {
         "Inf": "math:inf",
         "Infinity": "math:inf",
         "NAN": "math:nan",
+        "NINF": -math.inf,
         "NaN": "math:nan",
+        "PINF": "math:inf",
         "alltrue": "numpy:all",
         "array": _ragged("array"),
         "asarray": _ragged("asarray"),
         "asscalar": _asscalar,
         "bool": bool,
+        "bool8": "numpy:bool_",
+        "cast": _Cast(),
         "complex": complex,
         "complex_": "numpy:complex128",
         "cumproduct": "numpy:cumprod",
@@ -94,6 +117,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
         "mat": "numpy:asmatrix",
         "object": object,
         "product": "numpy:prod",
+        "reshape": _reshape,
         "round_": "numpy:round",
         "row_stack": "numpy:vstack",
         "sometrue": "numpy:any",
@@ -106,7 +130,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
     "time": {"clock": "time:perf_counter"},
 }
 # Still there, but no longer for what it was used for then.
-_CHANGED = {("numpy", "array"), ("numpy", "asarray"), ("numpy", "fromstring")}
+_CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "reshape")}
 
 # Modules that Python itself has dropped -> what to do.
 _MODULES = {

@@ -51,6 +51,24 @@ def test_rows_of_different_lengths_are_an_array_of_objects():
     assert program.numbers.dtype == np.float32
 
 
+def test_arguments_of_numpy_mean_what_they_meant():
+    program = executed(
+        "import numpy as np\n"
+        "column = np.reshape([1, 2], newshape=[2, 1])\n"
+        "row = np.reshape(column, -1)\n"
+        "copied = np.array([1.5, 2.5], copy=False)\n"
+        "same = np.array(copied, copy=False)\n"
+        "numbers = np.cast[np.int32](copied)\n"
+        "lowest = np.NINF\n"
+    )
+    assert program.column.tolist() == [[1], [2]]
+    assert program.row.tolist() == [1, 2]
+    assert program.copied.tolist() == [1.5, 2.5]
+    assert program.same is program.copied
+    assert program.numbers.dtype == np.int32
+    assert program.lowest == -np.inf
+
+
 def test_numpy_says_what_is_wrong_with_rows_of_a_given_type():
     with pytest.raises(ValueError, match="inhomogeneous"):
         executed("import numpy as np\nnp.array([[1, 2], [3]], dtype=np.float32)\n")
