@@ -40,6 +40,8 @@ def member(module: str, name: str) -> Any:
         return _module(path)
     if symbol and symbol.home:
         return _resolve(symbol.home)
+    if library := _library(path.rpartition(".")[0]):
+        return getattr(_resolve(library), name)
     if symbol:
         return Refused(path, f"{symbol.advice} See migration_guide/contrib.md.")
     if ".python." in f".{module}.":
@@ -52,6 +54,12 @@ def member(module: str, name: str) -> Any:
         f"https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/contrib",
         name=name,
     )
+
+
+def _library(module: str) -> str:
+    """The installed module that a contrib module is as a whole; "" if it is none."""
+    symbol = table().symbols.get(module)
+    return symbol.home if symbol and symbol.status == "home" and ":" not in symbol.home else ""
 
 
 def names_of(module: str) -> Callable[[str], Any]:
@@ -108,16 +116,28 @@ def _resolve(home: str) -> Any:
 
         value: Any = _slim.module(name)
     else:
-        try:
-            value = importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name != "tensorboard":
-                raise
-            error.msg += ", which TensorFlow no longer brings along: pip install tensorboard"
-            raise
+        value = _imported(name)
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
     return value
+
+
+# Libraries that names live on in -> what to say where they are not installed.
+_LIBRARIES = {
+    "tensorboard": ", which TensorFlow no longer brings along: pip install tensorboard",
+    "tensorflow_gan": ", which is what became of tf.contrib.gan: pip install tensorflow-gan",
+}
+
+
+def _imported(name: str) -> types.ModuleType:
+    from estimator2strategy import legacy
+
+    is_legacy = name.partition(".")[0] in legacy.LEGACY_PACKAGES
+    try:
+        return legacy.import_module(name) if is_legacy else importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        error.msg += _LIBRARIES.get(str(error.name), "")
+        raise
 
 
 def __getattr__(name: str) -> Any:

@@ -165,3 +165,17 @@ def test_the_projector_is_tensorboards_where_that_is_installed(tmp_path):
     with tensorflow.Graph().as_default():
         projector.visualize_embeddings(tf.summary.FileWriter(str(tmp_path)), config)
     assert 'tensor_name: "words"' in (tmp_path / "projector_config.pbtxt").read_text()
+
+
+def test_gan_is_the_library_that_became_of_it():
+    # As a member, as a module, and as what is imported from it.
+    if importlib.util.find_spec("tensorflow_gan") is None:
+        with pytest.raises(ModuleNotFoundError, match="pip install tensorflow-gan"):
+            _ = tf.contrib.gan.gan_model
+        return
+    library = tf.contrib.gan
+    assert library.__name__ == "tensorflow_gan"
+    module = importlib.import_module("estimator2strategy.tf1.contrib.gan")
+    assert module.gan_model is library.gan_model
+    assert module.estimator.GANEstimator is library.estimator.GANEstimator
+    assert issubclass(library.estimator.GANEstimator, tf.estimator.Estimator)
