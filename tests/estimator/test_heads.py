@@ -344,7 +344,6 @@ def test_tensors_of_eval_metrics_are_told_from_the_rest():
         ("head.base_head.DEFAULT_SERVING_KEY", "heads.keys:DEFAULT_SERVING_KEY"),
         ("head.binary_class_head.BinaryClassHead", "heads.BinaryClassHead"),
         ("canned.metric_keys.MetricKeys", "heads.keys:MetricKeys"),
-        ("canned.head._regression_head", "heads.v1:regression_head"),
     ],
 )
 def test_programs_find_them_where_they_were(path, is_this):
