@@ -29,7 +29,8 @@ def new_contender(name: str, model_name: str, shorter: int = 1) -> Contender:
     from benchmarks import models
 
     model = models.MODELS[model_name]
-    model = dataclasses.replace(model, train_chunk=model.train_chunk // shorter)
+    executions = max(model.train_chunk // STEPS_PER_EXECUTION // shorter, 1)
+    model = dataclasses.replace(model, train_chunk=executions * STEPS_PER_EXECUTION)
     if name == "loop":
         from benchmarks import loop
 
