@@ -197,10 +197,14 @@ def plot(results: Sequence[Result], path: str) -> None:
             x = place + (index - (len(contenders) - 1) / 2) * width
             label = f"e2s / {contender}" if place == 0 else None
             bars = axes.bar(x, row[contender], 0.9 * width, color=f"C{index}", label=label)
-            axes.bar_label(bars, fmt="%.2f", fontsize=8)
+            axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=5)
             if (target := target_of(contender, model)) is not None:
                 axes.hlines(target, x - width / 2, x + width / 2, color="black", linewidth=1.5)
     axes.set_xticks(range(len(by_model)), list(by_model))
+    # So that half and twice as fast look alike, and one large ratio leaves room for the others.
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.margins(y=0.1)
     axes.set_ylabel("train steps/s, ratio")
     axes.set_title("estimator2strategy against the alternatives (black: target)")
     axes.legend()
