@@ -231,7 +231,7 @@ class ReplaySession(_tf_private.SessionInterface):
             function = self.traced(tensors, ops, feeds, programs)
             count, *results = function(tf.constant(self.steps_ahead - done), *values)
             done += int(count)
-            if self.step and self.step.counter:
+            if self.step.counter:
                 self._counted = {self.step.counter: results.pop(0)}
         return done, results
 

@@ -75,12 +75,7 @@ def train(
             if isinstance(hook, SaverHook):
                 afterwards.callback(hook.wait)  # where training fails, no hook's `end` is called
         with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
-            pace: Lookahead | Iterations
-            if recording.iterations is None:
-                pace = Lookahead(all_hooks, watched=[spec.loss])
-            else:
-                pace = Iterations(recording.iterations, all_hooks)
-                warn_of_missed_steps(recording.iterations, all_hooks)
+            pace = _pace(recording, all_hooks)
             logged.tensors = pace.logged()
             train_op = _op(spec.train_op)
             trials = Trials(options.execution, options.jit_compile)
@@ -108,6 +103,14 @@ def train(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
     return loss
+
+
+def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
+    """How many steps each block has: as the hooks allow, or, on cores, as the program says."""
+    if recording.iterations is None:
+        return Lookahead(hooks, watched=[recording.spec.loss])
+    warn_of_missed_steps(recording.iterations, hooks)
+    return Iterations(recording.iterations, hooks)
 
 
 def _check_for_one_device(options: TrainingOptions) -> None:
