@@ -261,6 +261,18 @@ def add_global_step_read(graph: tf.Graph) -> None:
         graph.add_to_collection(_training_util.GLOBAL_STEP_READ_KEY, step.read_value())
 
 
+def rewrites_as_usual() -> bool:
+    """Whether nobody has chosen what Grappler does with what this thread calls.
+
+    How often it goes over a graph is no such choice: all Estimators have one.
+    """
+    config = tf.compat.v1.ConfigProto.FromString(
+        _context.context().function_call_options.config_proto_serialized
+    )
+    chosen = config.graph_options.rewrite_options.ListFields()
+    return {field.name for field, _ in chosen} <= {"meta_optimizer_iterations"}
+
+
 @contextlib.contextmanager
 def rewrite_options(options) -> Iterator[None]:
     """What this thread calls in the body is rewritten by Grappler as a `RewriterConfig` says.

@@ -557,6 +557,17 @@ def test_functions_are_rewritten_as_the_thread_wants_and_then_as_before():
     assert wanted() == before
 
 
+def test_rewrites_are_as_usual_until_somebody_chooses_how():
+    assert _tf_private.rewrites_as_usual()
+    options = tf1.GraphOptions().rewrite_options
+    options.meta_optimizer_iterations = options.ONE
+    with _tf_private.rewrite_options(options):
+        assert _tf_private.rewrites_as_usual()
+    options.constant_folding = options.OFF
+    with _tf_private.rewrite_options(options):
+        assert not _tf_private.rewrites_as_usual()
+
+
 def test_a_registered_function_is_found_by_its_name():
     function = tf.function(lambda x: x + 1.0).get_concrete_function(tf.TensorSpec([]))
     definition = _tf_private.function_def(function.name.decode())

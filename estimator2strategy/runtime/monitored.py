@@ -21,7 +21,7 @@ from estimator2strategy.replay.state import State
 from estimator2strategy.replay.uninitialized import is_initialized
 from estimator2strategy.runtime import checkpoints, devices, peers, workers
 from estimator2strategy.runtime.latest_checkpoint import checkpoints_up_to_latest
-from estimator2strategy.runtime.session_config import not_rewritten
+from estimator2strategy.runtime.session_config import not_rewritten, rewritten_a_little
 
 tf1 = tf.compat.v1
 
@@ -92,6 +92,8 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recorded = RecordedGraph(self._recording.graph, hosts)
         session = _SavingSession(recorded, State(recorded, strategy, on_cores))
         session.splices.extend(self._recording.splices)
+        if devices.share_a_cpu(strategy):
+            session.rewriting = rewritten_a_little
         if self._recording.worker:
             worker, first = self._recording.worker, workers.first_key()
             session.rewrite = workers.rewrite_for(worker, recorded, first)
@@ -106,14 +108,18 @@ class _SavingSession(ReplaySession):
 
     Attributes:
         first_key: The number of the first collective, where several processes train in step.
+        rewriting: `rewriting()` is the context in which programs run, for TensorFlow rewrites them
+            when they first do.
     """
 
     restored_from: str | None = None
     first_key = 0
+    rewriting: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext
 
     def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
         try:
-            with peers.needed() if self.in_step else contextlib.nullcontext():
+            needed = peers.needed() if self.in_step else contextlib.nullcontext()
+            with needed, self.rewriting():
                 return super()._evaluate(tensors, ops, feeds)
         except tf.errors.OpError as error:
             behind = self.recorded.ancestors(op.name for op in (*(t.op for t in tensors), *ops))

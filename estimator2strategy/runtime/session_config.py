@@ -87,6 +87,14 @@ _STARTS = (
 # How Grappler rewrites what runs; all fields of it have a meaning.
 _REWRITES = "graph_options.rewrite_options."
 
+# Of Grappler's optimizers those that find next to nothing in a step on a CPU, and take their time.
+_NOT_FOR_CPUS = (
+    "implementation_selector",
+    "layout_optimizer",
+    "loop_optimization",
+    "shape_optimization",
+)
+
 # The replay places ops itself, so that placement is always soft; the cluster comes from TF_CONFIG
 # or a resolver, which write these fields.
 _SETTLED = frozenset(
@@ -138,6 +146,23 @@ def not_rewritten() -> contextlib.AbstractContextManager:
     """What is first called in the body runs as it is: rewriting pays for what runs often."""
     options = tf1.GraphOptions().rewrite_options
     options.disable_meta_optimizer = True
+    return _tf_private.rewrite_options(options)
+
+
+def rewritten_a_little() -> contextlib.AbstractContextManager:
+    """Where the body calls a program for the first time, Grappler only does what pays on a CPU.
+
+    For cores that are emulated: their program is as many times as large as there are cores. What it
+    computes stays the same to the bit. If somebody has chosen how programs are rewritten, that
+    holds.
+    """
+    if not _tf_private.rewrites_as_usual():
+        return contextlib.nullcontext()
+    options = tf1.GraphOptions().rewrite_options
+    for optimizer in _NOT_FOR_CPUS:
+        setattr(options, optimizer, options.OFF)
+    options.memory_optimization = options.NO_MEM_OPT
+    options.disable_model_pruning = options.disable_tfg_optimizer = True
     return _tf_private.rewrite_options(options)
 
 

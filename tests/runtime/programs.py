@@ -75,10 +75,18 @@ def host_estimator(model_dir, model_fn=falling, params=None, execution="loop", *
     )
 
 
-def cores_estimator(model_dir, model_fn=falling_on_cores, iterations=4, pipeline=None, **kwargs):
+def cores_estimator(
+    model_dir,
+    model_fn=falling_on_cores,
+    iterations=4,
+    pipeline=None,
+    session_config=None,
+    **kwargs,
+):
     """A TPUEstimator on two cores, with global batches of 4."""
     run_config = tpu.RunConfig(
         model_dir=model_dir,
+        session_config=session_config,
         tpu_config=tpu.TPUConfig(
             iterations_per_loop=iterations,
             num_shards=2,

@@ -10,8 +10,9 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.runtime import session_config
-from tests.runtime.programs import falling, host_estimator, numbers
+from tests.runtime.programs import cores_estimator, falling, host_estimator, numbers, ones
 
 tf1 = tf.compat.v1
 ON = tf1.OptimizerOptions.ON_1
@@ -63,12 +64,14 @@ def test_xla_and_placement_logs_are_on_during_the_call_and_then_as_before(model_
     assert not tf.debugging.get_log_device_placement()
 
 
-def test_grappler_rewrites_as_the_config_says_once_a_session_has_started(model_dir):
-    def rewrites():
-        options = _tf_private._context.context().function_call_options
-        config = tf1.ConfigProto.FromString(options.config_proto_serialized)
-        return config.graph_options.rewrite_options
+def rewrites():
+    """How Grappler rewrites what this thread calls now."""
+    options = _tf_private._context.context().function_call_options
+    config = tf1.ConfigProto.FromString(options.config_proto_serialized)
+    return config.graph_options.rewrite_options
 
+
+def test_grappler_rewrites_as_the_config_says_once_a_session_has_started(model_dir):
     seen = {}
 
     def model_fn(features, labels, mode, params):
@@ -91,6 +94,49 @@ def test_grappler_rewrites_as_the_config_says_once_a_session_has_started(model_d
     assert seen["start"].disable_meta_optimizer
     assert not seen["step"].disable_meta_optimizer
     assert rewrites().constant_folding == options.DEFAULT
+
+
+@pytest.fixture
+def rewrites_of_blocks(monkeypatch):
+    """How each block of steps that runs is rewritten."""
+    seen = []
+    run = ReplaySession._block
+
+    def block(session, *args):
+        seen.append(rewrites())
+        return run(session, *args)
+
+    monkeypatch.setattr(ReplaySession, "_block", block)
+    return seen
+
+
+def test_the_step_of_emulated_cores_is_rewritten_only_a_little(
+    emulated_cores, model_dir, rewrites_of_blocks
+):
+    emulated_cores(2)
+    cores_estimator(model_dir).train(ones, steps=8)
+    assert [o.layout_optimizer == o.OFF for o in rewrites_of_blocks] == [True, True]
+    assert rewrites_of_blocks[0].remapping == rewrites_of_blocks[0].DEFAULT  # changes what it gives
+    assert rewrites().layout_optimizer == rewrites().DEFAULT
+
+
+def test_the_step_of_one_device_is_rewritten_as_ever(model_dir, rewrites_of_blocks):
+    host_estimator(model_dir).train(numbers(1), steps=1)
+    (used,) = rewrites_of_blocks
+    assert used.layout_optimizer == used.DEFAULT
+
+
+def test_cores_are_rewritten_as_the_config_says_where_it_does(
+    emulated_cores, model_dir, rewrites_of_blocks
+):
+    config = tf1.ConfigProto()
+    options = config.graph_options.rewrite_options
+    options.constant_folding = options.OFF
+    emulated_cores(2)
+    cores_estimator(model_dir, session_config=config).train(ones, steps=4)
+    (used,) = rewrites_of_blocks
+    assert used.constant_folding == options.OFF
+    assert used.layout_optimizer == options.DEFAULT
 
 
 def test_settings_are_put_back_after_an_error(model_dir):
