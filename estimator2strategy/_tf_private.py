@@ -23,6 +23,7 @@ from tensorflow.python.eager import context as _context
 from tensorflow.python.feature_column import feature_column as _feature_column_v1
 from tensorflow.python.feature_column import feature_column_v2 as _feature_column
 from tensorflow.python.feature_column import sequence_feature_column as _sequence_feature_column
+from tensorflow.python.framework import config as _config
 from tensorflow.python.framework import function as _function
 from tensorflow.python.framework import kernels as _kernels
 from tensorflow.python.framework import op_def_registry as _op_def_registry
@@ -201,6 +202,14 @@ def is_stateful(op: str) -> bool:
     """
     definition = _op_def_registry.get(op)
     return definition is None or definition.is_stateful
+
+
+def ops_are_deterministic() -> bool:
+    """Whether `enable_op_determinism`, or the environment, asked for equal results of equal runs.
+
+    There is a public way to ask for it, and none to find out.
+    """
+    return _config.is_op_determinism_enabled()
 
 
 def capture(tensor: tf.Tensor) -> tf.Tensor:

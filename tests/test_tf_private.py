@@ -50,6 +50,11 @@ def test_stateful_ops_are_told_by_their_type():
     assert not any(map(_tf_private.is_stateful, ["MatMul", "StatelessIf", "PyFuncStateless"]))
 
 
+def test_it_is_known_whether_ops_are_deterministic():
+    """That it is true once asked for: `runtime/test_precision.py`, in a process of its own."""
+    assert _tf_private.ops_are_deterministic() is False
+
+
 def test_tensor_shapes_switch_and_come_back():
     assert isinstance(tf.TensorShape([3])[0], int)
     with _tf_private.tensor_shapes(v2=False):

@@ -44,6 +44,10 @@ def _has_effects(node: NodeDef) -> bool:
     return not any(attr.func.name or attr.list.func for attr in node.attr.values())
 
 
+def _call_python(nodes: Iterable[NodeDef]) -> bool:
+    return any(node.op in _PYTHON for node in nodes)
+
+
 # The ops of `tf.compat.v1.summary`.
 SUMMARIES = frozenset(
     {
@@ -245,7 +249,11 @@ class RecordedGraph:
     def runs_python(self) -> bool:
         """Whether anything in the graph, the functions of datasets among it, calls Python."""
         inner = (node for function in self.library.values() for node in function.node_def)
-        return any(node.op in _PYTHON for node in itertools.chain(self.nodes, inner))
+        return _call_python(itertools.chain(self.nodes, inner))
+
+    def call_python(self, names: Collection[str]) -> bool:
+        """Whether running the nodes `names` calls Python."""
+        return _call_python(self.with_functions(names))
 
     def writers_without_input(
         self, names: Iterable[str], fed: Collection[str]

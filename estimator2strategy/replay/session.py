@@ -26,12 +26,13 @@ from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
 from estimator2strategy.replay.ahead import ahead_of
+from estimator2strategy.replay.block import block_of, is_nan
 from estimator2strategy.replay.compiled import CompiledSteps, Program, replay_compiled
 from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of
 from estimator2strategy.replay.fetches import key_of, readable, shown_after
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.initial_values import shapes_to_give
-from estimator2strategy.replay.overlap import Draw, Overlap, blank
+from estimator2strategy.replay.overlap import Draw, Overlap
 from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
@@ -179,7 +180,7 @@ class ReplaySession(_tf_private.SessionInterface):
     def _alone(self, tensor) -> tf.Tensor:
         variable = self.recorded.variable_read(tensor.name)
         # It has a value: the run that is done has written it.
-        return self._read(variable) if variable else self._evaluate([tensor], (), ())[0]
+        return self.read(variable) if variable else self._evaluate([tensor], (), ())[0]
 
     def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
         tensor_names = tuple(t.name for t in tensors)
@@ -221,8 +222,8 @@ class ReplaySession(_tf_private.SessionInterface):
         device_loop = None if feeds else self._device_loop(tensors, ops)
         if device_loop:
             done, healthy, results = device_loop.run(self.steps_ahead)
-            if done and (watched := self._watched_in(tensors)):
-                self._watched.assign(results[tensors.index(watched)], read_value=False)
+            if done and (watched := self.watched_variable(tensors)) is not None:
+                watched.assign(self._loss_in(tensors, results), read_value=False)
             if not healthy:
                 return done, results
         if done < self.steps_ahead:
@@ -233,7 +234,17 @@ class ReplaySession(_tf_private.SessionInterface):
             done += int(count)
             if self.step.counter:
                 self._counted = {self.step.counter: results.pop(0)}
+            if done < self.steps_ahead and not self._became_nan(tensors, results):
+                raise tf.errors.OutOfRangeError(None, None, "End of sequence")
         return done, results
+
+    def _became_nan(self, tensors: tuple[str, ...], results: Sequence[tf.Tensor]) -> bool:
+        loss = self._loss_in(tensors, results)
+        return loss is not None and bool(is_nan(loss))
+
+    def _loss_in(self, tensors: tuple[str, ...], results: Sequence[tf.Tensor]) -> tf.Tensor | None:
+        healthy = self.step.healthy if self.step else None
+        return results[tensors.index(healthy)] if healthy in tensors else None
 
     def _batch_of_all(self, tensors, ops) -> tuple[tuple[str, ...], list[tf.Tensor]]:
         """The next batch, with the names of its tensors, where all processes draw together."""
@@ -276,15 +287,17 @@ class ReplaySession(_tf_private.SessionInterface):
                 self._device_loops[key] = None
         return self._device_loops[key]
 
-    def _watched_in(self, tensors: tuple[str, ...]) -> str | None:
-        """The one of `tensors` that is kept aside at every step, if there is one."""
+    def watched_variable(self, tensors: Sequence[str]) -> Any:
+        """Where `step.healthy` is kept aside, if it is one of `tensors` and the input may end."""
         step = self.step
-        if step is None or step.healthy not in tensors or not step.may_end:
+        if step is None or step.healthy is None or step.healthy not in tensors:
+            return None
+        if not step.may_end:
             return None
         if self._watched is None:
             spec = self.spec(step.healthy)
             self._watched = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
-        return step.healthy
+        return self._watched
 
     def _written(self, names: tuple[str, ...]) -> list[str]:
         """The variables that the host writes in such a run."""
@@ -329,9 +342,9 @@ class ReplaySession(_tf_private.SessionInterface):
         with modern_world():
             if node not in self._counted:
                 refuse_if_uninitialized(self.state, node)
-            return self._read(node).numpy()
+            return self.read(node).numpy()
 
-    def _read(self, node: str) -> tf.Tensor:
+    def read(self, node: str) -> tf.Tensor:
         """Value of a variable that has one."""
         if node in self._counted:
             return self._counted[node]
@@ -374,7 +387,7 @@ class ReplaySession(_tf_private.SessionInterface):
             number of steps, and its first result how many of them it did; `step.counter` is the
             second.
         """
-        build = self._looped if self._steps(ops) else self._straight
+        build = self._block_of_steps if self._steps(ops) else self._straight
         return self._built(build, tensors, ops, feeds, programs)
 
     def once(
@@ -402,62 +415,15 @@ class ReplaySession(_tf_private.SessionInterface):
 
         return straight.get_concrete_function()
 
-    def _looped(self, tensors, ops, feeds, programs) -> Callable:
-        """A function of a number of steps, and of the feeds, that runs that many steps.
+    def _block_of_steps(self, tensors, ops, feeds, programs) -> Callable:
+        return block_of(self, tensors, ops, feeds, programs)
 
-        Returns the number of steps done and the values that the last one gave.
-        """
-        specs = [self.spec(name) for name in tensors]
-        step = self.step
-        assert step is not None  # `traced` saw to it
-        healthy = step.healthy if step.healthy in tensors else None
-        watched = self._watched_in(tensors)
-
-        def unfinished(done, steps, *values):
-            more = done < steps
-            if healthy is None:
-                return more
-            loss = values[tensors.index(healthy)]
-            return more & ~tf.reduce_any(tf.math.is_nan(loss))
-
-        count = tf.TensorSpec([], tf.int32)
-
-        @tf.function(autograph=False, input_signature=[count, *(self.spec(name) for name in feeds)])
-        def looped(steps, *fed):
-            def one_step(done, steps, *_):
-                self.step_in_block = done
-                given = dict(zip(feeds, fed, strict=True)) | self._drawn(tensors, ops)
-                values = self.trace(tensors, ops, given, programs)
-                self.step_in_block = None
-                for value, spec in zip(values, specs, strict=True):
-                    value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
-                if watched:
-                    self._watched.assign(values[tensors.index(watched)], read_value=False)
-                return done + 1, steps, *values
-
-            done, _, *values = tf.while_loop(
-                unfinished,
-                one_step,
-                [tf.constant(0), steps, *map(blank, specs)],
-                shape_invariants=[count.shape, count.shape, *(s.shape for s in specs)],
-            )
-            if step.counter:
-                values = [self._read(step.counter), *values]
-            return done, *values
-
-        return looped.get_concrete_function()
-
-    def _drawn(self, tensors, ops) -> dict[str, tf.Tensor]:
-        """The next batch, where how long it takes to come is measured; else nothing."""
-        node = self.recorded.only_draw([*map(input_node, tensors), *ops])
-        if not self.measures_input or node is None or self.splices:
-            return {}
+    def add_waited(self, seconds: tf.Tensor) -> None:
+        """Counts seconds that a step has waited for its batch, where that is traced."""
         if self._waited is None:
             with tf.init_scope(), tf.device("/CPU:0"):
                 self._waited = tf.Variable(0.0, dtype=tf.float64, trainable=False)
-        batch, seconds = Draw(self, node).timed()
         self._waited.assign_add(seconds, read_value=False)
-        return batch
 
     def waited(self) -> float | None:
         """Seconds that steps have waited for batches; None where it was not measured."""

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy import _tf_private
+
 tf1 = tf.compat.v1
 
 # The folder for profiles, if the program has not named one: what `e2s run --profile_dir` sets.
@@ -73,7 +75,8 @@ class Profile:
         self._started = time.perf_counter()
         self._until: float | None = None
         self._blocks = 0
-        session.measures_input = folder is not None
+        # No clock runs in a step then: it would not give the same twice.
+        session.measures_input = folder is not None and not _tf_private.ops_are_deterministic()
 
     @contextlib.contextmanager
     def block(self, step: int) -> Iterator[None]:

@@ -67,6 +67,17 @@ def slow_input():
     return tf.data.Dataset.from_generator(generator, output_signature=spec)
 
 
+@pytest.mark.parametrize("steps_per_block", [6, 12])
+def test_time_that_steps_wait_for_input_is_told(tmp_path, log, steps_per_block):
+    """Batches that are drawn while a step runs are waited for when it has run."""
+    config = estimator.RunConfig(
+        str(tmp_path / "model"), log_step_count_steps=steps_per_block, save_summary_steps=0
+    )
+    model = estimator.Estimator(falling, config=config, params={}, profile_dir=tmp_path / "profile")
+    model.train(slow_input)
+    assert share(log.text, "input") > 5 * share(log.text, "computing")
+
+
 def test_a_profile_has_the_steps_marked_and_tells_how_long_input_took(tmp_path, log):
     config = estimator.RunConfig(str(tmp_path / "model"), log_step_count_steps=1)
     model = estimator.Estimator(falling, config=config, params={}, profile_dir=tmp_path / "profile")
