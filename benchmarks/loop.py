@@ -228,7 +228,7 @@ class AdamWeightDecay:
 
 
 class Adagrad:
-    """Adagrad, with TensorFlow's fused and sparse updates."""
+    """Adagrad, with TensorFlow's fused and sparse updates; a row's gradients add up first."""
 
     def __init__(self, variables: list[tf.Variable]) -> None:
         self.variables = variables
@@ -239,9 +239,9 @@ class Adagrad:
         for gradient, variable, square in zip(gradients, self.variables, self.squares):
             common = {"var": variable.handle, "accum": square.handle, "lr": models.LEARNING_RATE}
             if isinstance(gradient, tf.IndexedSlices):
-                tf.raw_ops.ResourceSparseApplyAdagrad(
-                    grad=gradient.values, indices=gradient.indices, **common
-                )
+                rows, place = tf.unique(gradient.indices)
+                sums = tf.math.unsorted_segment_sum(gradient.values, place, tf.size(rows))
+                tf.raw_ops.ResourceSparseApplyAdagrad(grad=sums, indices=rows, **common)
             else:
                 tf.raw_ops.ResourceApplyAdagrad(grad=gradient, **common)
 
