@@ -117,6 +117,27 @@ def test_facade_leaves_tensorflow_alone():
     assert changed == "[]"
 
 
+def test_eager_code_may_name_a_device_that_is_not_there_after_a_training():
+    """TensorFlow settles that when it starts its devices, and a graph is the first to need them."""
+    where = in_fresh_process(
+        """
+import tempfile
+import tensorflow as tf
+from estimator2strategy import Estimator, EstimatorSpec
+
+def model_fn(features, mode):
+    step = tf.compat.v1.train.get_global_step()
+    loss = tf.cast(tf.reduce_mean(features), tf.float32)
+    return EstimatorSpec(mode, loss=loss, train_op=step.assign_add(1))
+
+Estimator(model_fn, tempfile.mkdtemp()).train(lambda: tf.data.Dataset.range(2).map(abs))
+with tf.device("/GPU:7"):
+    print(tf.ones([]).device.split(":")[-2])
+"""
+    )
+    assert where == "CPU"
+
+
 def test_environment_variable_asks_for_emulated_cores():
     devices = in_fresh_process(
         "import estimator2strategy as e2s; e2s.TPUEstimator; import tensorflow as tf;"

@@ -43,6 +43,10 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         tf115: Whether variables are ref variables by default, as in TF 1.15.
     """
     _tf_private.give_variables_an_initialized_value()
+    with modern_world():
+        # TensorFlow starts its devices here. If a graph were the first to need them, eager code
+        # could not name a device that is not there for the rest of the process.
+        tf.config.list_logical_devices()
     graph = tf.Graph()
     resources = tf1.variable_creator_scope(_as_resource)
     with graph.as_default(), resources, _tf_private.fresh_keras_names():
