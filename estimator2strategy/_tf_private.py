@@ -35,11 +35,13 @@ from tensorflow.python.ops import clustering_ops as _clustering_ops
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
 from tensorflow.python.ops import control_flow_util as _control_flow_util
 from tensorflow.python.ops import resource_variable_ops as _resource_variable_ops
+from tensorflow.python.ops import resource_variables_toggle as _resource_variables_toggle
 from tensorflow.python.ops import script_ops as _script_ops
 from tensorflow.python.tpu import feature_column as _tpu_feature_column_v1
 from tensorflow.python.tpu import feature_column_v2 as _tpu_feature_column
 from tensorflow.python.tpu import tpu as _tpu
 from tensorflow.python.tpu import tpu_function as _tpu_function
+from tensorflow.python.training import coordinator as _coordinator
 from tensorflow.python.training import evaluation as _evaluation
 from tensorflow.python.training import saver as _saver
 from tensorflow.python.training import training_util as _training_util
@@ -164,15 +166,41 @@ def tensor_shapes(*, v2: bool) -> Iterator[None]:
         _tensor_shape._TENSORSHAPE_V2_OVERRIDE = before
 
 
+_GRAPH_SWITCHES = (
+    (_resource_variables_toggle, "_DEFAULT_USE_RESOURCE"),
+    (_control_flow_util, "ENABLE_CONTROL_FLOW_V2"),
+)
+# One for each body that runs now with switches of its own.
+_switched: list[object] = []
+
+
 @contextlib.contextmanager
-def control_flow_v2() -> Iterator[None]:
-    """Functional `While` and `If` nodes while the body runs, also after `disable_v2_behavior()`."""
-    before = _control_flow_util.ENABLE_CONTROL_FLOW_V2
-    _control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
+def _graph_switches(*values: bool) -> Iterator[None]:
+    before = [getattr(module, flag) for module, flag in _GRAPH_SWITCHES]
+    _switched.append(values)
+    for (module, flag), value in zip(_GRAPH_SWITCHES, values, strict=True):
+        setattr(module, flag, value)
     try:
         yield
     finally:
-        _control_flow_util.ENABLE_CONTROL_FLOW_V2 = before
+        _switched.pop()
+        for (module, flag), value in zip(_GRAPH_SWITCHES, before, strict=True):
+            setattr(module, flag, value)
+
+
+def _of_the_process() -> list[bool]:
+    values = [getattr(module, flag) for module, flag in _GRAPH_SWITCHES]
+    return [value._otherwise if isinstance(value, _ByUser) else value for value in values]
+
+
+def graphs_of_the_process() -> contextlib.AbstractContextManager:
+    """Variables and control flow are what the process's own switches say while the body runs."""
+    return _graph_switches(*_of_the_process())
+
+
+def control_flow_v2() -> contextlib.AbstractContextManager:
+    """Functional `While` and `If` nodes while the body runs, also after `disable_v2_behavior()`."""
+    return _graph_switches(_of_the_process()[0], True)
 
 
 @contextlib.contextmanager
@@ -313,6 +341,35 @@ def graph_mode() -> contextlib.AbstractContextManager:
     return _context.graph_mode()
 
 
+class _ModeOfThreads:
+    """How a thread starts: in graph mode, where legacy code or a Coordinator runs in it."""
+
+    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: int):
+        self._is_legacy = is_legacy
+        self._otherwise = otherwise
+
+    def __eq__(self, mode: object) -> bool:
+        frame: FrameType | None = sys._getframe(1)
+        while frame and frame.f_code is not _coordinator.LooperThread.run.__code__:
+            if self._is_legacy(frame):
+                break
+            frame = frame.f_back
+        return mode == (_context.GRAPH_MODE if frame else self._otherwise)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def threads_in_graph_mode(is_legacy: Callable[[FrameType], bool]) -> None:
+    """New threads are in graph mode where `is_legacy(frame)` of what runs in them.
+
+    So are the threads of a `Coordinator`, as a Supervisor has them. The public
+    `tf.compat.v1.disable_eager_execution` changes all threads of the process.
+    """
+    before = _context.default_execution_mode
+    if not isinstance(before, _ModeOfThreads):
+        _context.default_execution_mode = _ModeOfThreads(is_legacy, before)
+
+
 class _ByCaller:
     """A flag that is what the caller of the function that reads it expects."""
 
@@ -366,6 +423,23 @@ def tensor_equality_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
     before = _tensor.Tensor._USE_EQUALITY
     if not isinstance(before, _ByUser):
         _tensor.Tensor._USE_EQUALITY = _ByUser(is_legacy, bool(before), "tensorflow.")
+
+
+def graphs_by_caller(*is_legacy: Callable[[FrameType], bool]) -> None:
+    """Reference variables, and the control flow that takes them, in v1 graphs of legacy code.
+
+    The public `tf.compat.v1.disable_resource_variables` and `disable_control_flow_v2` change the
+    whole process. Within a recording nothing changes yet.
+
+    Args:
+        *is_legacy: For variables and for control flow, whether a frame's code expects TF 1's.
+    """
+    if _switched:
+        return
+    for (module, flag), whose in zip(_GRAPH_SWITCHES, is_legacy, strict=True):
+        before = getattr(module, flag)
+        if not isinstance(before, _ByUser):
+            setattr(module, flag, _ByUser(whose, bool(before), "tensorflow."))
 
 
 def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:

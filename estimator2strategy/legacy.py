@@ -25,7 +25,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
@@ -244,8 +244,10 @@ def _start() -> None:
     if not scope.tf2:
         _tf_private.tensor_shapes_by_caller(is_legacy_frame)
         _tf_private.tensor_equality_by_caller(is_legacy_frame)
+        build_tf115_graphs()
     if scope.graph_mode:
         modes.disable_eager_execution()
+        _tf_private.threads_in_graph_mode(is_legacy_frame)
 
 
 @functools.cache
@@ -308,11 +310,43 @@ def is_legacy_frame(frame: FrameType) -> bool:
 
 def called_from_tf115() -> bool:
     """Whether `tensorflow` is TF 1.15's in the code that called this package."""
-    frame: FrameType | None = sys._getframe(1)
+    frame = _outside(sys._getframe(1))
+    return frame is not None and _speaks_tf115(frame)
+
+
+# What a program has switched on of TF 2's graphs: "resource variables", "control flow v2".
+SWITCHED_ON: set[str] = set()
+
+
+def build_tf115_graphs() -> None:
+    """From now on TF 1.15's code gets its reference variables and control flow, in v1 graphs."""
+    from estimator2strategy import _tf_private
+
+    def has_not_switched(switch: str) -> Callable[[FrameType], bool]:
+        return lambda frame: switch not in SWITCHED_ON and _works_for_tf115(frame)
+
+    _tf_private.graphs_by_caller(
+        has_not_switched("resource variables"), has_not_switched("control flow v2")
+    )
+
+
+def _works_for_tf115(frame: FrameType | None) -> bool:
+    """Whether the code of a program that is nearest to `frame` is TF 1.15's; an installed package
+    works for its caller."""
+    frame = _outside(frame)
+    while frame and not is_legacy_frame(frame) and _is_installed(frame.f_code.co_filename):
+        frame = _outside(frame.f_back)
+    return frame is not None and _speaks_tf115(frame)
+
+
+def _outside(frame: FrameType | None) -> FrameType | None:
+    """`frame`, or the first one above it that is not this package's."""
     while frame and frame.f_globals.get("__name__", "").startswith("estimator2strategy."):
         frame = frame.f_back
-    if frame is None:
-        return False
+    return frame
+
+
+def _speaks_tf115(frame: FrameType) -> bool:
     if is_legacy_frame(frame):
         return not _finder().scope.tf2
     facade = sys.modules.get("estimator2strategy.tf1")

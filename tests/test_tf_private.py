@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import threading
 import traceback
 
 import keras
@@ -586,3 +587,54 @@ def test_kmeans_makes_what_chooses_centers_and_what_moves_them():
     assert [t.dtype for t in (*distances, *indices, *losses)] == [tf.float32, tf.int64, tf.float32]
     assert initialized.dtype.base_dtype == tf.bool
     assert (init_op.graph, train_op.graph) == (initialized.graph, initialized.graph)
+
+
+def test_graphs_have_the_variables_and_control_flow_that_their_maker_expects(monkeypatch):
+    for module, flag in _tf_private._GRAPH_SWITCHES:
+        monkeypatch.setattr(module, flag, True)
+
+    def made():
+        with tf.Graph().as_default() as graph:
+            v = tf1.get_variable("v", [])
+            tf1.while_loop(lambda i: i < 3.0, lambda i: i + v, [0.0])
+        return {op.type for op in graph.get_operations()} & {"VarHandleOp", "While", "Enter"}
+
+    def modern():
+        return made()
+
+    def legacy(frame):
+        return modern.__code__ not in (frame.f_code, frame.f_back.f_code)
+
+    with _tf_private.graphs_of_the_process():
+        _tf_private.graphs_by_caller(legacy, legacy)  # too early
+    assert made() == {"VarHandleOp", "While"}
+    _tf_private.graphs_by_caller(legacy, legacy)
+    assert made() == {"Enter"}
+    assert modern() == {"VarHandleOp", "While"}
+    with _tf_private.graphs_of_the_process():
+        assert made() == {"VarHandleOp", "While"}
+    assert made() == {"Enter"}
+
+
+def test_threads_of_legacy_code_and_of_coordinators_are_in_graph_mode(monkeypatch):
+    context = _tf_private._context
+    monkeypatch.setattr(context, "default_execution_mode", context.EAGER_MODE)
+    modes, coordinator = [], tf1.train.Coordinator()
+
+    def modern():
+        modes.append(tf.executing_eagerly())
+        coordinator.request_stop()
+
+    def legacy():
+        modern()
+
+    _tf_private.threads_in_graph_mode(lambda frame: frame.f_code is legacy.__code__)
+    for thread in (
+        tf1.train.LooperThread(coordinator, None, modern),
+        threading.Thread(target=legacy),
+        threading.Thread(target=modern),
+    ):
+        thread.start()
+        thread.join()
+    assert modes == [False, False, True]
+    assert tf.executing_eagerly()

@@ -1,9 +1,9 @@
 """The switches of TF 1.15 between graph and eager mode, and between v1 and v2 behaviour.
 
 TensorFlow's own switches change the whole process: after `tf.compat.v1.disable_v2_behavior()`
-Keras's `fit` and strategies run in graph mode. The ones here change the thread that calls them, and
-only between graph and eager mode: shapes depend on who asks (`legacy.py`), variables are always
-resource variables, control flow is always functional.
+Keras's `fit` and strategies run in graph mode. The ones here change the thread that calls them
+between graph and eager mode. Shapes, and variables and control flow in v1 graphs, depend on whose
+code asks (`legacy.py`): legacy code can ask for TF 2's of the latter two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_private, legacy
 
 
 class _Mode(threading.local):
@@ -54,14 +54,48 @@ def enable_eager_execution(
     _mode.graph = None
 
 
+def enable_resource_variables() -> None:
+    """Legacy code makes resource variables from now on, as it does in eager mode anyway."""
+    legacy.SWITCHED_ON.add("resource variables")
+
+
+def disable_resource_variables() -> None:
+    """Legacy code makes reference variables in v1 graphs from now on, as at the beginning."""
+    legacy.SWITCHED_ON.discard("resource variables")
+
+
+def enable_control_flow_v2() -> None:
+    """Conds and loops of legacy code are functions from now on."""
+    legacy.SWITCHED_ON.add("control flow v2")
+
+
+def disable_control_flow_v2() -> None:
+    """Conds and loops of legacy code are v1's in v1 graphs from now on, as at the beginning."""
+    legacy.SWITCHED_ON.discard("control flow v2")
+
+
+def resource_variables_enabled() -> bool:
+    """Whether legacy code makes resource variables in v1 graphs."""
+    return "resource variables" in legacy.SWITCHED_ON
+
+
+def control_flow_v2_enabled() -> bool:
+    """Whether conds and loops of legacy code are functions in v1 graphs."""
+    return "control flow v2" in legacy.SWITCHED_ON
+
+
 def disable_v2_behavior() -> None:
-    """Graph mode for this thread; the rest of v1 behaviour legacy code has anyway."""
+    """Graph mode for this thread, with what is v1's in it; other v1 behaviour is always there."""
     disable_eager_execution()
+    disable_resource_variables()
+    disable_control_flow_v2()
 
 
 def enable_v2_behavior() -> None:
-    """Eager mode for this thread."""
+    """Eager mode for this thread, and v1 graphs with resource variables and functional loops."""
     enable_eager_execution()
+    enable_resource_variables()
+    enable_control_flow_v2()
 
 
 def _has_no_effect() -> None:
@@ -69,6 +103,4 @@ def _has_no_effect() -> None:
 
 
 enable_v2_tensorshape = disable_v2_tensorshape = _has_no_effect
-enable_resource_variables = disable_resource_variables = _has_no_effect
-enable_control_flow_v2 = disable_control_flow_v2 = _has_no_effect
 enable_tensor_equality = disable_tensor_equality = _has_no_effect

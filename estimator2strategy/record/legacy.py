@@ -49,7 +49,8 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         tf.config.list_logical_devices()
     graph = tf.Graph()
     resources = tf1.variable_creator_scope(_as_resource)
-    with graph.as_default(), resources, _tf_private.fresh_keras_names():
+    names, switches = _tf_private.fresh_keras_names(), _tf_private.graphs_of_the_process()
+    with graph.as_default(), resources, names, switches:
         if tf115:
             tf1.get_variable_scope().set_use_resource(False)
         tf1.set_random_seed(seed)
@@ -72,14 +73,15 @@ def _as_resource(next_creator, **kwargs):
 def serving(seed: int | None) -> Iterator[tf.Graph]:
     """A fresh graph to record what is exported, as the default graph.
 
-    A Session will run it and nothing replays it, so that the program's own switches decide about
-    reference variables and about control flow.
+    A Session will run it and nothing replays it, so that the process's own switches decide about
+    reference variables and about control flow. Programs of TF 1.15 get TF 2's of both here, as in
+    a recording: `tf.saved_model.load` cannot hand out the reference variables of a SavedModel.
 
     Args:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
     """
     graph = tf.Graph()
-    names = _tf_private.fresh_keras_names()
-    with _tf_private.tensor_shapes(v2=False), graph.as_default(), names:
+    names, switches = _tf_private.fresh_keras_names(), _tf_private.graphs_of_the_process()
+    with _tf_private.tensor_shapes(v2=False), graph.as_default(), names, switches:
         tf1.set_random_seed(seed)
         yield graph

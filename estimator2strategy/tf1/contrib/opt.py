@@ -136,6 +136,16 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, _v1.train.AdamOptimizer):
         )
 
 
+def _kernel(name: str, var: Any, slots: dict[str, Any], **kwargs: Any) -> Any:
+    """TensorFlow's own update of a variable: the kernel `name` of reference variables, or its twin
+    of resource variables."""
+    if hasattr(var, "handle"):
+        memory = {key: variable.handle for key, variable in {"var": var, **slots}.items()}
+        return getattr(tf.raw_ops, f"Resource{name}")(**memory, **kwargs)
+    memory = {key: variable.op.outputs[0] for key, variable in {"var": var, **slots}.items()}
+    return getattr(tf.raw_ops, name)(**memory, **kwargs)
+
+
 class LARSOptimizer(_v1.train.Optimizer):
     """Layer-wise adaptive rate scaling (arXiv:1708.03888); sparse gradients get plain momentum.
 
@@ -197,21 +207,28 @@ class LARSOptimizer(_v1.train.Optimizer):
         )
         return rate * ratio, grad + self._weight_decay * var
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         rate, grad = self.compute_lr(grad, var)
-        return tf.raw_ops.ResourceApplyMomentum(
-            var=var.handle,
-            accum=self.get_slot(var, "momentum").handle,
+        return _kernel(
+            "ApplyMomentum",
+            var,
+            {"accum": self.get_slot(var, "momentum")},
             lr=tf.ones([], var.dtype.base_dtype),
             grad=grad * rate,
             momentum=tf.cast(self._momentum_tensor, var.dtype.base_dtype),
             use_nesterov=self._use_nesterov,
         )
 
+    _resource_apply_dense = _apply_dense
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        return self._resource_apply_sparse(grad.values, var, grad.indices)
+
     def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        return tf.raw_ops.ResourceSparseApplyMomentum(
-            var=var.handle,
-            accum=self.get_slot(var, "momentum").handle,
+        return _kernel(
+            "SparseApplyMomentum",
+            var,
+            {"accum": self.get_slot(var, "momentum")},
             lr=tf.cast(self._learning_rate_tensor, grad.dtype),
             grad=grad,
             indices=indices,
@@ -261,16 +278,18 @@ class LazyAdamOptimizer(_AdamFamily):
 class NadamOptimizer(_AdamFamily):
     """Adam with Nesterov momentum (Dozat, 2015)."""
 
-    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
-        return tf.raw_ops.ResourceApplyAdam(
-            var=var.handle,
-            m=self.get_slot(var, "m").handle,
-            v=self.get_slot(var, "v").handle,
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return _kernel(
+            "ApplyAdam",
+            var,
+            {slot: self.get_slot(var, slot) for slot in ("m", "v")},
             grad=grad,
             use_locking=self._use_locking,
             use_nesterov=True,
             **self._numbers(grad.dtype.base_dtype),
         )
+
+    _resource_apply_dense = _apply_dense
 
     def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         n = self._numbers(var.dtype.base_dtype)
