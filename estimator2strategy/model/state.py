@@ -41,6 +41,11 @@ class SharedState(State):
     def _make_copies(self, node: str) -> Sequence[tf.Variable]:
         return self._shared.get(node) or super()._make_copies(node)
 
+    def close(self) -> None:
+        for node in self._shared:  # they are the model's, and stay
+            self._copies.pop(node, None)
+        super().close()
+
 
 def copies(variable: keras.Variable) -> tuple[tf.Variable, ...]:
     """What each replica has of a variable."""

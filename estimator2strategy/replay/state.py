@@ -22,6 +22,7 @@ from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.random_streams import RandomStreams
 
 _ITERATORS = frozenset({"IteratorV2", "OneShotIterator"})
+_SMALL = 2**16  # bytes that are not worth an op
 
 
 class State:
@@ -227,16 +228,33 @@ class State:
         }
 
     def close(self) -> None:
-        """Frees what outlives its handle: iterators with their threads, tables, writers."""
+        """Frees what outlives its handle: iterators with their threads, tables, writers.
+
+        And what variables hold: the graphs of loops are cycles, in which handles live on until
+        Python collects its garbage.
+        """
         for node, handle in self._resources.items():
             if self._recorded[node].op in _ITERATORS and tf.executing_eagerly():
                 self._empty_iterator(node, handle)
             else:
                 tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
+        if tf.executing_eagerly():
+            for node in self._copies.keys() - self._tpu_variables.keys():
+                for copy in self._copies[node]:
+                    _let_go(copy)
         self._resources.clear()
         self._copies.clear()
         self._streams.clear()
         self._tpu_variables.clear()
+
+
+def _let_go(variable: tf.Variable) -> None:
+    """Gives back the memory of a large variable's value; it has a scalar then."""
+    size, dtype = variable.shape.num_elements(), variable.dtype
+    if not (dtype.is_floating or dtype.is_integer) or (size or _SMALL) * dtype.size < _SMALL:
+        return
+    if tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
+        tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros([], dtype))
 
 
 def _empty_range(bound: tf.Tensor) -> tf.Tensor:
