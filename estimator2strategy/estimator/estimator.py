@@ -77,13 +77,15 @@ class Estimator(Exporting):
             or if the program makes its input otherwise now. False: always anew.
         execution: How `train` runs steps on one device. "loop": TensorFlow runs one op after the
             other. "device_loop": a block of steps is one XLA program, as on a TPU; random numbers
-            are XLA's, and batches must have one shape (`drop_remainder=True`). "auto": both are
-            measured as training starts, and the faster one is kept; a step that XLA cannot
-            compile, or that draws random numbers, stays with "loop".
+            are XLA's, `tf.debugging`'s checks are left out, and batches must have one shape
+            (`drop_remainder=True`). "auto": both are measured as training starts, and the faster
+            one is kept; a step that XLA cannot compile, that draws random numbers, or that checks
+            something, stays with "loop".
         jit_compile: Whether XLA compiles what a step of `train` computes on one device, in as many
             programs as there are parts between what it has no kernel for: input, `py_func`,
-            summaries, random numbers (which stay as they are). Tensors that a program is given must
-            have one shape. "auto": both are measured as training starts, as for `execution`.
+            summaries, checks, random numbers (which stay as they are). Tensors that a program is
+            given must have one shape. "auto": both are measured as training starts, as for
+            `execution`.
         async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
             not with `saving_listeners`, with savers or saver hooks of the program, or on several
             machines. One that cannot be written is then no error, except for the last.

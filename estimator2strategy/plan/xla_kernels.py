@@ -17,6 +17,15 @@ _TPU_ONLY = frozenset({CROSS_REPLICA_SUM, "AllToAll", "CollectivePermute"})
 _SUPPLIED = frozenset({"Placeholder", "VarHandleOp"})
 
 
+# XLA's kernels for these let everything pass.
+_CHECKS = frozenset({"Assert", "CheckNumerics", "CheckNumericsV2"})
+
+
+def checks(node: NodeDef) -> bool:
+    """Whether a node is a check of the program's, which XLA would leave out."""
+    return node.op in _CHECKS
+
+
 def why_not_compiled(node: NodeDef) -> str:
     """Why XLA cannot compile a node, as the end of "X ..."; "" if it can, for all that is known."""
     if node.op in _TPU_ONLY or node.op in _SUPPLIED:

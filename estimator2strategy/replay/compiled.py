@@ -3,7 +3,8 @@
     host:      draw, random numbers          py_func            summaries
     program:                        forward          backward
 
-The host keeps what XLA has no kernel for, and the random numbers: XLA would draw others.
+The host keeps what XLA has no kernel for, the program's checks, which XLA would leave out, and the
+random numbers: XLA would draw others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.plan import random_ops, segments
 from estimator2strategy.plan.graph import RecordedGraph, input_node
 from estimator2strategy.plan.segments import Segment
-from estimator2strategy.plan.xla_kernels import why_not_compiled
+from estimator2strategy.plan.xla_kernels import checks, why_not_compiled
 from estimator2strategy.replay.device_loop import check_shapes, not_compiled
 from estimator2strategy.replay.importer import GraphImporter
 
@@ -25,7 +26,7 @@ from estimator2strategy.replay.importer import GraphImporter
 def on_host(recorded: RecordedGraph, name: str) -> bool:
     """Whether the host runs a node of a compiled step."""
     nodes = recorded.with_functions([name])
-    return any(why_not_compiled(node) or random_ops.draws(node) for node in nodes)
+    return any(why_not_compiled(n) or checks(n) or random_ops.draws(n) for n in nodes)
 
 
 class Program:

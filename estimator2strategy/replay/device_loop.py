@@ -18,6 +18,7 @@ import tensorflow as tf
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.plan import random_ops
 from estimator2strategy.plan.graph import input_node
+from estimator2strategy.plan.xla_kernels import checks
 from estimator2strategy.record.functions import user_line
 from estimator2strategy.replay.overlap import Draw, blank
 
@@ -197,7 +198,7 @@ def device_loop_of(session: Any, tensors: Sequence[str], ops: Sequence[str], ste
 
     Raises:
         UnsupportedError: There cannot be one, or there may be one but it would be another training:
-            XLA draws other random numbers.
+            XLA draws other random numbers, and leaves out checks.
     """
     if session.splices or session.state.num_replicas > 1:
         raise UnsupportedError("A device loop runs on one device; these steps run on several.")
@@ -212,6 +213,9 @@ def device_loop_of(session: Any, tensors: Sequence[str], ops: Sequence[str], ste
     random = next(filter(random_ops.draws, recorded.with_functions(behind)), None)
     if random is not None and step.device_loop == "may":
         raise UnsupportedError(f"XLA draws other random numbers ({random.op} {random.name!r}).")
+    check = next(filter(checks, recorded.with_functions(behind)), None)
+    if check is not None and step.device_loop == "may":
+        raise UnsupportedError(f"XLA would leave out a check ({check.op} {check.name!r}).")
     return DeviceLoop(
         session, node, tensors, ops, step.healthy if step.healthy in tensors else None
     )

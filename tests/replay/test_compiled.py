@@ -105,6 +105,23 @@ def test_python_between_the_layers_makes_two_programs(tmp_path, programs):
     assert not any("PyFunc" in op for ops in programs for op in ops)
 
 
+def with_checks(features, labels, mode):
+    spec = classifier(features, labels, mode)
+    step = tf1.train.get_global_step().read_value()
+    with tf.control_dependencies([tf1.assert_less(step, tf.constant(13, tf.int64))]):
+        return spec._replace(train_op=tf.group(spec.train_op))
+
+
+def test_checks_are_made(tmp_path, programs):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assert"):
+        trained(tmp_path / "xla", True, with_checks)
+    assert programs
+    same(
+        trained(tmp_path / "short", True, with_checks, steps=12),
+        trained(tmp_path / "loop", False, with_checks, steps=12),
+    )
+
+
 def with_summaries(features, labels, mode):
     spec = classifier(features, labels, mode)
     for variable in tf1.trainable_variables():

@@ -213,9 +213,14 @@ def noisy(features, labels, mode, params):
     return falling(features + tf1.random_normal([1], seed=3), labels, mode, params)
 
 
-@pytest.mark.parametrize("model_fn", [noisy, doubled_in_python])
+def checked(features, labels, mode, params):
+    return falling(tf.debugging.check_numerics(features, "features"), labels, mode, params)
+
+
+@pytest.mark.parametrize("model_fn", [noisy, doubled_in_python, checked])
 def test_auto_leaves_the_loop_what_it_alone_can_do(tmp_path, blocks, monkeypatch, model_fn):
-    """XLA's random numbers are others, so the numbers would depend on what was measured."""
+    """XLA's random numbers are others, so the numbers would depend on what was measured. And it
+    checks nothing."""
     monkeypatch.setattr("estimator2strategy.runtime.trial.DeviceLoopTrial", Eager)
     model = host_estimator(str(tmp_path), model_fn, execution="auto")
     model.train(one_by_one, steps=300)
