@@ -7,6 +7,7 @@ one of them fails there, by name, and not somewhere in a training loop.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ from tensorflow.python.framework import tensor_shape as _tensor_shape
 from tensorflow.python.ops import clustering_ops as _clustering_ops
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
 from tensorflow.python.ops import control_flow_util as _control_flow_util
+from tensorflow.python.ops import control_flow_v2_func_graphs as _control_flow_v2_func_graphs
 from tensorflow.python.ops import resource_variable_ops as _resource_variable_ops
 from tensorflow.python.ops import resource_variables_toggle as _resource_variables_toggle
 from tensorflow.python.ops import script_ops as _script_ops
@@ -465,6 +467,29 @@ def give_variables_an_initialized_value() -> None:
     """
     if BaseResourceVariable.initialized_value is tf.Variable.initialized_value:
         BaseResourceVariable.initialized_value = tf.compat.v1.Variable.initialized_value
+
+
+@contextlib.contextmanager
+def names_in_branches_by_scope(wanted: bool) -> Iterator[None]:
+    """In v1 graphs too, ops in branches and loops are named after the name scope around them.
+
+    TF 1.15 did so, and TF 2 does so in its own functions. Names of summaries show it, and programs
+    ask the scope whether they are in a loop. Nothing changes where it is not `wanted`.
+    """
+    branch = _control_flow_v2_func_graphs.ControlFlowFuncGraph
+    make = branch.__init__
+
+    @functools.wraps(make)
+    def make_with_scope(graph, *args, **kwargs):
+        make(graph, *args, **kwargs)
+        if wanted and _in_v1_graph():
+            graph._name_stack = graph.outer_graph.get_name_scope()
+
+    branch.__init__ = make_with_scope
+    try:
+        yield
+    finally:
+        branch.__init__ = make
 
 
 def _in_v1_graph() -> bool:

@@ -160,6 +160,31 @@ def test_resource_variables_have_an_initialized_value(monkeypatch):
         assert session.run(value).tolist() == [6, 8]
 
 
+def test_ops_in_branches_of_v1_graphs_are_named_by_scope():
+    names = []
+
+    def body(i):
+        names.append(tf.constant(1, name="one").name)
+        return i + 1
+
+    def loop():
+        with tf1.name_scope("outer"), _tf_private.control_flow_v2():
+            tf1.while_loop(lambda i: i < 2, body, [tf.constant(0)])
+
+    def names_in(graph):
+        names.clear()
+        with graph:
+            loop()
+        return set(names)
+
+    assert names_in(tf.Graph().as_default()) == {"one:0"}
+    with _tf_private.names_in_branches_by_scope(True):
+        assert names_in(tf.Graph().as_default()) == {"outer/while/one:0"}
+    with _tf_private.names_in_branches_by_scope(False):
+        assert names_in(tf.Graph().as_default()) == {"one:0"}
+    assert names_in(tf.Graph().as_default()) == {"one:0"}
+
+
 def test_keras_metrics_are_named_as_the_code_that_compiles_expects(monkeypatch):
     import tf_keras
     from tf_keras.src.engine import training_utils_v1

@@ -31,6 +31,7 @@ class Exporting(abc.ABC):
     """An Estimator as far as exporting it goes."""
 
     _config: RunConfig
+    _tf115: bool
     _warm_start_settings: WarmStartSettings | None
 
     @abc.abstractmethod
@@ -162,6 +163,7 @@ class Exporting(abc.ABC):
             assets_extra=assets_extra,
             as_text=as_text,
             strip_default_attrs=strip_default_attrs,
+            tf115=self._tf115,
         )
 
     def _served_graphs(self, mode: str, receiver_fn: Callable[[], Any]) -> list[ServedGraph]:

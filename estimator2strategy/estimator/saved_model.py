@@ -24,6 +24,7 @@ from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.record.functions import location
 from estimator2strategy.record.legacy import serving
+from estimator2strategy.runtime.monitored import leave_out_summaries_of_branches
 
 tf1 = tf.compat.v1
 
@@ -64,6 +65,7 @@ def write_saved_model(
     assets_extra: Mapping[str, str] | None,
     as_text: bool,
     strip_default_attrs: bool,
+    tf115: bool = False,
 ) -> bytes:
     """Writes a new numbered folder below `base`, all of it or nothing.
 
@@ -76,6 +78,7 @@ def write_saved_model(
         as_text: Write `saved_model.pbtxt`, not `saved_model.pb`.
         strip_default_attrs: Leave out attributes of nodes that have their default, so that older
             releases of TensorFlow, which do not know the attribute, can load the graph.
+        tf115: Whether the program is one of TF 1.15.
 
     Returns:
         The folder: `base`/seconds since 1970.
@@ -88,7 +91,7 @@ def write_saved_model(
     unfinished = export.get_temp_export_dir(folder)
     builder = tf1.saved_model.Builder(unfinished)
     for i, served in enumerate(graphs):
-        with serving(config.tf_random_seed):
+        with serving(config.tf_random_seed, tf115):
             _add_graph(builder, served, checkpoint_path, config, strip_default_attrs, first=i == 0)
     with tf.Graph().as_default():
         builder.save(as_text)
@@ -115,6 +118,7 @@ def _add_graph(
     receiver = _receiver(served.receiver_fn)
     spec = served.call_model_fn(receiver.features, getattr(receiver, "labels", None))
     signatures = _signatures(spec, receiver)
+    leave_out_summaries_of_branches(tf1.get_default_graph())
     scaffold = spec.scaffold
     local_init_op = scaffold.local_init_op
     if local_init_op is None:

@@ -89,6 +89,7 @@ def disable_v2_behavior() -> None:
     disable_eager_execution()
     disable_resource_variables()
     disable_control_flow_v2()
+    legacy.SWITCHED_ON.discard("v2 behavior")
 
 
 def enable_v2_behavior() -> None:
@@ -96,6 +97,16 @@ def enable_v2_behavior() -> None:
     enable_eager_execution()
     enable_resource_variables()
     enable_control_flow_v2()
+    legacy.SWITCHED_ON.add("v2 behavior")
+
+
+def v2_behavior_enabled() -> bool:
+    """Whether the program asked for v2 behaviour: `tensorflow.python.tf2.enabled`.
+
+    TF2's own is always true. Libraries choose by it between `tf.layers` and `tf.keras.layers`,
+    whose variables have other names.
+    """
+    return "v2 behavior" in legacy.SWITCHED_ON
 
 
 def _has_no_effect() -> None:

@@ -40,7 +40,8 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
 
     Args:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
-        tf115: Whether variables are ref variables by default, as in TF 1.15.
+        tf115: Whether the program is one of TF 1.15: variables are ref variables by default, and
+            ops in branches and loops are named after the scope around them.
     """
     _tf_private.give_variables_an_initialized_value()
     with modern_world():
@@ -50,7 +51,8 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
     graph = tf.Graph()
     resources = tf1.variable_creator_scope(_as_resource)
     names, switches = _tf_private.fresh_keras_names(), _tf_private.graphs_of_the_process()
-    with graph.as_default(), resources, names, switches:
+    in_branches = _tf_private.names_in_branches_by_scope(tf115)
+    with graph.as_default(), resources, names, switches, in_branches:
         if tf115:
             tf1.get_variable_scope().set_use_resource(False)
         tf1.set_random_seed(seed)
@@ -70,7 +72,7 @@ def _as_resource(next_creator, **kwargs):
 
 
 @contextlib.contextmanager
-def serving(seed: int | None) -> Iterator[tf.Graph]:
+def serving(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
     """A fresh graph to record what is exported, as the default graph.
 
     A Session will run it and nothing replays it, so that the process's own switches decide about
@@ -79,9 +81,11 @@ def serving(seed: int | None) -> Iterator[tf.Graph]:
 
     Args:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
+        tf115: As of `recording`.
     """
     graph = tf.Graph()
     names, switches = _tf_private.fresh_keras_names(), _tf_private.graphs_of_the_process()
-    with _tf_private.tensor_shapes(v2=False), graph.as_default(), names, switches:
+    in_branches = _tf_private.names_in_branches_by_scope(tf115)
+    with _tf_private.tensor_shapes(v2=False), graph.as_default(), names, switches, in_branches:
         tf1.set_random_seed(seed)
         yield graph

@@ -58,6 +58,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
     def create_session(self) -> ReplaySession:
         scaffold = self._scaffold
         checked = _variables_that_default_ops_check(scaffold)
+        leave_out_summaries_of_branches(self._recording.graph)
         scaffold.finalize()
         session = self.session or self._new_session()
         manager = _SessionManager(
@@ -133,6 +134,19 @@ class _Checked(NamedTuple):
 
     ready: Sequence[tf.Variable] | None
     ready_for_local_init: Sequence[tf.Variable] | None
+
+
+def leave_out_summaries_of_branches(graph: tf.Graph) -> None:
+    """What branches and loops summarize cannot be fetched from the graph around them."""
+    summaries = graph.get_collection_ref(tf1.GraphKeys.SUMMARIES)
+    inside = [summary for summary in summaries if summary.graph is not graph]
+    if inside:
+        summaries[:] = [summary for summary in summaries if summary.graph is graph]
+        tf1.logging.warn(
+            "Not written, because they are made in a branch of tf.cond or in a loop: summaries %s. "
+            "Summarize what tf.cond or tf.while_loop returns.",
+            ", ".join(sorted({summary.op.name for summary in inside})),
+        )
 
 
 def _variables_that_default_ops_check(scaffold: tf1.train.Scaffold) -> _Checked:

@@ -113,6 +113,23 @@ def test_values_are_those_of_predict(trained, tmp_path):
     assert loaded(folder, [1.0, 2.0, 3.0]) == predictions == [-2.0, -1.0, 0.0]
 
 
+def test_what_a_branch_summarizes_does_not_keep_it_from_being_loaded(trained, tmp_path):
+    def model_fn(features, labels, mode, params):
+        spec = serve(features, labels, mode, params)
+        tf1.summary.scalar("outside", 1.0)
+
+        def summarized():
+            tf1.summary.scalar("inside", 1.0)
+            return 1.0
+
+        tf.cond(tf1.placeholder_with_default(True, []), summarized, lambda: 2.0)
+        return spec
+
+    model = host_estimator(trained.model_dir, model_fn)
+    folder = model.export_saved_model(tmp_path, one_number)
+    assert loaded(folder, [1.0]) == [-2.0]
+
+
 def test_the_folder_is_named_by_the_time_and_nothing_else_is_left(trained, tmp_path):
     folder = trained.export_saved_model(str(tmp_path / "models"), one_number)
     assert isinstance(folder, bytes)

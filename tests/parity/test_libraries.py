@@ -25,18 +25,42 @@ def e2s(*arguments: str, path: str = "") -> subprocess.CompletedProcess:
         },
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=900,
         check=False,
     )
 
 
+def installed(folder: Path, *packages: str) -> str:
+    """A folder that has these packages, and nothing of what they ask for."""
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-compile", "--target"]
+    subprocess.run([*pip, str(folder), *packages], check=True, timeout=300)
+    return str(folder)
+
+
 @pytest.fixture
 def adanet(tmp_path):
-    """A folder that has adanet, which asks for a protobuf that no TensorFlow of today runs on."""
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
-    folder = str(tmp_path / "packages")
-    subprocess.run([*pip, folder, "adanet==0.9.0", "tensorboard"], check=True, timeout=300)
-    return folder
+    """adanet asks for a protobuf that no TensorFlow of today runs on."""
+    return installed(tmp_path / "packages", "adanet==0.9.0", "tensorboard")
+
+
+@pytest.fixture
+def tensor2tensor(tmp_path):
+    """tensor2tensor, and what it imports; it asks for much more, of which some is gone."""
+    of_datasets = ["etils", "immutabledict", "promise", "tensorflow-metadata", "toml"]
+    of_clients = ["httplib2", "oauth2client", "pyasn1", "pyasn1-modules", "rsa", "uritemplate"]
+    return installed(
+        tmp_path / "packages",
+        "tensor2tensor==1.15.7",
+        "google-api-python-client==1.7.12",
+        "gym==0.12.6",
+        "mpmath",
+        "pypng",
+        "sympy",
+        "tensorboard",
+        "tensorflow-datasets",
+        *of_datasets,
+        *of_clients,
+    )
 
 
 @pytest.mark.slow
@@ -46,6 +70,15 @@ def test_adanet_grows_the_ensemble_that_it_grew_on_tf_2_7(adanet, tmp_path):
     assert ran.returncode == 0, ran.stderr[-2000:]
     golden = json.loads((ROOT / "tests" / "goldens" / "ada.json").read_text())
     assert_same(json.loads(ran.stdout), golden, "adanet")
+
+
+@pytest.mark.slow
+def test_tensor2tensor_spells_backwards_as_it_did_on_tf_1_15(tensor2tensor, tmp_path):
+    program = ROOT / "tests" / "programs" / "t2t.py"
+    ran = e2s(str(program), str(tmp_path), path=tensor2tensor)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    golden = json.loads((ROOT / "tests" / "goldens" / "t2t.json").read_text())
+    assert_same(json.loads((tmp_path / "found.json").read_text()), golden, "tensor2tensor")
 
 
 # Some of the tests that TF-GAN brings along.

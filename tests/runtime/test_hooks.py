@@ -181,6 +181,25 @@ class TestStockHooks:
             f"model.ckpt-{step}" for step in (0, 4, 8, 10)
         ]
 
+    def test_what_a_branch_summarizes_is_left_out_and_said(self, model_dir, caplog):
+        def model_fn(features, labels, mode, params):
+            spec = falling(features, labels, mode, params)
+            tf1.summary.scalar("outside", spec.loss)
+
+            def summarized():
+                tf1.summary.scalar("inside", spec.loss)
+                return spec.loss
+
+            tf.cond(spec.loss > 0, summarized, lambda: spec.loss)
+            return spec
+
+        with caplog.at_level(logging.WARNING, "tensorflow"):
+            host_estimator(model_dir, model_fn).train(numbers(1))
+        assert "in a branch of tf.cond or in a loop: summaries inside." in caplog.text
+        tags = {tag for _, tag, _ in events(model_dir)}
+        assert "outside" in tags
+        assert "inside" not in tags
+
     def test_summary_saver_writes_its_own_op_at_its_steps(self, model_dir, tmp_path):
         def model_fn(features, labels, mode, params):
             spec = falling(features, labels, mode, params)

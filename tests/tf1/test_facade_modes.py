@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
 from estimator2strategy import legacy
+from estimator2strategy.record.legacy import legacy_world, recording
 
 
 def in_thread(function):
@@ -80,3 +81,36 @@ def test_tensors_in_loops_are_keys_and_equal_to_themselves_alone():
     program = types.ModuleType("program")
     in_thread(lambda: legacy.execute(compile(source, "program.py", "exec"), program))
     assert program.found == ("key", False, True, False)
+
+
+def test_v2_behavior_is_off_until_a_program_asks_for_it(monkeypatch):
+    monkeypatch.setattr(legacy, "SWITCHED_ON", set())
+    source = (
+        "import tensorflow as tf\n"
+        "from tensorflow.python import tf2\n"
+        "found = [tf2.enabled()]\n"
+        "tf.enable_v2_behavior()\n"
+        "found.append(tf2.enabled())\n"
+        "tf.disable_v2_behavior()\n"
+        "found.append(tf2.enabled())\n"
+    )
+    program = types.ModuleType("program")
+    in_thread(lambda: legacy.execute(compile(source, "program.py", "exec"), program))
+    assert program.found == [False, True, False]
+
+
+def test_recorded_ops_in_branches_and_loops_are_named_after_the_scope_around_them():
+    """As TF 1.15 names them: programs ask whether they are in a loop."""
+    found = []
+
+    def note(*x):
+        found.append((tf1.contrib.framework.get_name_scope(), tf.constant(1, name="k").op.name))
+        return x[0]
+
+    with legacy_world(), recording(None, tf115=True), tf1.name_scope("a"):
+        x = tf1.placeholder(tf.float32)
+        tf1.cond(x > 0, lambda: note(x), lambda: x)
+        tf1.while_loop(lambda x: x < 1, note, [x])
+        tf1.map_fn(note, tf.zeros([2]))
+    scopes = ["a/cond", "a/while", "a/map/while"]
+    assert found == [(scope, f"{scope}/k") for scope in scopes]
