@@ -663,3 +663,12 @@ def test_threads_of_legacy_code_and_of_coordinators_are_in_graph_mode(monkeypatc
         thread.join()
     assert modes == [False, False, True]
     assert tf.executing_eagerly()
+
+
+def test_a_sum_over_one_core_is_what_is_summed():
+    with tf.Graph().as_default() as graph, _tf_private.tpu_shard_context(1):
+        with _tf_private.sums_over_one_core():
+            tf1.tpu.cross_replica_sum(tf.constant(1.0))
+        assert [op.type for op in graph.get_operations()] == ["Const", "Identity"]
+        tf1.tpu.cross_replica_sum(tf.constant(1.0))
+        assert graph.get_operations()[-1].type == "CrossReplicaSum"
