@@ -308,7 +308,8 @@ def test_tables_and_init_from_checkpoint(fitted, tmp_path):
     )
     assert predicted[0].tolist() == [1.0, 2.0, -1.0]
     total = fitted[0].legacy_variables["hidden/kernel"].numpy().sum()
-    np.testing.assert_allclose(predicted[1], [total] * 3, rtol=1e-5)
+    # Of weights that nobody seeded: a sum near zero has few digits.
+    np.testing.assert_allclose(predicted[1], [total] * 3, rtol=1e-5, atol=1e-4)
 
 
 def features_sum(kernel, features):
