@@ -74,9 +74,11 @@ def dataset(model: Model, data: tuple[np.ndarray, np.ndarray], batch_size: int) 
     """The input pipeline of every contender."""
     autotune = tf.data.experimental.AUTOTUNE
     slices = tf.data.Dataset.from_tensor_slices(data).repeat()
+    ahead = autotune
     if model.prepare:
         slices = slices.map(model.prepare, num_parallel_calls=autotune)
-    return slices.batch(batch_size, drop_remainder=True).prefetch(autotune)
+        ahead = 2  # a larger store would be filled while it is another contender's turn
+    return slices.batch(batch_size, drop_remainder=True).prefetch(ahead)
 
 
 # --- Forward passes ----------------------------------------------------------------------------
