@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,8 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from tests import legacy_programs
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "fetched.json").read_text())
+TESTS = Path(__file__).parents[1]
+GOLDEN = json.loads((TESTS / "goldens" / "fetched.json").read_text())
 tf1 = tf.compat.v1
 
 
@@ -81,3 +85,17 @@ def test_steps_are_logged_as_tf_1_15_counted_them(program, caplog):
         made.train(program.input_fn, steps=201)
     lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("loss = ")]
     assert [line.split("step = ")[1].split(" ")[0] for line in lines] == ["1", "101", "201"]
+
+
+@pytest.mark.oldest
+def test_after_disable_v2_behavior_hooks_get_what_tf_2_15_gave():
+    ran = subprocess.run(
+        [sys.executable, "without_v2.py"],
+        cwd=TESTS / "programs",
+        env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == json.loads((TESTS / "goldens" / "without_v2.json").read_text())
