@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
+import tensorflow as real
 
 import estimator2strategy.tf1 as tf
 
@@ -38,3 +39,30 @@ def test_the_address_of_a_tpu_is_taken_alone_or_in_a_list():
     for tpu in ("grpc://10.0.0.1:8470", ["grpc://10.0.0.1:8470"]):
         resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu)
         assert resolver.master() == "grpc://10.0.0.1:8470"
+
+
+@pytest.mark.parametrize("cores", [0, 2])
+def test_there_is_nothing_to_connect_to_or_to_start_on_this_machine(cores, emulated_cores):
+    if cores:
+        emulated_cores(cores)
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    with tf.Graph().as_default():
+        for module in (tf, tf.compat.v2):
+            module.config.experimental_connect_to_cluster(resolver)
+            assert module.tpu.experimental.initialize_tpu_system(resolver) is None
+            assert module.tpu.experimental.shutdown_tpu_system(resolver) is None
+        assert tf.contrib.distribute.initialize_tpu_system() is None
+
+
+def test_a_cluster_is_connected_to_in_graph_mode_too(monkeypatch):
+    modes = []
+    connect = lambda *unused, **unused_too: modes.append(real.executing_eagerly())  # noqa: E731
+    monkeypatch.setattr(real.config, "experimental_connect_to_cluster", connect)
+    monkeypatch.setattr(real.tpu.experimental, "initialize_tpu_system", connect)
+    monkeypatch.setattr(real.tpu.experimental, "shutdown_tpu_system", connect)
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver("grpc://10.0.0.1:8470")
+    with tf.Graph().as_default():
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        tf.tpu.experimental.shutdown_tpu_system(resolver)
+    assert modes == [True] * 3

@@ -1,4 +1,4 @@
-"""`tf.contrib.cluster_resolver` of TF 1.15."""
+"""`tf.contrib.cluster_resolver` of TF 1.15, and what programs do with a TPU that they found."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy import _tf_private
 from estimator2strategy.runtime import devices
 from estimator2strategy.tf1.contrib import names_of
 
@@ -56,3 +57,33 @@ class _LocalResolver:
     def num_accelerators(self, *unused: Any, **unused_kwargs: Any) -> dict[str, int]:
         real = len(tf.config.list_logical_devices("TPU"))
         return {"TPU": devices.emulated_cores() or real}
+
+
+def connect_to_cluster(cluster_spec_or_resolver: Any, *args: Any, **kwargs: Any) -> None:
+    """`tf.config.experimental_connect_to_cluster`, in graph mode too, as in TF 1.15.
+
+    To this machine, emulated cores included, there is nothing to connect.
+    """
+    if not isinstance(cluster_spec_or_resolver, _LocalResolver):
+        with _tf_private.eager_mode():
+            tf.config.experimental_connect_to_cluster(cluster_spec_or_resolver, *args, **kwargs)
+
+
+def initialize_tpu_system(cluster_resolver: Any = None) -> Any:
+    """`tf.tpu.experimental.initialize_tpu_system`, in graph mode too, as in TF 1.15.
+
+    Returns:
+        The topology of the TPU; None for this machine: an Estimator starts its TPU when it first
+        uses one, and emulated cores need no start.
+    """
+    if cluster_resolver is None or isinstance(cluster_resolver, _LocalResolver):
+        return None
+    with _tf_private.eager_mode():
+        return tf.tpu.experimental.initialize_tpu_system(cluster_resolver)
+
+
+def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
+    """`tf.tpu.experimental.shutdown_tpu_system`; this machine's TPU ends with the process."""
+    if cluster_resolver is not None and not isinstance(cluster_resolver, _LocalResolver):
+        with _tf_private.eager_mode():
+            tf.tpu.experimental.shutdown_tpu_system(cluster_resolver)
