@@ -11,9 +11,13 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from estimator2strategy.plan.graph import NodeDef
 
 CROSS_REPLICA_SUM = "CrossReplicaSum"
+# Its number, where a program asks which replica it is: XLA alone has a kernel for it.
+_REPLICA_ID = "XlaReplicaId"
 
 # What the only output of an op is called, where a rewrite puts one op in the place of another.
 _OUTPUT = {
@@ -21,6 +25,8 @@ _OUTPUT = {
     "Identity": "output",
     "CollectiveReduce": "data",
     "XlaAllReduce": "output",
+    _REPLICA_ID: "id",
+    "Const": "output",
 }
 
 # Far apart, so that `seed2 + replica * SEED_STRIDE` of one op meets no other op's seed.
@@ -55,6 +61,14 @@ def _single_replica(node: NodeDef) -> None:
         node.attr.clear()
         node.attr["T"].type = dtype
         node.op = "Identity"
+    elif node.op == _REPLICA_ID:
+        _to_constant(node, 0)
+
+
+def _to_constant(node: NodeDef, number: int) -> None:
+    node.op = "Const"
+    node.attr["dtype"].type = tf.int32.as_datatype_enum
+    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(number, tf.int32))
 
 
 # A sum over one replica is its input. (CrossReplicaSum has a kernel on TPUs only.)
@@ -108,6 +122,8 @@ def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int])
     def rewrite(node: NodeDef) -> None:
         if replica and has_seed(node):
             node.attr["seed2"].i += replica * SEED_STRIDE
+        if node.op == _REPLICA_ID:
+            _to_constant(node, replica)
         if node.op == CROSS_REPLICA_SUM and node.name in collectives:
             if num_replicas == 1:
                 _single_replica(node)
@@ -120,6 +136,11 @@ def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int])
 def has_seed(node: NodeDef) -> bool:
     """Whether `node` draws random numbers that its own seeds determine."""
     return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
+def differs_by_replica(node: NodeDef) -> bool:
+    """Whether `for_replica` makes another node of `node` on each replica."""
+    return has_seed(node) or node.op == _REPLICA_ID
 
 
 def group_key(num_replicas: int) -> int:

@@ -30,16 +30,16 @@ from estimator2strategy.replay.importer import GraphImporter
 def can_share(recorded: RecordedGraph, roots: Sequence[str]) -> bool:
     """Whether the nodes behind `roots` are the same ones on all replicas.
 
-    Not where a seed is part of a node: of a random op inside a function, or one without a
-    stateless twin.
+    Not where a seed is part of a node, of a random op inside a function, or one without a
+    stateless twin; nor where the program asks which replica it is.
     """
     names = recorded.ancestors(roots)
     inner = rewrites.inner_nodes(recorded.library, recorded.functions_behind(names))
     outer = (recorded[name] for name in names)
     return not any(
         [
-            *(rewrites.has_seed(node) for node in inner),
-            *(rewrites.has_seed(node) and not random_ops.is_seeded(node) for node in outer),
+            *map(rewrites.differs_by_replica, inner),
+            *(rewrites.differs_by_replica(n) and not random_ops.is_seeded(n) for n in outer),
         ]
     )
 

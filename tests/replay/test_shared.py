@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla
 
 from estimator2strategy.plan import segments
 from estimator2strategy.plan.graph import RecordedGraph
@@ -114,6 +116,21 @@ def test_ops_with_seeds_in_branches_draw_something_else_on_each_core():
     _, step = traced(graph, [drawn], 3, feeds=[fed])
     ((one, two, three),) = step(*[tf.constant(True)] * 3)
     assert len({tuple(part.numpy()) for part in (one, two, three)}) == 3
+
+
+@pytest.mark.parametrize("in_branch", [False, True], ids=["outside", "in a branch"])
+def test_a_program_that_asks_which_core_it_is_on_is_told(in_branch):
+    """As `tpu_cross_replica_concat` does: each core puts its part in its place of the sum."""
+    with legacy_world(), recording(None) as graph:
+        fed = tf1.placeholder(tf.float32, [])
+        number = xla.replica_id()
+        if in_branch:
+            number = tf1.cond(fed > 0, lambda: xla.replica_id() + 0, lambda: -1)
+        parts = summed(tf.scatter_nd([[number]], [fed], [3]))
+    assert not can_share(RecordedGraph(graph), [parts.op.name])
+    _, step = traced(graph, [parts], 3, feeds=[fed])
+    ((one, two, three),) = step(*map(tf.constant, [1.0, 10.0, 100.0]))
+    assert [list(part.numpy()) for part in (one, two, three)] == [[1.0, 10.0, 100.0]] * 3
 
 
 def test_streams_go_on_whether_what_draws_is_shared_or_not():
