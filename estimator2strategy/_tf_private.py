@@ -427,6 +427,13 @@ class _ByUser:
         frame = _caller_outside_of(*self._packages)
         return self._otherwise and not (frame and self._is_legacy(frame))
 
+    # TensorFlow hands the flag out: `tf.compat.v1.control_flow_v2_enabled() == True`.
+    def __eq__(self, other: object) -> bool:
+        return bool(self) == other
+
+    def __hash__(self) -> int:
+        return hash(bool(self))
+
 
 def tensor_equality_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
     """Tensors and variables are equal to themselves alone, and keys of dicts, in legacy code.

@@ -9,8 +9,9 @@ from estimator2strategy import _tf_private
 from estimator2strategy.record.legacy import legacy_world
 
 CASES = [(m, name) for m in parity.modules() for name in parity.cases(m)]
-# What updates variables: it has kernels, or code, of its own for reference variables.
-UPDATES = [case for case in CASES if case[0] in ("opt", "mixed_precision", "training", "variables")]
+# What updates variables: it has kernels, or code, of its own for reference variables. The loss of
+# `training.gradients` is read beside the update, before or after it, in TF 1.15 as well.
+UPDATES = [case for case in CASES if case[0] in ("opt", "mixed_precision", "variables")]
 
 
 @pytest.mark.parametrize(("module", "name"), CASES)
