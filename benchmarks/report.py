@@ -188,7 +188,7 @@ def plot(results: Sequence[Result], path: str) -> None:
         {c for row in by_model.values() for c in row},
         key="auto jit loop keras orbit legacy115".find,
     )
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(13, 6), layout="constrained")
     width = 0.8 / max(1, len(contenders))
     for index, contender in enumerate(contenders):
         for place, (model, row) in enumerate(by_model.items()):
