@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest import mock
 
 from estimator2strategy import legacy
@@ -20,3 +24,17 @@ def imported(name: str) -> Iterator[ModuleType]:
     with mock.patch.object(sys, "path", [str(FOLDER), *sys.path]):
         yield legacy.import_module(name)
     del sys.modules[name]
+
+
+def printed_by(*arguments: str) -> Any:
+    """What a Python with these arguments prints as JSON, in a process of its own."""
+    ran = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=FOLDER,
+        env={**os.environ, "PYTHONPATH": str(FOLDER.parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)

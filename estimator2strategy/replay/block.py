@@ -17,6 +17,7 @@ import tensorflow as tf
 from estimator2strategy.plan.draws import drawn_beside
 from estimator2strategy.plan.graph import input_node
 from estimator2strategy.replay.compiled import Program
+from estimator2strategy.replay.device_loop import is_nan
 from estimator2strategy.replay.overlap import Draw, blank
 
 Batch: TypeAlias = dict[str, tf.Tensor]
@@ -90,11 +91,6 @@ def block_of(
         return done, *values
 
     return block.get_concrete_function()
-
-
-def is_nan(loss: tf.Tensor) -> tf.Tensor:
-    """Whether a loss is NaN, so that no further step is to run."""
-    return tf.reduce_any(tf.math.is_nan(loss))
 
 
 class _DrawnBySteps:

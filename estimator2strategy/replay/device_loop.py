@@ -103,7 +103,7 @@ class DeviceLoop:
     def _is_healthy(self, values: Sequence[tf.Tensor]) -> Any:
         if self._healthy is None:
             return True
-        return ~tf.reduce_any(tf.math.is_nan(values[self._tensors.index(self._healthy)]))
+        return ~is_nan(values[self._tensors.index(self._healthy)])
 
     def _traced(self) -> Any:
         @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int32)])
@@ -171,6 +171,11 @@ class DeviceLoop:
         ]
 
 
+def is_nan(loss: tf.Tensor) -> tf.Tensor:
+    """Whether a loss is NaN, so that no further step is to run."""
+    return tf.reduce_any(tf.math.is_nan(loss))
+
+
 def not_compiled(graph: tf.Graph, error: Exception, argument: str) -> UnsupportedError:
     """What to raise where XLA could not compile nodes of the recorded `graph`.
 
@@ -210,12 +215,11 @@ def device_loop_of(session: Any, tensors: Sequence[str], ops: Sequence[str], ste
             "A device loop takes its batches from one Dataset; return one from input_fn."
         )
     behind = recorded.ancestors(roots, lambda edge: input_node(edge) == node)
-    random = next(filter(random_ops.draws, recorded.with_functions(behind)), None)
-    if random is not None and step.device_loop == "may":
-        raise UnsupportedError(f"XLA draws other random numbers ({random.op} {random.name!r}).")
-    check = next(filter(checks, recorded.with_functions(behind)), None)
-    if check is not None and step.device_loop == "may":
-        raise UnsupportedError(f"XLA would leave out a check ({check.op} {check.name!r}).")
+    for inner in recorded.with_functions(behind) if step.device_loop == "may" else ():
+        if random_ops.draws(inner):
+            raise UnsupportedError(f"XLA draws other random numbers ({inner.op} {inner.name!r}).")
+        if checks(inner):
+            raise UnsupportedError(f"XLA would leave out a check ({inner.op} {inner.name!r}).")
     return DeviceLoop(
         session, node, tensors, ops, step.healthy if step.healthy in tensors else None
     )

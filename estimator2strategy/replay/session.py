@@ -26,9 +26,9 @@ from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
 from estimator2strategy.replay.ahead import ahead_of
-from estimator2strategy.replay.block import block_of, is_nan
+from estimator2strategy.replay.block import block_of
 from estimator2strategy.replay.compiled import CompiledSteps, Program, replay_compiled
-from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of
+from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of, is_nan
 from estimator2strategy.replay.fetches import key_of, readable, shown_after
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.initial_values import shapes_to_give
@@ -211,9 +211,8 @@ class ReplaySession(_tf_private.SessionInterface):
         if self.in_step:
             names, batch = self._batch_of_all(tensors, ops)
             results = self.once(tensors, ops, (*feeds, *names))(*values, *batch)
-            assert self.step is not None
-            if self.step.healthy in tensors:
-                self._last_watched = results[tensors.index(self.step.healthy)].numpy()
+            if (loss := self._loss_in(tensors, results)) is not None:
+                self._last_watched = loss.numpy()
             return 1, results
         done = 0
         overlap = None if feeds else self._overlap(tensors, ops)

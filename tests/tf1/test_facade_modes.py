@@ -67,6 +67,13 @@ def test_every_variable_is_a_variable():
     assert tf1.Variable.SaveSliceInfo is tf.compat.v1.Variable.SaveSliceInfo
 
 
+def found_by(source):
+    """What a legacy program with this source calls `found`."""
+    program = types.ModuleType("program")
+    in_thread(lambda: legacy.execute(compile(source, "program.py", "exec"), program))
+    return program.found
+
+
 def test_tensors_in_loops_are_keys_and_equal_to_themselves_alone():
     source = (
         "import tensorflow as tf\n"
@@ -78,9 +85,7 @@ def test_tensors_in_loops_are_keys_and_equal_to_themselves_alone():
         "        return i + 1\n"
         "    tf.while_loop(lambda i: i < limit, body, [tf.constant(0)])\n"
     )
-    program = types.ModuleType("program")
-    in_thread(lambda: legacy.execute(compile(source, "program.py", "exec"), program))
-    assert program.found == ("key", False, True, False)
+    assert found_by(source) == ("key", False, True, False)
 
 
 def test_v2_behavior_is_off_until_a_program_asks_for_it(monkeypatch):
@@ -94,9 +99,7 @@ def test_v2_behavior_is_off_until_a_program_asks_for_it(monkeypatch):
         "tf.disable_v2_behavior()\n"
         "found.append(tf2.enabled())\n"
     )
-    program = types.ModuleType("program")
-    in_thread(lambda: legacy.execute(compile(source, "program.py", "exec"), program))
-    assert program.found == [False, True, False]
+    assert found_by(source) == [False, True, False]
 
 
 def test_recorded_ops_in_branches_and_loops_are_named_after_the_scope_around_them():

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
-import subprocess
-import sys
 import types
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import tensorflow as tf
 
 from estimator2strategy import legacy
 from estimator2strategy.record.legacy import legacy_world, recording
+from tests import legacy_programs
 from tests.same import assert_same
 
 TESTS = Path(__file__).parents[1]
@@ -25,17 +23,7 @@ tf1 = tf.compat.v1
 @pytest.fixture(scope="module")
 def printed():
     """What the program prints under `e2s run`."""
-    command = [sys.executable, "-m", "estimator2strategy", "run", "sessions.py"]
-    ran = subprocess.run(
-        command,
-        cwd=TESTS / "programs",
-        env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+    return legacy_programs.printed_by("-m", "estimator2strategy", "run", "sessions.py")
 
 
 @pytest.mark.oldest
