@@ -61,7 +61,7 @@ class Estimator(Contender):
         # TPUEstimator logs every log_step_count_steps / iterations_per_loop runs of its session;
         # with use_tpu=False a run is one step. How e2s cuts executions depends on the logging.
         config = tpu.RunConfig(
-            model_dir=tempfile.mkdtemp(prefix="e2s_benchmark_"),
+            model_dir=tempfile.mkdtemp(),
             log_step_count_steps=STEPS_PER_EXECUTION,
             save_summary_steps=0,
             save_checkpoints_steps=NEVER,
@@ -123,7 +123,7 @@ class Estimator(Contender):
             self.estimator.train(self.model.input_fn, steps=1)
 
         def export() -> None:
-            folder = tempfile.mkdtemp(prefix="e2s_benchmark_")
+            folder = tempfile.mkdtemp()
             self.estimator.export_saved_model(folder, self._serving)
 
         return {"restart_s": restart, "export_s": export}

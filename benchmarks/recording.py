@@ -71,7 +71,7 @@ def record_and_build(model: Model) -> tuple[float, float]:
     """Seconds of recording and building the step, and of the whole first step."""
     watch, whole = Stopwatch(), Stopwatch()
     config = estimator.tpu.RunConfig(
-        model_dir=tempfile.mkdtemp(prefix="e2s_benchmark_"),
+        model_dir=tempfile.mkdtemp(),
         save_summary_steps=0,
         save_checkpoints_secs=None,
     )

@@ -52,7 +52,14 @@ class Worker:
 
     def __init__(self, python: str, module: str, *args: str) -> None:
         self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        # For its checkpoints; a run of all models leaves gigabytes.
+        self._scratch = tempfile.TemporaryDirectory(prefix="e2s_benchmark_")
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "TMPDIR": self._scratch.name,
+        }
         self._process = subprocess.Popen(
             [python, "-m", module, *args],
             stdin=subprocess.PIPE,
@@ -88,6 +95,7 @@ class Worker:
             self._process.kill()
             self._process.wait()
         self._stderr.close()
+        self._scratch.cleanup()
 
 
 def rate(answer: dict[str, Any], steps: int) -> float:

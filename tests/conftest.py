@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ os.environ.pop("E2S_EMULATE_TPU_CORES", None)
 
 import tensorflow as tf
 
+from estimator2strategy import legacy
 from estimator2strategy.runtime import devices
 
 LOGICAL_CPUS = 8
@@ -34,6 +36,16 @@ def pytest_configure() -> None:
     tf.config.set_logical_device_configuration(cpu, split)
     tf.config.list_logical_devices()  # starts them: no test can ask for another number
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.WARN)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _scratch_of_one_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Estimators without a model_dir make folders that nobody takes away: they go with pytest's."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = str(tmp_path_factory.mktemp("scratch"))
+        patch.setenv("TMPDIR", folder)  # of processes that tests start
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture
@@ -75,6 +87,12 @@ def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Lo
     monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
     caplog.set_level(logging.INFO, "tensorflow")
     return Log(caplog)
+
+
+@pytest.fixture(autouse=True)
+def _switches_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the legacy code of a test switches on is off again in the next."""
+    monkeypatch.setattr(legacy, "SWITCHED_ON", set())
 
 
 @pytest.fixture(autouse=True)

@@ -88,8 +88,7 @@ def test_tensors_in_loops_are_keys_and_equal_to_themselves_alone():
     assert found_by(source) == ("key", False, True, False)
 
 
-def test_v2_behavior_is_off_until_a_program_asks_for_it(monkeypatch):
-    monkeypatch.setattr(legacy, "SWITCHED_ON", set())
+def test_v2_behavior_is_off_until_a_program_asks_for_it():
     source = (
         "import tensorflow as tf\n"
         "from tensorflow.python import tf2\n"

@@ -62,8 +62,7 @@ def test_a_recording_has_variables_and_conds_that_can_be_replayed():
         assert not graph.get_operations()
 
 
-def test_programs_switch_resource_variables_and_functional_control_flow_on(monkeypatch):
-    monkeypatch.setattr(legacy, "SWITCHED_ON", set())
+def test_programs_switch_resource_variables_and_functional_control_flow_on():
     facade().enable_resource_variables()
     assert facade().resource_variables_enabled() is True
     assert types_made(facade()) == {"VarHandleOp", "Merge"}
