@@ -234,7 +234,7 @@ def _import_tensorflow(name: str, fromlist: Sequence[str] | None) -> ModuleType:
 @functools.cache
 def _start() -> None:
     """What is different from the moment on in which legacy code first imports TensorFlow."""
-    from estimator2strategy import _tf_private, strategies
+    from estimator2strategy import _tf_switches, strategies
     from estimator2strategy.facade import modes
     from estimator2strategy.runtime import devices
 
@@ -242,24 +242,24 @@ def _start() -> None:
     strategies.prepare()
     scope = _finder().scope
     if not scope.tf2:
-        _tf_private.tensor_shapes_by_caller(is_legacy_frame)
-        _tf_private.tensor_equality_by_caller(is_legacy_frame)
+        _tf_switches.tensor_shapes_by_caller(is_legacy_frame)
+        _tf_switches.tensor_equality_by_caller(is_legacy_frame)
         build_tf115_graphs()
     if scope.graph_mode:
         modes.disable_eager_execution()
-        _tf_private.threads_in_graph_mode(is_legacy_frame)
+        _tf_switches.threads_in_graph_mode(is_legacy_frame)
 
 
 @functools.cache
 def keras_is_there() -> None:
     """What is different from the moment on in which the facade first hands out Keras 2."""
-    from estimator2strategy import _tf_private
+    from estimator2strategy import _tf_switches
 
     if not _finder().scope.tf2:
-        _tf_private.keras_dtypes_by_caller(is_legacy_frame)
-        _tf_private.keras_initializers_by_graph()
-        _tf_private.keras_metric_names_by_caller(is_legacy_frame)
-        _tf_private.keras_layer_names_by_caller(is_legacy_frame)
+        _tf_switches.keras_dtypes_by_caller(is_legacy_frame)
+        _tf_switches.keras_initializers_by_graph()
+        _tf_switches.keras_metric_names_by_caller(is_legacy_frame)
+        _tf_switches.keras_layer_names_by_caller(is_legacy_frame)
 
 
 def _walk(name: str) -> tuple[Any, Any]:
@@ -320,12 +320,12 @@ SWITCHED_ON: set[str] = set()
 
 def build_tf115_graphs() -> None:
     """From now on TF 1.15's code gets its reference variables and control flow, in v1 graphs."""
-    from estimator2strategy import _tf_private
+    from estimator2strategy import _tf_switches
 
     def has_not_switched(switch: str) -> Callable[[FrameType], bool]:
         return lambda frame: switch not in SWITCHED_ON and _works_for_tf115(frame)
 
-    _tf_private.graphs_by_caller(
+    _tf_switches.graphs_by_caller(
         has_not_switched("resource variables"), has_not_switched("control flow v2")
     )
 

@@ -38,6 +38,21 @@ def test_import_does_not_import_tensorflow():
     assert packages.isdisjoint({"tensorflow", "keras", "tf_keras", "numpy", "absl"})
 
 
+def test_private_symbols_of_tensorflow_come_from_two_modules():
+    """The others would break without a test that names the symbol when TensorFlow moves one."""
+    package = ROOT / "estimator2strategy"
+    private = re.compile(
+        r"^ *(from|import) (tensorflow\.(python|compiler|tsl)|keras\.src|tf_keras\.src)\b",
+        re.MULTILINE,
+    )
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if private.search(path.read_text())
+    }
+    assert found == {"_tf_private.py", "_tf_switches.py"}
+
+
 def test_import_is_quick():
     """Counted in modules, which a machine under load does not change: each takes a millisecond."""
     count = in_fresh_process(

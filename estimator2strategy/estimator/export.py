@@ -13,11 +13,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-# TensorFlow still ships the output classes and the code that turns them into signatures, unchanged
-# from 2.15 to 2.21, but has no public name for them since `tf.estimator.export` went. The very
-# same classes are used, not copies: a spec made by code that imports them from TensorFlow itself
-# (tensorflow_hub and TFX addons do) must pass for one made with ours.
-from tensorflow.python.saved_model import model_utils as _model_utils
+from estimator2strategy._tf_private import model_utils as _model_utils
 
 ExportOutput = _model_utils.ExportOutput
 ClassificationOutput = _model_utils.ClassificationOutput

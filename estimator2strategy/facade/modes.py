@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private, legacy
+from estimator2strategy import _tf_switches, legacy
 
 
 class _Mode(threading.local):
@@ -29,7 +29,7 @@ _mode = _Mode()
 def disable_eager_execution() -> None:
     """Graph mode for this thread, as TF 1.15 started in."""
     if tf.executing_eagerly():
-        _mode.graph = _tf_private.graph_mode()
+        _mode.graph = _tf_switches.graph_mode()
         _mode.graph.__enter__()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_switches
 from estimator2strategy.plan.graph import REFERENCES
 
 tf1 = tf.compat.v1
@@ -19,14 +19,14 @@ tf1 = tf.compat.v1
 @contextlib.contextmanager
 def legacy_world() -> Iterator[None]:
     """Switches for the time in which functions and hooks of a legacy program run."""
-    with _tf_private.tensor_shapes(v2=False), _tf_private.control_flow_v2():
+    with _tf_switches.tensor_shapes(v2=False), _tf_switches.control_flow_v2():
         yield
 
 
 @contextlib.contextmanager
 def modern_world() -> Iterator[None]:
     """TF2 again, eager execution included, for code of ours and Keras's within a recording."""
-    with _tf_private.tensor_shapes(v2=True), _tf_private.eager_mode():
+    with _tf_switches.tensor_shapes(v2=True), _tf_switches.eager_mode():
         yield
 
 
@@ -43,15 +43,15 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         tf115: Whether the program is one of TF 1.15: variables are ref variables by default, and
             ops in branches and loops are named after the scope around them.
     """
-    _tf_private.give_variables_an_initialized_value()
+    _tf_switches.give_variables_an_initialized_value()
     with modern_world():
         # TensorFlow starts its devices here. If a graph were the first to need them, eager code
         # could not name a device that is not there for the rest of the process.
         tf.config.list_logical_devices()
     graph = tf.Graph()
     resources = tf1.variable_creator_scope(_as_resource)
-    names, switches = _tf_private.fresh_keras_names(), _tf_private.graphs_of_the_process()
-    in_branches = _tf_private.names_in_branches_by_scope(tf115)
+    names, switches = _tf_switches.fresh_keras_names(), _tf_switches.graphs_of_the_process()
+    in_branches = _tf_switches.names_in_branches_by_scope(tf115)
     with graph.as_default(), resources, names, switches, in_branches:
         if tf115:
             tf1.get_variable_scope().set_use_resource(False)
@@ -84,8 +84,8 @@ def serving(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         tf115: As of `recording`.
     """
     graph = tf.Graph()
-    names, switches = _tf_private.fresh_keras_names(), _tf_private.graphs_of_the_process()
-    in_branches = _tf_private.names_in_branches_by_scope(tf115)
-    with _tf_private.tensor_shapes(v2=False), graph.as_default(), names, switches, in_branches:
+    names, switches = _tf_switches.fresh_keras_names(), _tf_switches.graphs_of_the_process()
+    in_branches = _tf_switches.names_in_branches_by_scope(tf115)
+    with _tf_switches.tensor_shapes(v2=False), graph.as_default(), names, switches, in_branches:
         tf1.set_random_seed(seed)
         yield graph

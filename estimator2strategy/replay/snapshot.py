@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_private, _tf_switches
 from estimator2strategy.plan.graph import input_node
 from estimator2strategy.record.legacy import modern_world
 
@@ -72,7 +72,7 @@ class Snapshot(_tf_private.SessionInterface):
         del options, run_metadata
         assert fetches == self._save
         (filename,) = (feed_dict or {}).values()
-        with _tf_private.eager_mode():
+        with _tf_switches.eager_mode():
             path = tf.constant(filename)
             prefixes = self._prefixes(path)
             # Threads of their own: those of TensorFlow are for the steps that run beside this.
@@ -85,7 +85,7 @@ class Snapshot(_tf_private.SessionInterface):
         return path.numpy()
 
     def _write(self, shard: _Shard, prefix: tf.Tensor) -> None:
-        with _tf_private.eager_mode(), tf.device("/CPU:0"):
+        with _tf_switches.eager_mode(), tf.device("/CPU:0"):
             tf.raw_ops.SaveV2(
                 prefix=prefix,
                 tensor_names=shard.names,

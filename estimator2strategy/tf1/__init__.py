@@ -14,12 +14,12 @@ def __getattr__(name: str):
     if name == "__path__":
         raise AttributeError(name)
 
-    from estimator2strategy import _tf_private, legacy
+    from estimator2strategy import _tf_switches, legacy
     from estimator2strategy.facade import namespace
 
     if name == "__all__":
         return [n for n in __dir__() if not n.startswith("_")]
-    _tf_private.give_variables_an_initialized_value()
+    _tf_switches.give_variables_an_initialized_value()
     legacy.build_tf115_graphs()
     value = namespace.member("tf", [import_module("tensorflow.compat.v1")], name)
     globals()[name] = value

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_switches
 from estimator2strategy.model.state import SharedState
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay.state import State
@@ -35,7 +35,7 @@ def handles(monkeypatch):
 
 
 def elements(handle):
-    with _tf_private.eager_mode():
+    with _tf_switches.eager_mode():
         return int(tf.reduce_prod(tf.raw_ops.VariableShape(input=handle)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_switches
 from estimator2strategy.tf1 import contrib
 from tests import legacy_programs
 from tests.same import assert_same
@@ -40,7 +40,7 @@ def test_a_column_that_is_not_of_sequences_is_no_input_of_them():
 @pytest.mark.oldest
 def test_sequences_that_are_not_equally_long_are_told():
     numbers = contrib.feature_column.sequence_numeric_column
-    with _tf_private.graph_mode(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    with _tf_switches.graph_mode(), tf.Graph().as_default(), tf.compat.v1.Session() as session:
         features = {
             "one": tf.sparse.from_dense([[1.0, 2.0], [3.0, 0.0]]),
             "two": tf.sparse.from_dense([[1.0, 2.0], [3.0, 4.0]]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_switches
 
 tf1 = tf.compat.v1
 
@@ -93,7 +93,7 @@ def _converted(opt: Any) -> Any:
 
     if not isinstance(opt, tf_keras.optimizers.Optimizer):
         return opt
-    with _tf_private.eager_mode():  # its learning rate is a variable of TF 2
+    with _tf_switches.eager_mode():  # its learning rate is a variable of TF 2
         return tf_keras.__internal__.optimizers.convert_to_legacy_optimizer(opt)
 
 

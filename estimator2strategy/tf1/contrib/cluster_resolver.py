@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_switches
 from estimator2strategy.runtime import devices
 from estimator2strategy.tf1.contrib import names_of
 
@@ -65,7 +65,7 @@ def connect_to_cluster(cluster_spec_or_resolver: Any, *args: Any, **kwargs: Any)
     To this machine, emulated cores included, there is nothing to connect.
     """
     if not isinstance(cluster_spec_or_resolver, _LocalResolver):
-        with _tf_private.eager_mode():
+        with _tf_switches.eager_mode():
             tf.config.experimental_connect_to_cluster(cluster_spec_or_resolver, *args, **kwargs)
 
 
@@ -78,12 +78,12 @@ def initialize_tpu_system(cluster_resolver: Any = None) -> Any:
     """
     if cluster_resolver is None or isinstance(cluster_resolver, _LocalResolver):
         return None
-    with _tf_private.eager_mode():
+    with _tf_switches.eager_mode():
         return tf.tpu.experimental.initialize_tpu_system(cluster_resolver)
 
 
 def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
     """`tf.tpu.experimental.shutdown_tpu_system`; this machine's TPU ends with the process."""
     if cluster_resolver is not None and not isinstance(cluster_resolver, _LocalResolver):
-        with _tf_private.eager_mode():
+        with _tf_switches.eager_mode():
             tf.tpu.experimental.shutdown_tpu_system(cluster_resolver)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.framework import random_seed
 
 from estimator2strategy.tf1.contrib.learn_datasets import Datasets, maybe_download
 
@@ -77,7 +76,7 @@ class DataSet:
         reshape: bool = True,
         seed: int | None = None,
     ):
-        graph_seed, op_seed = random_seed.get_seed(seed)
+        graph_seed, op_seed = tf.compat.v1.get_seed(seed)
         np.random.seed(graph_seed if seed is None else op_seed)
         dtype = tf.as_dtype(dtype).base_dtype
         if dtype not in (tf.uint8, tf.float32):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.ops import lookup_ops
 
+from estimator2strategy._tf_private import lookup_ops
 from estimator2strategy.tf1.contrib import names_of
 
 __getattr__ = names_of("lookup")

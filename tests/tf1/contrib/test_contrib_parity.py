@@ -5,7 +5,7 @@ import parity
 import pytest
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy import _tf_private
+from estimator2strategy import _tf_switches
 from estimator2strategy.record.legacy import legacy_world
 
 CASES = [(m, name) for m in parity.modules() for name in parity.cases(m)]
@@ -21,7 +21,7 @@ def test_is_what_tf_1_15_made(module, name):
 
 @pytest.mark.parametrize(("module", "name"), UPDATES)
 def test_reference_variables_are_updated_as_in_tf_1_15(module, name):
-    _check_case(module, name, _tf_private.tensor_shapes(v2=False))
+    _check_case(module, name, _tf_switches.tensor_shapes(v2=False))
 
 
 def _check_case(module, name, world):
