@@ -139,9 +139,9 @@ class _DrawnBeside:
         graph = tf.compat.v1.get_default_graph()
         before = len(graph.get_operations())
         values = run(self._draw.values(drawn))
-        of_step = graph.get_operations()[before:]
         following = self._measured(
-            lambda: tf.cond(more, self._draw.optional, tf.raw_ops.OptionalNone), of_step
+            lambda: tf.cond(more, self._draw.optional, tf.raw_ops.OptionalNone),
+            after=_last(graph.get_operations()[before:]),
         )
         return values, following
 
@@ -155,6 +155,15 @@ class _DrawnBeside:
         with tf.control_dependencies([drawn]):
             self._session.add_waited(tf.maximum(tf.timestamp() - since, 0))
         return drawn
+
+
+def _last(ops: Sequence[tf.Operation]) -> list[tf.Operation]:
+    """Those whose results nothing takes; the others ran before them.
+
+    An op that something waits for besides is not fused with the next one: a product with its bias,
+    a batch norm with its ReLU.
+    """
+    return [op for op in ops if not any(x.consumers() for x in op.outputs)]
 
 
 def _batches(

@@ -83,11 +83,37 @@ def test_a_profile_has_the_steps_marked_and_tells_how_long_input_took(tmp_path, 
     model = estimator.Estimator(falling, config=config, params={}, profile_dir=tmp_path / "profile")
     model.train(slow_input)
     assert share(log.text, "input") > share(log.text, "computing")
-    (path,) = Path(tmp_path, "profile").glob("plugins/profile/*/*.xplane.pb")
-    space = _tf_private.XSpace.FromString(path.read_bytes())
-    events = {e.name for plane in space.planes for e in plane.event_metadata.values()}
-    assert "train" in events
+    assert "train" in events_in(tmp_path / "profile")
     assert model.get_variable_value("weight") == -12
+
+
+def events_in(folder):
+    """The names of what happened while a profile was made."""
+    (path,) = Path(folder).glob("plugins/profile/*/*.xplane.pb")
+    space = _tf_private.XSpace.FromString(path.read_bytes())
+    return {e.name for plane in space.planes for e in plane.event_metadata.values()}
+
+
+def test_a_profile_is_of_what_runs_without_one(tmp_path):
+    """Measuring keeps no ops from being fused."""
+
+    def layer(features, mode):
+        del mode
+        kernel = tf1.get_variable("kernel", [1, 1])
+        product = tf.matmul(features, kernel)
+        output = tf.nn.bias_add(product, tf1.get_variable("bias", [1]), name="with_bias")
+        loss = tf.reduce_sum(output)
+        step = tf1.train.get_global_step()
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return estimator.EstimatorSpec("train", loss=loss, train_op=train_op)
+
+    config = estimator.RunConfig(str(tmp_path / "model"))
+    model = estimator.Estimator(layer, config=config, profile_dir=tmp_path / "profile")
+    model.train(lambda: tf.data.Dataset.from_tensors([[1.0]]).repeat(), steps=20)
+    (type_of_op,) = {
+        name.rpartition(":")[2] for name in events_in(tmp_path / "profile") if "with_bias:" in name
+    }
+    assert type_of_op.endswith("FusedMatMul")
 
 
 def test_the_environment_names_the_folder(emulated_cores, tmp_path, monkeypatch):
