@@ -14,6 +14,9 @@ Hook: TypeAlias = tf1.train.SessionRunHook
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
 
+# What subclasses may have of their own: what the original let them, and a method that it had not.
+_OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint", "keras_metrics"})
+
 
 def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
     """Checks that model_fn can be called as Estimator calls it.
@@ -38,6 +41,26 @@ def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
     unknown = sorted(names - _MODEL_FN_ARGUMENTS)
     if unknown:
         raise ValueError(f"model_fn {where} has following not expected args: {unknown}")
+
+
+def check_not_overridden(subclass: type, base: type) -> None:
+    """Raises ValueError if a subclass of a program has public members of `base` anew."""
+    own = {name for name in dir(base) if not name.startswith("_")} - _OVERRIDABLE
+    overridden = own & {
+        name
+        for cls in subclass.__mro__
+        if issubclass(cls, base) and cls is not base and not _is_ours(cls)
+        for name in vars(cls)
+    }
+    if overridden:
+        raise ValueError(
+            f"Subclasses of {base.__name__} cannot override members of {base.__name__}. "
+            f"{subclass.__name__} does override {sorted(overridden)}"
+        )
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith("estimator2strategy.")
 
 
 def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:

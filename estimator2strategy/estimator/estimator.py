@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, Literal, TypeAlias
@@ -18,6 +17,7 @@ from estimator2strategy import _tf_private
 from estimator2strategy.estimator import distributed
 from estimator2strategy.estimator.calling import call_model_fn, not_a_spec
 from estimator2strategy.estimator.checks import (
+    check_not_overridden,
     checked_hooks,
     checked_listeners,
     verify_model_fn_args,
@@ -25,8 +25,9 @@ from estimator2strategy.estimator.checks import (
 from estimator2strategy.estimator.cluster import check_cluster, worker_of
 from estimator2strategy.estimator.exporting import Exporting
 from estimator2strategy.estimator.mode_keys import ModeKeys
-from estimator2strategy.estimator.run_config import RunConfig, TaskType
+from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.estimator.tf_config import TaskType
 from estimator2strategy.estimator.warm_start import settings_from
 from estimator2strategy.legacy import called_from_tf115
 from estimator2strategy.metrics.objects import metric_objects
@@ -45,14 +46,10 @@ from estimator2strategy.runtime.options import TrainingOptions
 from estimator2strategy.runtime.session_config import (
     applied,
     applied_to_each,
-    default_session_config,
 )
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
-
-# What subclasses may have of their own: what the original let them, and a method that it had not.
-_OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint", "keras_metrics"})
 
 
 class Estimator(Exporting):
@@ -472,26 +469,12 @@ class Estimator(Exporting):
         check_cluster(self._config, self._strategy)
 
     def _assert_members_are_not_overridden(self, base: type) -> None:
-        own = {name for name in dir(base) if not name.startswith("_")} - _OVERRIDABLE
-        overridden = own & {
-            name
-            for cls in type(self).__mro__
-            if issubclass(cls, base) and cls is not base and not _is_ours(cls)
-            for name in vars(cls)
-        }
-        if overridden:
-            raise ValueError(
-                f"Subclasses of {base.__name__} cannot override members of {base.__name__}. "
-                f"{type(self).__name__} does override {sorted(overridden)}"
-            )
+        """Subclasses of programs have one of their own, where they override more."""
+        check_not_overridden(type(self), base)
 
 
 def _several(strategy: tf.distribute.Strategy | None) -> bool:
     return strategy is not None and strategy.num_replicas_in_sync > 1
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.startswith("estimator2strategy.")
 
 
 @contextlib.contextmanager
@@ -504,24 +487,3 @@ def _recording(config: RunConfig, tf115: bool) -> Iterator[tf.Graph]:
         graph.device(config.device_fn),
     ):
         yield graph
-
-
-def completed(config: RunConfig | None, model_dir) -> RunConfig:
-    """`config` with a model_dir and a session_config: what programs find in `estimator.config`."""
-    if config is None:
-        config = RunConfig()
-        tf1.logging.info("Using default config.")
-    if not isinstance(config, RunConfig):
-        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
-    model_dir = os.fspath(model_dir) if model_dir is not None else None
-    if model_dir and config.model_dir and config.model_dir != model_dir:
-        raise ValueError(
-            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
-            f"In constructor: '{model_dir}', in `RunConfig`: '{config.model_dir}'"
-        )
-    model_dir = model_dir or config.model_dir
-    if not model_dir:
-        model_dir = tempfile.mkdtemp()
-        tf1.logging.warn("Using temporary folder as model directory: %s", model_dir)
-    session_config = config.session_config or default_session_config()
-    return config.replace(model_dir=model_dir, session_config=session_config)

@@ -1,4 +1,4 @@
-"""How an Estimator runs: its own settings, and its place in a cluster as `TF_CONFIG` tells it.
+"""How an Estimator runs: its own settings, and its place in a cluster (`tf_config.py`).
 
     config = RunConfig(model_dir="/tmp/model", save_checkpoints_steps=100)
     config = config.replace(keep_checkpoint_max=3)
@@ -11,14 +11,16 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar, overload
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, overload
 
 import tensorflow as tf
 
 from estimator2strategy import strategies
+from estimator2strategy.estimator.tf_config import read_task, read_tf_config
+from estimator2strategy.runtime.session_config import default_session_config
 
 ConfigProto = tf.compat.v1.ConfigProto
 _T = TypeVar("_T")
@@ -33,16 +35,6 @@ _DEFAULT_CHECKPOINT_SECS = 600
 _SHARED_ATTRIBUTES = frozenset(
     ["_train_distribute", "_eval_distribute", "_experimental_distribute", "_device_fn", "_cluster"]
 )
-
-
-class TaskType:
-    """Names of the jobs of a cluster. MASTER is what CHIEF was called before TF 1.4."""
-
-    MASTER: Final = "master"
-    PS: Final = "ps"
-    WORKER: Final = "worker"
-    CHIEF: Final = "chief"
-    EVALUATOR: Final = "evaluator"
 
 
 class _Rule(NamedTuple):
@@ -227,7 +219,7 @@ class RunConfig:
             session_creation_timeout_secs=session_creation_timeout_secs,
             checkpoint_save_graph_def=checkpoint_save_graph_def,
         )
-        task = _read_task(tf_config, under_strategy=self.train_distribute is not None)
+        task = read_task(tf_config, under_strategy=self.train_distribute is not None)
         for field in dataclasses.fields(task):
             setattr(self, f"_{field.name}", getattr(task, field.name))
         self._maybe_overwrite_session_config_for_distributed_training()
@@ -283,182 +275,6 @@ class RunConfig:
             self._session_config = session_config
 
 
-@dataclasses.dataclass(frozen=True)
-class _Task:
-    """The place of this process in its cluster; the fields are properties of `RunConfig`."""
-
-    task_type: str
-    task_id: int
-    is_chief: bool
-    global_id_in_cluster: int | None
-    service: dict[str, Any] | None
-    cluster_spec: Any = dataclasses.field(default_factory=lambda: tf.train.ClusterSpec({}))
-    master: str = ""
-    evaluation_master: str = ""
-    num_ps_replicas: int = 0
-    num_worker_replicas: int = 0
-    device_filters: tuple[str, ...] | None = None
-
-
-def read_tf_config() -> dict[str, Any]:
-    """The environment's `TF_CONFIG`, {} if it is not set.
-
-    Raises:
-        ValueError: It is not a JSON object.
-    """
-    text = os.environ.get("TF_CONFIG") or "{}"
-    try:
-        tf_config = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"TF_CONFIG is not valid JSON ({error}): {text}") from error
-    if not isinstance(tf_config, dict):
-        raise ValueError(f"TF_CONFIG must be a JSON object, given: {text}")
-    if tf_config:
-        tf.compat.v1.logging.info("TF_CONFIG environment variable: %s", tf_config)
-    return tf_config
-
-
-def _read_task(tf_config: Mapping[str, Any], *, under_strategy: bool) -> _Task:
-    """This process as `TF_CONFIG` describes it.
-
-    Args:
-        tf_config: Content of `TF_CONFIG`.
-        under_strategy: Whether a strategy trains. Such a cluster may do without a chief, then its
-            first worker is the chief, and its workers talk to each other, not only to ps.
-    """
-    cluster_spec = tf.train.ClusterSpec(tf_config.get("cluster", {}))
-    service = tf_config.get("service")
-    if service is not None and not isinstance(service, dict):
-        raise TypeError(f'If "service" is set in TF_CONFIG, it must be a dict. Given {service!r}')
-    if not cluster_spec:
-        return _local_task(tf_config, service)
-    chief = _chief_job(cluster_spec, worker_may_be_chief=under_strategy)
-    task_type, task_id = _checked_task(cluster_spec, tf_config.get("task", {}), chief)
-    if task_type == TaskType.EVALUATOR:
-        # It is no part of the training cluster, so it does not get to see it.
-        return _Task(
-            task_type=task_type,
-            task_id=task_id,
-            is_chief=False,
-            global_id_in_cluster=None,
-            service=service,
-            evaluation_master=tf_config.get("eval_session_master", ""),
-        )
-    between_graph = not under_strategy or chief == TaskType.MASTER
-    return _Task(
-        task_type=task_type,
-        task_id=task_id,
-        is_chief=task_type == chief and task_id == 0,
-        global_id_in_cluster=_global_id(cluster_spec, task_type, task_id, chief),
-        service=service,
-        cluster_spec=cluster_spec,
-        master=_session_master(cluster_spec, task_type, task_id, tf_config),
-        num_ps_replicas=_count(cluster_spec, {TaskType.PS}),
-        num_worker_replicas=_count(cluster_spec, {TaskType.WORKER, chief}),
-        device_filters=_device_filters(task_type, task_id) if between_graph else None,
-    )
-
-
-def _local_task(tf_config: Mapping[str, Any], service: dict[str, Any] | None) -> _Task:
-    task = tf_config.get("task", {})
-    job, index = task.get("type", TaskType.WORKER), int(task.get("index", 0))
-    if job != TaskType.WORKER:
-        raise ValueError(
-            f'If "cluster" is not set in TF_CONFIG, task type must be WORKER. Given: {job}'
-        )
-    if index != 0:
-        raise ValueError(
-            f'If "cluster" is not set in TF_CONFIG, task index must be 0. Given: {index}'
-        )
-    return _Task(
-        task_type=TaskType.WORKER,
-        task_id=0,
-        is_chief=True,
-        global_id_in_cluster=0,
-        service=service,
-        master=tf_config.get("session_master", ""),
-        evaluation_master=tf_config.get("eval_session_master", ""),
-        num_worker_replicas=1,
-    )
-
-
-def _chief_job(cluster_spec: Any, *, worker_may_be_chief: bool) -> str:
-    """The job that leads the cluster."""
-    if TaskType.MASTER in cluster_spec.jobs:
-        if TaskType.CHIEF in cluster_spec.jobs:
-            raise ValueError(
-                "If `master` node exists in `cluster`, job `chief` is not supported. "
-                "They are two names for the same job: keep `chief`."
-            )
-        return TaskType.MASTER
-    if worker_may_be_chief and TaskType.CHIEF not in cluster_spec.jobs:
-        return TaskType.WORKER
-    return TaskType.CHIEF
-
-
-def _checked_task(cluster_spec: Any, task: Mapping[str, Any], chief: str) -> tuple[str, int]:
-    """Job and index of this process, which exist in the cluster."""
-    nodes = _count(cluster_spec, {chief})
-    if not nodes:
-        raise ValueError(f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node.')
-    if nodes > 1 and chief != TaskType.WORKER:
-        raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')
-    if not task.get("type"):
-        raise ValueError('If "cluster" is set in TF_CONFIG, task type must be set.')
-    if task.get("index") is None:
-        raise ValueError('If "cluster" is set in TF_CONFIG, task index must be set.')
-    task_type, task_id = task["type"], int(task["index"])
-    if task_id < 0:
-        raise ValueError(f"Task index must be non-negative number. Given: {task_id}")
-    if task_type == TaskType.EVALUATOR:
-        if chief == TaskType.MASTER:
-            raise ValueError(
-                "If `master` node exists in `cluster`, task_type `evaluator` is not supported. "
-                "Rename the job `master` to `chief`."
-            )
-        return task_type, task_id  # Outside of the cluster, so any index will do.
-    where = f"in the cluster_spec {cluster_spec.as_dict()}, which comes from TF_CONFIG."
-    if task_type not in cluster_spec.jobs:
-        raise ValueError(f"{task_type} is not a valid task_type {where}")
-    if task_id >= _count(cluster_spec, {task_type}):
-        raise ValueError(f"{task_id} is not a valid task_id for task_type {task_type} {where}")
-    return task_type, task_id
-
-
-def _session_master(
-    cluster_spec: Any, task_type: str, task_id: int, tf_config: Mapping[str, Any]
-) -> str:
-    if "session_master" in tf_config:
-        return tf_config["session_master"]
-    # The only node of its cluster has nobody to talk to.
-    if _count(cluster_spec, cluster_spec.jobs) == 1:
-        return ""
-    return "grpc://" + cluster_spec.job_tasks(task_type)[task_id]
-
-
-def _count(cluster_spec: Any, jobs: Iterable[str]) -> int:
-    tasks = cluster_spec.as_dict()
-    return sum(len(tasks.get(job, ())) for job in jobs)
-
-
-def _global_id(cluster_spec: Any, task_type: str, task_id: int, chief: str) -> int:
-    def rank(job: str) -> tuple[bool, bool, str]:
-        return job != chief, job == TaskType.PS, job
-
-    before = [job for job in cluster_spec.jobs if rank(job) < rank(task_type)]
-    return _count(cluster_spec, before) + task_id
-
-
-def _device_filters(task_type: str, task_id: int) -> tuple[str, ...] | None:
-    """Devices that a task of a parameter server cluster sees: chief and workers only the ps."""
-    return {
-        TaskType.MASTER: ("/job:ps", "/job:master"),
-        TaskType.CHIEF: ("/job:ps", "/job:chief"),
-        TaskType.WORKER: ("/job:ps", f"/job:worker/task:{task_id}"),
-        TaskType.PS: ("/job:ps", "/job:worker", "/job:chief", "/job:master"),
-    }.get(task_type)
-
-
 def _checkpoint_interval(steps: int | None, secs: int | None) -> tuple[int | None, int | None]:
     """Steps and seconds between checkpoints; naming one of them switches the other off."""
     if steps is _USE_DEFAULT and secs is _USE_DEFAULT:
@@ -499,3 +315,24 @@ def _resolve_model_dir(tf_config: Mapping[str, Any], model_dir: Any) -> str | No
     if from_tf_config:
         tf.compat.v1.logging.info("Using model_dir in TF_CONFIG: %s", from_tf_config)
     return model_dir or from_tf_config
+
+
+def completed(config: RunConfig | None, model_dir) -> RunConfig:
+    """`config` with a model_dir and a session_config: what programs find in `estimator.config`."""
+    if config is None:
+        config = RunConfig()
+        tf.compat.v1.logging.info("Using default config.")
+    if not isinstance(config, RunConfig):
+        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
+    model_dir = os.fspath(model_dir) if model_dir is not None else None
+    if model_dir and config.model_dir and config.model_dir != model_dir:
+        raise ValueError(
+            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
+            f"In constructor: '{model_dir}', in `RunConfig`: '{config.model_dir}'"
+        )
+    model_dir = model_dir or config.model_dir
+    if not model_dir:
+        model_dir = tempfile.mkdtemp()
+        tf.compat.v1.logging.warn("Using temporary folder as model directory: %s", model_dir)
+    session_config = config.session_config or default_session_config()
+    return config.replace(model_dir=model_dir, session_config=session_config)

@@ -17,6 +17,15 @@ from estimator2strategy.estimator.tpu_config import InputPipelineConfig, check_p
 from estimator2strategy.record.functions import location
 
 
+def check_use_of_cores(
+    tpu_config: Any, train: int | None, evaluate: int | None, predict: int | None
+) -> None:
+    """Raises what the three checks below raise: whether cores can run with these settings."""
+    check_batch_sizes(train, evaluate, predict)
+    check_model_parallelism(tpu_config)
+    check_feed_hook(tpu_config)
+
+
 def check_batch_sizes(train: int | None, evaluate: int | None, predict: int | None) -> None:
     """Raises ValueError or TypeError unless the global batch sizes are positive ints."""
     if train is None:

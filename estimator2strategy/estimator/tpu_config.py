@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.estimator import run_config
+from estimator2strategy.estimator import run_config, tf_config
 from estimator2strategy.runtime.lookahead import IterationsPerLoop
 
 _Config = TypeVar("_Config", bound="RunConfig")
@@ -195,7 +195,7 @@ class RunConfig(run_config.RunConfig):
         if evaluation_master is not None:
             self._evaluation_master = evaluation_master
         # An evaluator was put where it is by whoever wrote TF_CONFIG, so that is left alone.
-        elif not self._evaluation_master and self.task_type != run_config.TaskType.EVALUATOR:
+        elif not self._evaluation_master and self.task_type != tf_config.TaskType.EVALUATOR:
             self._evaluation_master = self._master
 
     @property
@@ -290,7 +290,7 @@ def _check_partition_dims(dims: Sequence[Any], pipeline: int, cores: int | None)
 
 
 def _tpu_job_name_of_environment() -> str | None:
-    service = run_config.read_tf_config().get("service") or {}
+    service = tf_config.read_tf_config().get("service") or {}
     name = service.get("tpu_worker_job_name")
     if name:
         tf.compat.v1.logging.info("Load TPU job name from TF_CONFIG: %s", name)

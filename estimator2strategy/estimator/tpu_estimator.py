@@ -14,23 +14,15 @@ from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.saved_model import ServedGraph
-from estimator2strategy.estimator.specs import (
-    EstimatorSpec,
-    HostCallHook,
-    TPUEstimatorSpec,
-    call_on_host,
-    checked_eval_metric_ops,
-)
+from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_checks import (
-    check_batch_sizes,
     check_evaluation_steps,
-    check_feed_hook,
     check_given_strategy,
-    check_model_parallelism,
     check_predictions,
     check_static,
     check_training_spec,
     check_training_steps,
+    check_use_of_cores,
     checked_tpu_spec,
     strategy_of_cores,
 )
@@ -44,12 +36,17 @@ from estimator2strategy.estimator.tpu_embedding import check_embedding_spec, emb
 from estimator2strategy.estimator.tpu_export import ExportSavedModelApiVersion
 from estimator2strategy.estimator.tpu_input import fed_to_cores
 from estimator2strategy.estimator.tpu_logging import logging_hooks
+from estimator2strategy.estimator.tpu_outfeed import (
+    eval_metrics_of,
+    host_call_hooks,
+    outfed,
+    without_padding,
+)
 from estimator2strategy.estimator.tpu_partition import partition_dims
 from estimator2strategy.estimator.tpu_scaffold import scaffold_of
 from estimator2strategy.record import feeding
 from estimator2strategy.record.embedding import Embedding
 from estimator2strategy.record.functions import argument_names, location
-from estimator2strategy.record.host_call import every_n_steps
 from estimator2strategy.record.inputs import call_input_fn
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.record.replicated import Cores, one_shard_of
@@ -60,6 +57,7 @@ tf1 = tf.compat.v1
 
 # Not "use_tpu", which TPUEstimator sets as well: programs have always passed a value of their own.
 _RESERVED_PARAMS = ("batch_size", "context")
+_MODES = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 
 
 class TPUEstimator(Estimator):
@@ -131,27 +129,20 @@ class TPUEstimator(Estimator):
         checkpoint_shards: int | None = None,
         profile_dir: str | os.PathLike | None = None,
     ):
-        if not isinstance(config, RunConfig):
-            raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
+        config = _checked_config(config)
         _check_params(params)
-        self._batch_sizes = {
-            ModeKeys.TRAIN: train_batch_size,
-            ModeKeys.EVAL: eval_batch_size,
-            ModeKeys.PREDICT: predict_batch_size,
-        }
+        sizes = (train_batch_size, eval_batch_size, predict_batch_size)
+        self._batch_sizes = dict(zip(_MODES, sizes, strict=True))
         if use_tpu:
-            check_batch_sizes(train_batch_size, eval_batch_size, predict_batch_size)
-            check_model_parallelism(config.tpu_config)
-            check_feed_hook(config.tpu_config)
-        check_embedding_spec(embedding_config_spec, config.tpu_config, use_tpu, eval_on_tpu)
-        if not use_tpu and eval_on_tpu:
+            check_use_of_cores(config.tpu_config, *sizes)
+        elif eval_on_tpu:
             tf1.logging.warn("eval_on_tpu ignored because use_tpu is False.")
+        check_embedding_spec(embedding_config_spec, config.tpu_config, use_tpu, eval_on_tpu)
         self._use_tpu = use_tpu
         self._embedding_spec = embedding_config_spec
         self._eval_on_tpu = eval_on_tpu
         self._batch_axis = batch_axis
-        self._export_to_tpu = export_to_tpu
-        self._export_to_cpu = export_to_cpu
+        self._export_to_tpu, self._export_to_cpu = export_to_tpu, export_to_cpu
         self._export_api_version = _export_version(export_saved_model_api_version)
         # The hooks that log are made here, so that they count executions and not steps.
         self._log_every = config.log_step_count_steps
@@ -314,13 +305,13 @@ class TPUEstimator(Estimator):
         check_training_spec(spec, graph, deployment.num_replicas, self._model_fn)
         train_op = cores.runs(spec.train_op)
         loss = cores.mean(spec.loss)
-        hooks = [*self._host_call(cores, deployment)]
+        host_call = self._host_call(cores, deployment)
         tpu_spec = EstimatorSpec(
             ModeKeys.TRAIN,
             loss=loss,
             train_op=train_op,
             training_hooks=[
-                *hooks,
+                *host_call,
                 *self._logging_hooks(loss, on_host=False),
                 *spec.training_hooks,
             ],
@@ -343,7 +334,7 @@ class TPUEstimator(Estimator):
         cores.runs(spec.loss)
         loss = cores.mean(spec.loss)
         host_call = self._host_call(cores, deployment)
-        metrics = self._eval_metrics(cores, deployment) if spec.eval_metrics else None
+        metrics = eval_metrics_of(cores, deployment) if spec.eval_metrics else None
         tpu_spec = EstimatorSpec(
             ModeKeys.EVAL,
             loss=loss,
@@ -360,15 +351,11 @@ class TPUEstimator(Estimator):
         cores = self._on_cores(self._fed(graph, input_fn, deployment), deployment)
         spec = checked_tpu_spec(cores.spec, "prediction")
         check_predictions(spec.predictions)
-        predictions = self._outfed(cores, spec.predictions, deployment)
+        predictions = outfed(cores, spec.predictions, deployment)
         host_call = self._host_call(cores, deployment)
-        padding = cores.fed.padding or []
-        if deployment.pipeline is InputPipelineConfig.BROADCAST:
-            padding = padding[:1]
-        real = tf.equal(tf.concat(padding, 0), 0)
         tpu_spec = EstimatorSpec(
             ModeKeys.PREDICT,
-            predictions={k: tf1.boolean_mask(v, real) for k, v in predictions.items()},
+            predictions=without_padding(predictions, cores, deployment),
             prediction_hooks=[*host_call, *spec.prediction_hooks],
             scaffold=scaffold_of(spec, cores),
         )
@@ -429,40 +416,9 @@ class TPUEstimator(Estimator):
         partitions = partition_dims(fed.structure, tpu_config.input_partition_dims, cores)
         return partitions if deployment.device_assignment else ()
 
-    def _outfed(self, cores: Cores, tensors: Any, deployment: Deployment) -> Any:
-        """Host stand-ins for a list or dict of what the cores computed."""
-        same = deployment.pipeline is InputPipelineConfig.BROADCAST
-        return tf.nest.map_structure(cores.first if same else cores.concat, tensors)
-
-    def _eval_metrics(self, cores: Cores, deployment: Deployment) -> dict[str, tuple[Any, Any]]:
-        """Name -> (value, update): what metric_fn makes of what all cores computed."""
-        function, tensors = cores.spec.eval_metrics
-        stand_ins = self._outfed(cores, tensors, deployment)
-        with cores.on_host(function, "metric_fn") as results:
-            metrics = checked_eval_metric_ops(call_on_host((function, stand_ins)))
-            results += tf.nest.flatten(metrics)
-        return metrics
-
-    def _host_call(self, cores: Cores, deployment: Deployment) -> list[HostCallHook]:
-        """The hook that runs the spec's host_call.
-
-        In training it runs every `TPUConfig.experimental_host_call_every_n_steps`, and only if it
-        is given tensors.
-        """
-        trains = deployment.mode == ModeKeys.TRAIN
-        host_call = getattr(cores.spec, "host_call", None)
-        if host_call is None or (trains and not host_call[1]):
-            return []
-        function, tensors = host_call
-        stand_ins = self._outfed(cores, tensors, deployment)
-        with cores.on_host(function, "host_call") as results:
-            fetches = call_on_host((function, stand_ins))
-            results += [fetch for fetch in tf.nest.flatten(fetches) if fetch is not None]
-        steps = self._config.tpu_config.experimental_host_call_every_n_steps
-        if trains and steps > 1:
-            fetches, splice = every_n_steps(steps, results, tf.nest.flatten(stand_ins))
-            cores.later.append(splice)
-        return [HostCallHook(fetches)]
+    def _host_call(self, cores: Cores, deployment: Deployment) -> list[Any]:
+        every = self._config.tpu_config.experimental_host_call_every_n_steps
+        return host_call_hooks(cores, deployment, every)
 
     def _recorded(self, graph: tf.Graph, cores: Cores, spec: EstimatorSpec) -> Recording:
         sleep = self._config.tpu_config.initial_infeed_sleep_secs
@@ -485,6 +441,12 @@ class TPUEstimator(Estimator):
             output_dir=self.model_dir if self._config.save_summary_steps else None,
             on_host=on_host,
         )
+
+
+def _checked_config(config: Any) -> RunConfig:
+    if not isinstance(config, RunConfig):
+        raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
+    return config
 
 
 def _check_params(params: dict[str, Any] | None) -> None:

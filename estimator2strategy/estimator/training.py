@@ -14,7 +14,8 @@ from estimator2strategy.estimator.evaluator import (
     Evaluator,
     evaluate_until_trained,
 )
-from estimator2strategy.estimator.run_config import RunConfig, TaskType
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.tf_config import TaskType
 from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
 from estimator2strategy.runtime.kept import keeping_evaluation
 

@@ -10,7 +10,8 @@ import types
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.estimator.run_config import RunConfig, TaskType
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.tf_config import TaskType
 
 ConfigProto = tf.compat.v1.ConfigProto
 CLUSTER = {"chief": ["c:0"], "worker": ["w:0", "w:1"], "ps": ["p:0", "p:1"]}

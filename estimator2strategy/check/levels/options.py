@@ -7,6 +7,7 @@ import importlib.machinery
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from estimator2strategy.check.levels.asked import (
     Asked,
@@ -22,70 +23,87 @@ from estimator2strategy.check.settings import Settings, SettingsError, Target
 _OF_LEVELS = ("golden", "tpu", "fit_batch", "tpu_time_limit", "no_tpu_cache")
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+# Option -> what argparse is to know of it, in the order of the help.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--input": {
+        "action": "append",
+        "default": [],
+        "metavar": "[MODE=]MODULE:input_fn",
+        "help": "the input_fn, for all modes or for one; may be repeated",
+    },
+    "--params": {
+        "metavar": "PARAMS",
+        "help": "key=value,key=value; a file FILE.json; or MODULE:name of a dict, an HParams, or "
+        "of a function that returns one",
+    },
+    "--modes": {"metavar": "MODES", "help": "of train,eval,predict; by default all"},
+    "--batch-size": {
+        "type": _positive,
+        "metavar": "N",
+        "help": "global; by default 8 for each core",
+    },
+    "--checkpoint": {
+        "metavar": "DIR",
+        "help": "a checkpoint, or a folder of them, to fit the model",
+    },
+    "--levels": {
+        "metavar": "LEVELS",
+        "help": f"of {', '.join(level.option for level in LEVELS)}, or all; by default recorded",
+    },
+    "--cores": {
+        "type": _positive,
+        "default": 8,
+        "metavar": "N",
+        "help": "cores to emulate; by default 8",
+    },
+    "--time-limit": {
+        "type": float,
+        "metavar": "SECONDS",
+        "help": "for each level of each model",
+    },
+    "--golden": {
+        "metavar": "DIR",
+        "help": "replay what `e2s record` recorded elsewhere: whether it is still the same model",
+    },
+    "--tpu": {
+        "metavar": "TPUS",
+        "help": "compile the train step with the real TPU compiler: v2-8,v3-8,v4-8,v5e-4,v5p-8,"
+        "v6e-8 (minutes for a large model; no TPU, but pip install "
+        "'estimator2strategy[tpu-compile]')",
+    },
+    "--fit-batch": {
+        "action": "store_true",
+        "help": "with --tpu: find the largest batch that fits",
+    },
+    "--tpu-time-limit": {
+        "type": float,
+        "metavar": "SECONDS",
+        "help": "for each compilation of --tpu; by default 1800",
+    },
+    "--no-tpu-cache": {
+        "action": "store_true",
+        "help": "compile anew what was compiled before (results are kept in ~/.cache)",
+    },
+    "--program": {
+        "metavar": "FILE.py [FLAGS]",
+        "help": "run a whole program with its own flags, up to its first train, evaluate, predict "
+        "or train_and_evaluate, and check what that is called with; the last of the options",
+    },
+}
+
+
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Adds what says how to call a model."""
     group = parser.add_argument_group("models")
-    names = ", ".join(level.option for level in LEVELS)
-    group.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="[MODE=]MODULE:input_fn",
-        help="the input_fn, for all modes or for one; may be repeated",
-    )
-    group.add_argument(
-        "--params",
-        metavar="PARAMS",
-        help="key=value,key=value; a file FILE.json; or MODULE:name of a dict, an HParams, or of a "
-        "function that returns one",
-    )
-    group.add_argument("--modes", metavar="MODES", help="of train,eval,predict; by default all")
-    group.add_argument(
-        "--batch-size", type=_positive, metavar="N", help="global; by default 8 for each core"
-    )
-    group.add_argument(
-        "--checkpoint", metavar="DIR", help="a checkpoint, or a folder of them, to fit the model"
-    )
-    group.add_argument(
-        "--levels", metavar="LEVELS", help=f"of {names}, or all; by default recorded"
-    )
-    group.add_argument(
-        "--cores", type=_positive, default=8, metavar="N", help="cores to emulate; by default 8"
-    )
-    group.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="for each level of each model"
-    )
-    group.add_argument(
-        "--golden",
-        metavar="DIR",
-        help="replay what `e2s record` recorded elsewhere: whether it is still the same model",
-    )
-    group.add_argument(
-        "--tpu",
-        metavar="TPUS",
-        help="compile the train step with the real TPU compiler: v2-8,v3-8,v4-8,v5e-4,v5p-8,v6e-8 "
-        "(minutes for a large model; no TPU, but pip install 'estimator2strategy[tpu-compile]')",
-    )
-    group.add_argument(
-        "--fit-batch", action="store_true", help="with --tpu: find the largest batch that fits"
-    )
-    group.add_argument(
-        "--tpu-time-limit",
-        type=float,
-        metavar="SECONDS",
-        help="for each compilation of --tpu; by default 1800",
-    )
-    group.add_argument(
-        "--no-tpu-cache",
-        action="store_true",
-        help="compile anew what was compiled before (results are kept in ~/.cache)",
-    )
-    group.add_argument(
-        "--program",
-        metavar="FILE.py [FLAGS]",
-        help="run a whole program with its own flags, up to its first train, evaluate, predict or "
-        "train_and_evaluate, and check what that is called with; the last of the options",
-    )
+    for option, known in _OPTIONS.items():
+        group.add_argument(option, **known)
 
 
 def models_of(options: argparse.Namespace, settings: Settings) -> list[Asked]:
@@ -146,10 +164,3 @@ def _file_of(target: str) -> str | None:
     spec = importlib.machinery.PathFinder.find_spec(last, search)
     installed = spec is None or "site-packages" in (spec.origin or "")
     return None if installed or spec is None else spec.origin
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number

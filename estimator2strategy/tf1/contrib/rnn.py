@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn` of TF 1.15: cells that are not in `tf.nn.rnn_cell`.
+"""`tf.contrib.rnn` of TF 1.15: cells that are not in `tf.nn.rnn_cell`, and what runs them.
 
 A fused cell runs over all steps at once: inputs and outputs are [time, batch, units].
 """
@@ -13,6 +13,25 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
 from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib.rnn_bidirectional import (
+    stack_bidirectional_dynamic_rnn,
+    stack_bidirectional_rnn,
+)
+
+__all__ = [
+    "FusedRNNCell",
+    "FusedRNNCellAdaptor",
+    "LSTMBlockCell",
+    "LSTMBlockFusedCell",
+    "LSTMBlockWrapper",
+    "LayerNormBasicLSTMCell",
+    "LayerRNNCell",
+    "TimeReversedFusedRNN",
+    "best_effort_input_batch_size",
+    "stack_bidirectional_dynamic_rnn",
+    "stack_bidirectional_rnn",
+    "transpose_batch_time",
+]
 
 _v1 = tf.compat.v1
 _cells = tf1.nn.rnn_cell
@@ -401,95 +420,6 @@ class LayerNormBasicLSTMCell(_cells.RNNCell):
         c = self._norm(c * tf.sigmoid(f + self._forget_bias) + tf.sigmoid(i) * g, "state")
         h = self._activation(c) * tf.sigmoid(o)
         return h, _cells.LSTMStateTuple(c, h)
-
-
-def stack_bidirectional_dynamic_rnn(
-    cells_fw: Sequence[Any],
-    cells_bw: Sequence[Any],
-    inputs: tf.Tensor,
-    initial_states_fw: Any = None,
-    initial_states_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    parallel_iterations: int | None = None,
-    time_major: bool = False,
-    scope: Any = None,
-    swap_memory: bool = False,
-) -> tuple[tf.Tensor, tuple, tuple]:
-    """Layers of bidirectional RNNs, each on the concatenated outputs of the one below.
-
-    Returns:
-        The last outputs, forward and backward concatenated; the final states of the forward cells;
-        those of the backward cells.
-
-    Raises:
-        ValueError: The lists are empty or of different lengths.
-    """
-    _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
-    states: list[tuple] = []
-    with _v1.variable_scope(scope or "stack_bidirectional_rnn"):
-        for i, (fw, bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
-            with _v1.variable_scope(f"cell_{i}"):
-                outputs, state = _v1.nn.bidirectional_dynamic_rnn(
-                    fw,
-                    bw,
-                    inputs,
-                    initial_state_fw=initial_states_fw[i] if initial_states_fw else None,
-                    initial_state_bw=initial_states_bw[i] if initial_states_bw else None,
-                    sequence_length=sequence_length,
-                    parallel_iterations=parallel_iterations,
-                    dtype=dtype,
-                    swap_memory=swap_memory,
-                    time_major=time_major,
-                )
-            inputs = tf.concat(outputs, 2)
-            states.append(state)
-    return inputs, tuple(fw for fw, _ in states), tuple(bw for _, bw in states)
-
-
-def stack_bidirectional_rnn(
-    cells_fw: Sequence[Any],
-    cells_bw: Sequence[Any],
-    inputs: list[tf.Tensor],
-    initial_states_fw: Any = None,
-    initial_states_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple[list[tf.Tensor], tuple, tuple]:
-    """`stack_bidirectional_dynamic_rnn` for a list of steps."""
-    _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
-    states = []
-    with _v1.variable_scope(scope or "stack_bidirectional_rnn"):
-        for i, (fw, bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
-            with _v1.variable_scope(f"cell_{i}") as cell_scope:
-                inputs, *state = _v1.nn.static_bidirectional_rnn(
-                    fw,
-                    bw,
-                    inputs,
-                    initial_states_fw[i] if initial_states_fw else None,
-                    initial_states_bw[i] if initial_states_bw else None,
-                    dtype,
-                    sequence_length,
-                    cell_scope,
-                )
-            states.append(state)
-    return inputs, tuple(fw for fw, _ in states), tuple(bw for _, bw in states)
-
-
-def _check_stack(fw: Any, bw: Any, states_fw: Any, states_bw: Any) -> None:
-    """Raises ValueError where cells or states do not make a stack."""
-    for which, cells, states in (("fw", fw, states_fw), ("bw", bw, states_bw)):
-        if not cells:
-            raise ValueError(f"Must specify at least one {which} cell for BidirectionalRNN.")
-        if not isinstance(cells, list):
-            raise ValueError(f"cells_{which} must be a list of RNNCells (one per layer).")
-        if states is not None and (not isinstance(states, list) or len(states) != len(cells)):
-            raise ValueError(
-                f"initial_states_{which} must be a list of state tensors (one per layer)."
-            )
-    if len(fw) != len(bw):
-        raise ValueError("Forward and Backward cells must have the same depth.")
 
 
 def transpose_batch_time(x: tf.Tensor) -> tf.Tensor:

@@ -178,19 +178,7 @@ def dynamic_decode(
             if maximum_iterations.shape.rank != 0:
                 raise ValueError("maximum_iterations must be a scalar")
             finished |= maximum_iterations <= 0
-        sizes, dtypes = decoder.output_size, decoder.output_dtype
-        batch = decoder.batch_size
-        static_batch = tf.get_static_value(batch) if tf.is_tensor(batch) else batch
-        arrays = tf.nest.map_structure(
-            lambda size, dtype: _v1.TensorArray(
-                dtype,
-                size=0,
-                dynamic_size=True,
-                element_shape=tf.TensorShape([static_batch]).concatenate(size),
-            ),
-            sizes,
-            dtypes,
-        )
+        arrays = _empty_arrays(decoder)
 
         def step(time, arrays, state, inputs, finished, lengths):
             outputs, after, inputs_after, now = decoder.step(time, inputs, state)
@@ -224,6 +212,19 @@ def dynamic_decode(
         if not output_time_major:
             outputs = tf.nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths
+
+
+def _empty_arrays(decoder: Decoder) -> Any:
+    """Structure of the TensorArrays that take the outputs of all steps."""
+    sizes, dtypes = decoder.output_size, decoder.output_dtype
+    batch = decoder.batch_size
+    static_batch = tf.get_static_value(batch) if tf.is_tensor(batch) else batch
+
+    def empty(size: Any, dtype: Any) -> tf.TensorArray:
+        shape = tf.TensorShape([static_batch]).concatenate(size)
+        return _v1.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
+
+    return tf.nest.map_structure(empty, sizes, dtypes)
 
 
 def _where(chosen: tf.Tensor, one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
