@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import tensorflow as tf
 from tensorflow.compiler.xla.service import hlo_pb2 as _hlo_pb2
+from tensorflow.python.checkpoint import checkpoint_management as _checkpoint_management
 from tensorflow.python.checkpoint import graph_view as _graph_view
 from tensorflow.python.client import session as _session
 from tensorflow.python.distribute import one_device_strategy as _one_device_strategy
@@ -51,6 +52,10 @@ SessionInterface: TypeAlias = _session.SessionInterface
 # What a Saver makes its ops with: `tf.compat.v1.train.Saver(builder=)` is public, the class to
 # derive a builder from is not. It alone says which variables go into one file.
 BulkSaverBuilder = _saver.BulkSaverBuilder
+
+# Whether a checkpoint, or a folder, has this path, as `Saver.restore` asks first. The public
+# `tf.compat.v1.train.checkpoint_exists` is the same, and warns of itself.
+checkpoint_exists = _checkpoint_management.checkpoint_exists_internal
 
 # The graph of `tf.compat.v1.estimator.experimental.KMeans`: only the Estimator around it was
 # public.

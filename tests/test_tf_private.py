@@ -204,6 +204,15 @@ def test_a_checkpoint_tells_what_a_saver_needs(tmp_path):
     assert "weight/.ATTRIBUTES/VARIABLE_VALUE" in dict(tf.train.list_variables(path))
 
 
+def test_a_checkpoint_is_told_from_what_is_none(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("v", [])
+        session.run(variable.initializer)
+        path = tf1.train.Saver().save(session, f"{tmp_path}/saved")
+    assert _tf_private.checkpoint_exists(path)
+    assert not _tf_private.checkpoint_exists(f"{tmp_path}/save")
+
+
 def test_a_saver_builder_says_what_goes_into_one_file(tmp_path):
     class OneEach(_tf_private.BulkSaverBuilder):
         def _GroupByDevices(self, saveables):  # noqa: N802

@@ -9,25 +9,22 @@ from estimator2strategy.plan.graph import RecordedGraph, input_node
 _STARTS = frozenset({"MakeIterator"})
 
 
-def drawn_beside(recorded: RecordedGraph, names: Iterable[str]) -> str | None:
-    """The node that draws the batch of a step, if the next one may be drawn while the step runs.
+def may_draw_beside(recorded: RecordedGraph, names: Iterable[str], draw: str) -> bool:
+    """Whether the batch of the next step may be drawn while a step runs.
 
-    It may where nothing can tell the difference: one node draws, the input does not use what the
-    step uses (a variable, a table), and not both of them call Python, which may know of the other.
+    It may where nothing can tell the difference: the input does not use what the step uses (a
+    variable, a table), and not both of them call Python, which may know of the other.
 
     Args:
         names: What the step runs.
+        draw: The one node behind them that draws.
     """
-    names = list(names)
-    draw = recorded.only_draw(names)
-    if draw is None:
-        return None
     step = recorded.ancestors(names, lambda edge: input_node(edge) == draw)
     iterator = input_node(recorded[draw].input[0])
     source = _behind_iterator(recorded, iterator)
     used = {name for name in source if recorded.creates_resource(name)} - {iterator}
     both_call_python = recorded.call_python(step) and recorded.call_python(source)
-    return None if both_call_python or used.intersection(step) else draw
+    return not both_call_python and used.isdisjoint(step)
 
 
 def _behind_iterator(recorded: RecordedGraph, iterator: str) -> Collection[str]:

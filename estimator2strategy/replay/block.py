@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from estimator2strategy.plan.draws import drawn_beside
+from estimator2strategy.plan.draws import may_draw_beside
 from estimator2strategy.plan.graph import input_node
 from estimator2strategy.replay.compiled import Program
 from estimator2strategy.replay.device_loop import is_nan
-from estimator2strategy.replay.overlap import Draw, blank
+from estimator2strategy.replay.overlap import Draw, blank, only_draw
 
 Batch: TypeAlias = dict[str, tf.Tensor]
 _COUNT = tf.TensorSpec([], tf.int32)
@@ -128,7 +128,8 @@ class _DrawnBeside:
         self._session, self._draw = session, draw
 
     def first(self) -> tf.Tensor:
-        return self._measured(self._draw.optional, after=[])
+        draw = self._draw.optional
+        return self._timed(draw, after=[]) if self._session.measures_input else draw()
 
     def there(self, drawn: tf.Tensor) -> tf.Tensor:
         return tf.raw_ops.OptionalHasValue(optional=drawn)
@@ -136,19 +137,18 @@ class _DrawnBeside:
     def step(
         self, run: Callable[[Batch], list[tf.Tensor]], drawn: tf.Tensor, more: tf.Tensor
     ) -> tuple[list[tf.Tensor], tf.Tensor]:
+        def draw() -> tf.Tensor:
+            return tf.cond(more, self._draw.optional, tf.raw_ops.OptionalNone)
+
+        if not self._session.measures_input:
+            return run(self._draw.values(drawn)), draw()
         graph = tf.compat.v1.get_default_graph()
         before = len(graph.get_operations())
         values = run(self._draw.values(drawn))
-        following = self._measured(
-            lambda: tf.cond(more, self._draw.optional, tf.raw_ops.OptionalNone),
-            after=_last(graph.get_operations()[before:]),
-        )
-        return values, following
+        return values, self._timed(draw, after=_last(graph.get_operations()[before:]))
 
-    def _measured(self, draw: Callable[[], tf.Tensor], after: Sequence[tf.Operation]) -> tf.Tensor:
+    def _timed(self, draw: Callable[[], tf.Tensor], after: Sequence[tf.Operation]) -> tf.Tensor:
         """What `draw` gives. The block waits for it when the ops `after` have run."""
-        if not self._session.measures_input:
-            return draw()
         with tf.control_dependencies(after):
             since = tf.timestamp()
         drawn = draw()
@@ -169,10 +169,7 @@ def _last(ops: Sequence[tf.Operation]) -> list[tf.Operation]:
 def _batches(
     session: Any, names: Sequence[str], feeds: Sequence[str]
 ) -> _DrawnBySteps | _DrawnBeside:
-    if session.splices:
-        return _DrawnBySteps(session, None)
-    beside = None if feeds else drawn_beside(session.recorded, names)
-    if beside:
-        return _DrawnBeside(session, Draw(session, beside))
-    draw = session.recorded.only_draw(names)
-    return _DrawnBySteps(session, Draw(session, draw) if draw else None)
+    draw = None if session.splices else only_draw(session, names)
+    if draw and not feeds and may_draw_beside(session.recorded, names, draw.node):
+        return _DrawnBeside(session, draw)
+    return _DrawnBySteps(session, draw)

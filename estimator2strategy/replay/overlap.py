@@ -7,7 +7,7 @@ updates still happen in the order of the batches: automatic control dependencies
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -25,7 +25,7 @@ class Draw:
     """
 
     def __init__(self, session: Any, node: str):
-        self._session = session
+        self._session, self.node = session, node
         self._iterator = input_node(session.recorded[node].input[0])
         self._element = element_of(session.recorded[node])
         self.outputs = tuple(f"{node}:{i}" for i in range(len(self._element["output_types"])))
@@ -55,6 +55,12 @@ class Draw:
         with tf.control_dependencies(values):
             seconds = tf.timestamp() - began
         return dict(zip(self.outputs, values, strict=True)), seconds
+
+
+def only_draw(session: Any, names: Iterable[str]) -> Draw | None:
+    """How the batch among and behind the nodes `names` is drawn; None if not by just one node."""
+    node = session.recorded.only_draw(names)
+    return Draw(session, node) if node else None
 
 
 class Overlap:

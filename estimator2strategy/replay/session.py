@@ -32,7 +32,7 @@ from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of, is
 from estimator2strategy.replay.fetches import key_of, readable, shown_after
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.initial_values import shapes_to_give
-from estimator2strategy.replay.overlap import Draw, Overlap
+from estimator2strategy.replay.overlap import Draw, Overlap, only_draw
 from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
@@ -251,8 +251,7 @@ class ReplaySession(_tf_private.SessionInterface):
             return (), []
         key = (tensors, ops)
         if key not in self._draws:
-            node = self.recorded.only_draw([*map(input_node, tensors), *ops])
-            draw = Draw(self, node) if node else None
+            draw = only_draw(self, [*map(input_node, tensors), *ops])
             self._draws[key] = draw and (draw.outputs, self.draw_together(draw))
         names, next_batch = self._draws[key] or ((), list)
         return names, next_batch()
@@ -264,9 +263,8 @@ class ReplaySession(_tf_private.SessionInterface):
             return None
         key = (tensors, ops, width)
         if key not in self._overlaps:
-            node = self.recorded.only_draw([*map(input_node, tensors), *ops])
             self.on_build()
-            draw = Draw(self, node) if node else None
+            draw = only_draw(self, [*map(input_node, tensors), *ops])
             self._overlaps[key] = Overlap(self, draw, tensors, ops, width) if draw else None
         return self._overlaps[key]
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
+from estimator2strategy import _tf_private
+
 tf1 = tf.compat.v1
 
 
@@ -55,9 +57,8 @@ def step_in(path: str) -> int:
 
 
 def is_there(path: str) -> bool:
-    """Whether this is a checkpoint's path: `tf.train.checkpoint_exists`, which warns of itself."""
-    files = tf.io.gfile
-    return files.exists(f"{path}.index") or (files.exists(path) and not files.isdir(path))
+    """Whether this is a checkpoint's path, and not that of a folder."""
+    return _tf_private.checkpoint_exists(path) and not tf.io.gfile.isdir(path)
 
 
 def remove_unfinished(path: str) -> None:

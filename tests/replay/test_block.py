@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.plan.draws import drawn_beside
+from estimator2strategy.plan.draws import may_draw_beside
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.legacy import legacy_world, modern_world, recording
 from estimator2strategy.replay.session import ReplaySession, Step
@@ -48,7 +48,8 @@ class Program:
         self.session.step = Step(self.step.name, healthy=self.loss.name)
 
     def draws_beside(self):
-        return drawn_beside(self.session.recorded, [self.step.name]) is not None
+        recorded, names = self.session.recorded, [self.step.name]
+        return may_draw_beside(recorded, names, recorded.only_draw(names))
 
     def run(self, steps):
         """(the loss of the last step, all that was drawn)."""
