@@ -52,14 +52,13 @@ def of_functions(
     Raises:
         CheckError: There is no input_fn for a mode, or a batch size for an Estimator.
     """
-    from estimator2strategy.check.levels.subject import Model, Subject, default_config
+    from estimator2strategy.check.levels.subject import Model, default_config
     from estimator2strategy.estimator.mode_keys import ModeKeys
 
-    modes = asked.modes or tuple(mode for mode in MODES if mode in inputs)
-    missing = [mode for mode in modes if mode not in inputs]
+    modes, missing = _modes(asked, inputs)
     if missing:
         raise CheckError(
-            f"{asked.name}: there is no input_fn for {', '.join(missing)}. Give --input "
+            f"{asked.name}: there is no input_fn for {missing}. Give --input "
             "MODULE:input_fn for all modes, or --input eval=MODULE:eval_input_fn for one."
         )
     for input_fn in dict.fromkeys(inputs.values()):
@@ -73,15 +72,22 @@ def of_functions(
             f"{asked.name}: --batch-size has no meaning here. It is given to functions that take "
             "`params` as a TPUEstimator's do; these make batches of their own."
         )
+    model = Model(
+        model_fn,
+        params,
+        attempted(asked.name, default_config),
+        batch_sizes=sizes if for_tpu else None,
+        for_tpu=for_tpu,
+    )
+    return _subject(asked, model, inputs, modes)
+
+
+def _subject(asked: Asked, model: Any, inputs: Mapping[str, Any], modes: tuple[str, ...]) -> Any:
+    from estimator2strategy.check.levels.subject import Subject
+
     return Subject(
         name=asked.name,
-        model=Model(
-            model_fn,
-            params,
-            attempted(asked.name, default_config),
-            batch_sizes=sizes if for_tpu else None,
-            for_tpu=for_tpu,
-        ),
+        model=model,
         inputs=inputs,
         modes=modes,
         cores=asked.cores,
@@ -89,6 +95,12 @@ def of_functions(
         root=asked.root,
         options=asked.options,
     )
+
+
+def _modes(asked: Asked, inputs: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    """The modes to check, and the names of those that have no input_fn."""
+    modes = asked.modes or tuple(mode for mode in MODES if mode in inputs)
+    return modes, ", ".join(mode for mode in modes if mode not in inputs)
 
 
 def _check_input_fn(input_fn: Callable[..., Any]) -> None:
@@ -212,8 +224,6 @@ class _Reached(BaseException):
 
 
 def _from_program(asked: Asked) -> Any:
-    from estimator2strategy.check.levels.subject import Subject
-
     path, *arguments = asked.program
     found: dict[str, Any] = {}
     with _intercepted(found):
@@ -232,24 +242,13 @@ def _from_program(asked: Asked) -> Any:
             "there is no estimator to check. Give the flags that make it train, after its name."
         )
     inputs = found["inputs"]
-    modes = asked.modes or tuple(mode for mode in MODES if mode in inputs)
-    missing = [mode for mode in modes if mode not in inputs]
+    modes, missing = _modes(asked, inputs)
     if missing:
         raise CheckError(
             f"{path} was stopped at its first call, {found['call']}, which has no input_fn for "
-            f"{', '.join(missing)}. Leave --modes out, or run the program so that it gets there "
-            "first."
+            f"{missing}. Leave --modes out, or run the program so that it gets there first."
         )
-    return Subject(
-        name=asked.name,
-        model=_model_of(found["estimator"]),
-        inputs=inputs,
-        modes=modes,
-        cores=asked.cores,
-        checkpoint=asked.checkpoint,
-        root=asked.root,
-        options=asked.options,
-    )
+    return _subject(asked, _model_of(found["estimator"]), inputs, modes)
 
 
 @contextlib.contextmanager

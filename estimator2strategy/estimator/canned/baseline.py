@@ -15,7 +15,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
 from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
@@ -23,6 +22,7 @@ from estimator2strategy.estimator.canned.optimizers import (
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.heads import RegressionHead, v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
+from estimator2strategy.estimator.heads.checks import numeric_column
 from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
 from estimator2strategy.estimator.heads.training import share_of_replica
 from estimator2strategy.estimator.mode_keys import ModeKeys
@@ -49,14 +49,7 @@ def _logits(
 
 
 def _key_of(weight_column: Any) -> str | None:
-    if weight_column is None or isinstance(weight_column, str):
-        return weight_column
-    if not isinstance(weight_column, _tf_private.NumericColumn):
-        raise TypeError(
-            "Weight column must be either a string or NumericColumn. Given type: "
-            f"{type(weight_column)}."
-        )
-    return weight_column.key
+    return None if weight_column is None else numeric_column(weight_column).key
 
 
 def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> Callable[..., EstimatorSpec]:

@@ -133,6 +133,22 @@ def check_dense_labels_match_logits_and_reshape(
         return _checked(labels, checks, scope)
 
 
+def numeric_column(weight_column: Any) -> Any:
+    """The column that weights examples, from a name or from itself.
+
+    Raises:
+        TypeError: It is neither a name nor a numeric column.
+    """
+    if isinstance(weight_column, str):
+        return tf.feature_column.numeric_column(weight_column, shape=(1,))
+    if not isinstance(weight_column, _tf_private.NumericColumn):
+        raise TypeError(
+            "Weight column must be either a string or NumericColumn. "
+            f"Given type: {type(weight_column)}."
+        )
+    return weight_column
+
+
 def get_weights_and_check_match_logits(
     features: Mapping[str, Any] | None,
     weight_column: Any,
@@ -154,19 +170,13 @@ def get_weights_and_check_match_logits(
     """
     if weight_column is None:
         return 1.0
-    if isinstance(weight_column, str):
-        weight_column = tf.feature_column.numeric_column(weight_column, shape=(1,))
-    if not isinstance(weight_column, _tf_private.NumericColumn):
-        raise TypeError(
-            "Weight column must be either a string or NumericColumn. "
-            f"Given type: {type(weight_column)}."
-        )
+    column = numeric_column(weight_column)
     message = "weights shape must be [D0, D1, ... DN] or [D0, D1, ... DN, 1]"
     if allow_per_logit_weights:
         message += " or [D0, D1, ... DN, logits_dimension]"
     with tf1.name_scope("weights") as scope:
         cache = tf.__internal__.feature_column.FeatureTransformationCache(features)
-        weights = weight_column.get_dense_tensor(cache, None)
+        weights = column.get_dense_tensor(cache, None)
         if not (weights.dtype.is_floating or weights.dtype.is_integer):
             raise ValueError(
                 f"Weight column should be castable to float. Given dtype: {weights.dtype}"

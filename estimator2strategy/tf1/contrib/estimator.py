@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.export import PredictOutput
-from estimator2strategy.estimator.mode_keys import ModeKeys
-from estimator2strategy.record.functions import argument_names
+from estimator2strategy.estimator.extenders import add_metrics
 from estimator2strategy.tf1.contrib import names_of
+
+__all__ = ["add_metrics", "clip_gradients_by_norm", "forward_features"]
 
 _v1 = tf.compat.v1
 
 __getattr__ = names_of("estimator")
-
-_METRIC_FN_ARGUMENTS = {"features", "labels", "predictions", "config"}
-
-
-def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) -> Estimator:
-    """An Estimator whose evaluations have the metrics of `metric_fn` too.
-
-    Args:
-        estimator: To be extended; it shares its model_dir and config.
-        metric_fn: Takes any of features, labels, predictions and config, by name; returns a dict of
-            name to (value, update op).
-
-    Raises:
-        ValueError: metric_fn takes something else.
-    """
-    taken = argument_names(metric_fn)
-    unknown = [name for name in taken if name not in _METRIC_FN_ARGUMENTS]
-    if unknown:
-        raise ValueError(f"metric_fn ({metric_fn}) has following not expected args: {unknown}")
-
-    def model_fn(features, labels, mode, config):
-        spec = estimator.model_fn(features, labels, mode, config)
-        if mode != ModeKeys.EVAL:
-            return spec
-        offered = {
-            "features": features,
-            "labels": labels,
-            "predictions": spec.predictions,
-            "config": config,
-        }
-        more = metric_fn(**{name: offered[name] for name in taken})
-        return spec._replace(eval_metric_ops={**(spec.eval_metric_ops or {}), **more})
-
-    return Estimator(model_fn, estimator.model_dir, estimator.config)
 
 
 def forward_features(
