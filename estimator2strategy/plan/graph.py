@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.plan.calls import as_partitioned_calls
+from estimator2strategy.plan.gates import open_gates
 
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
 
@@ -106,6 +107,7 @@ class RecordedGraph:
         self._version = self.graph.version
         graph_def = self.graph.as_graph_def()
         as_partitioned_calls(graph_def)
+        open_gates(graph_def.node)
         self.versions = graph_def.versions
         self.library = {f.signature.name: f for f in graph_def.library.function}
         self.nodes = list(graph_def.node)
