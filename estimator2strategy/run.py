@@ -107,13 +107,15 @@ def run(
     if profile_dir:
         os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
     legacy.install(scope)
+    _set_path(program)
     if program.is_module and legacy.is_installed(program.target):
         scope |= legacy.Scope(legacy=frozenset({program.target.partition(".")[0]}))
         legacy.install(scope)
-    module, code = _main_of(program)
-    is_legacy = not legacy.is_migrated(code.co_filename)
+    is_legacy = not legacy.is_migrated(_file_of(program))
+    # Before any of it runs: the packages that a module is in may import TensorFlow.
     scope = dataclasses.replace(scope, graph_mode=is_legacy and not tf2)
     legacy.install(scope)
+    module, code = _main_of(program)
     children.inherit(scope)
     sys.modules["__main__"] = module
     try:
@@ -128,10 +130,37 @@ def run(
             )
 
 
+def _set_path(program: Program) -> None:
+    """Makes `sys.path` the program's own."""
+    folder = os.path.dirname(os.path.realpath(program.target))
+    sys.path[0] = os.getcwd() if program.is_module else folder
+
+
+def _file_of(program: Program) -> str:
+    """The file of a program, or "" where there is none; imports none of the program."""
+    if not program.is_module:
+        return program.target if os.path.isfile(program.target) else ""
+    spec = _find(program.target)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = _find(f"{program.target}.__main__")
+    return (spec and spec.origin) or ""
+
+
+def _find(module: str) -> importlib.machinery.ModuleSpec | None:
+    """As `importlib.util.find_spec`, which imports the packages that `module` is in."""
+    package = module.rpartition(".")[0]
+    parent = _find(package) if package else None
+    if package and (parent is None or parent.submodule_search_locations is None):
+        return None
+    path = parent and parent.submodule_search_locations
+    finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    specs = (finder.find_spec(module, path) for finder in finders)
+    return next(filter(None, specs), None)
+
+
 def _main_of(program: Program) -> tuple[ModuleType, CodeType]:
-    """The `__main__` module for a program, and its code; `sys.argv` and `sys.path` are its own."""
+    """The `__main__` module for a program, and its code; `sys.argv` is its own."""
     if program.is_module:
-        sys.path[0] = os.getcwd()
         spec = importlib.util.find_spec(program.target)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{program.target}.__main__")
@@ -142,7 +171,6 @@ def _main_of(program: Program) -> tuple[ModuleType, CodeType]:
         path = program.target
         if not os.path.isfile(path):
             sys.exit(f"e2s run: no file {path!r}")
-        sys.path[0] = os.path.dirname(os.path.realpath(path))
         spec = None
     sys.argv = [path, *program.arguments]
     loader = importlib.machinery.SourceFileLoader("__main__", path)

@@ -87,6 +87,19 @@ def test_processes_that_the_program_starts_have_its_tensorflow():
     assert observed["package"] == "package"
 
 
+def test_a_package_that_imports_tensorflow_starts_in_graph_mode(tmp_path):
+    package = tmp_path / "trainer" / "jobs"
+    package.mkdir(parents=True)
+    (tmp_path / "trainer" / "__init__.py").write_text("import tensorflow as tf\n")
+    (package / "__init__.py").write_text("")
+    (package / "task.py").write_text(
+        "import tensorflow as tf\nimport trainer\n"
+        "print(tf.executing_eagerly(), trainer.tf.constant(1).graph is tf.get_default_graph())\n"
+    )
+    ran = e2s("run", "-m", "trainer.jobs.task", folder=tmp_path)
+    assert ran.stdout == "False True\n", ran.stderr
+
+
 @pytest.mark.slow
 def test_a_program_of_tensorflow_2_15_gets_its_tensorflow():
     ran = e2s("run", "--tf2", "tf2_style.py")
