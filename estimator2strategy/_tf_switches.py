@@ -142,13 +142,16 @@ def graph_mode() -> contextlib.AbstractContextManager:
     return _context.graph_mode()
 
 
-def give_variables_an_initialized_value() -> None:
-    """`variable.initialized_value()` for resource variables too, as in TF 1.15.
+def give_variables_what_references_have() -> None:
+    """`initialized_value()` and `_ref()` for resource variables too, as those of TF 1.15's models.
 
-    In TF 2 only reference variables have it; it is not implemented for the others.
+    In TF 2 only reference variables have the former; it is not implemented for the others. The
+    latter is what TF 1 read and assigned: of a resource variable, the variable.
     """
     if BaseResourceVariable.initialized_value is tf.Variable.initialized_value:
         BaseResourceVariable.initialized_value = tf.compat.v1.Variable.initialized_value
+    if not hasattr(BaseResourceVariable, "_ref"):
+        BaseResourceVariable._ref = lambda variable: variable
 
 
 class _ModeOfThreads:

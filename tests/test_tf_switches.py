@@ -135,7 +135,7 @@ def test_ops_in_branches_of_v1_graphs_are_named_by_scope():
 def test_resource_variables_have_an_initialized_value(monkeypatch):
     missing = tf.Variable.initialized_value
     monkeypatch.setattr(_tf_switches.BaseResourceVariable, "initialized_value", missing)
-    _tf_switches.give_variables_an_initialized_value()
+    _tf_switches.give_variables_what_references_have()
     with tf.Graph().as_default(), tf1.Session() as session:
         variable = tf1.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
         value = 2 * variable.initialized_value()
@@ -143,6 +143,20 @@ def test_resource_variables_have_an_initialized_value(monkeypatch):
         session.run(variable.initializer)
         session.run(variable.assign([3.0, 4.0]))
         assert session.run(value).tolist() == [6, 8]
+
+
+def test_resource_variables_have_a_ref_to_read_and_assign(monkeypatch):
+    monkeypatch.delattr(_tf_switches.BaseResourceVariable, "_ref", raising=False)
+    _tf_switches.give_variables_what_references_have()
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+        value = tf.identity(variable._ref())
+        assigned = tf1.assign_add(variable._ref(), [1.0, 1.0])
+        (gradient,) = tf.gradients(value * value, [variable._ref()])
+        session.run(variable.initializer)
+        assert session.run(gradient).tolist() == [2, 4]
+        session.run(assigned)
+        assert session.run(value).tolist() == [2, 3]
 
 
 def test_graph_mode_has_a_default_graph_that_can_be_reset():

@@ -43,7 +43,7 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         tf115: Whether the program is one of TF 1.15: variables are ref variables by default, and
             ops in branches and loops are named after the scope around them.
     """
-    _tf_switches.give_variables_an_initialized_value()
+    _tf_switches.give_variables_what_references_have()
     with modern_world():
         # TensorFlow starts its devices here. If a graph were the first to need them, eager code
         # could not name a device that is not there for the rest of the process.

@@ -125,4 +125,6 @@ class Overlap:
 def blank(spec: tf.TensorSpec) -> tf.Tensor:
     """Any value of the given dtype that a loop variable of that shape may start from."""
     shape = [] if spec.shape.rank is None else [d or 0 for d in spec.shape.as_list()]
-    return tf.constant("", shape=shape) if spec.dtype == tf.string else tf.zeros(shape, spec.dtype)
+    if spec.dtype == tf.string:
+        return tf.constant("", tf.string, shape)  # where empty it would be float32 otherwise
+    return tf.zeros(shape, spec.dtype)

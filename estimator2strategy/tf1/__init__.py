@@ -19,7 +19,7 @@ def __getattr__(name: str):
 
     if name == "__all__":
         return [n for n in __dir__() if not n.startswith("_")]
-    _tf_switches.give_variables_an_initialized_value()
+    _tf_switches.give_variables_what_references_have()
     legacy.build_tf115_graphs()
     value = namespace.member("tf", [import_module("tensorflow.compat.v1")], name)
     globals()[name] = value

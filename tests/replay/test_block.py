@@ -183,3 +183,17 @@ def test_values_that_are_fed_are_those_of_every_step_of_a_block():
     with legacy_world(), program.session.graph.as_default():
         assert program.session.run([program.step, program.loss], feeds)[1] == 7
     assert program.run(2) == (5, 12345)
+
+
+def test_strings_of_any_number_are_those_of_the_last_step_of_a_block():
+    words = []
+
+    def spell(number, go):
+        words.append(tf.fill([tf.cast(number, tf.int32)], tf.as_string(tf.cast(number, tf.int32))))
+        return number
+
+    program = Program(lambda _: tf.data.Dataset.range(1, 9), before=spell)
+    assert words[0].shape.as_list() == [None]
+    program.session.steps_ahead = 3
+    with legacy_world(), program.session.graph.as_default():
+        assert program.session.run([program.step, words[0]])[1].tolist() == [b"3"] * 3
