@@ -149,10 +149,12 @@ def _file_of(program: Program) -> str:
 def _find(module: str) -> importlib.machinery.ModuleSpec | None:
     """As `importlib.util.find_spec`, which imports the packages that `module` is in."""
     package = module.rpartition(".")[0]
-    parent = _find(package) if package else None
-    if package and (parent is None or parent.submodule_search_locations is None):
-        return None
-    path = parent and parent.submodule_search_locations
+    path = None
+    if package:
+        parent = _find(package)
+        path = parent.submodule_search_locations if parent is not None else None
+        if path is None:
+            return None
     finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
     specs = (finder.find_spec(module, path) for finder in finders)
     return next(filter(None, specs), None)
