@@ -2,8 +2,9 @@
 
 Legacy code and TF 2's own, Keras's above all, run in one process, and each has to find what it
 expects. The public switches (`tf.compat.v1.disable_v2_tensorshape` and its kin) change the whole
-process, and few can be read and put back. So these set the flags behind them, which are private:
-for as long as a context lasts, or to objects that look at the frame of the code that asks.
+process, and few can be read and put back; some differences have none. So these change what is
+behind, flags, tables and functions that are private: for as long as a context lasts, or to
+something that looks at the frame of the code that asks.
 
 `tests/test_tf_switches.py` exercises each one, as `tests/test_tf_private.py` does what else of
 TensorFlow is private.

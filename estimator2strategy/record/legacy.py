@@ -1,6 +1,7 @@
 """The world that legacy code expects around it: a v1 graph, `Dimension` shapes, v2 control flow.
 
-Nothing of TensorFlow is patched. The switches are TensorFlow's own, and each is put back as it was.
+The switches are those of `_tf_switches.py`, nearly all TensorFlow's own; what changes for a body is
+put back as it was.
 """
 
 from __future__ import annotations
