@@ -196,6 +196,8 @@ def functions(library: Mapping[str, Any], names: Iterable[str], rewrite: Rewrite
             changed[name].CopyFrom(library[name])
     for name, function in changed.items():
         function.signature.name = f"{name}_{rewrite.tag}"
+    # Only now: a caller comes before what it calls, which must have its new name by then.
+    for function in changed.values():
         for node in function.node_def:
             rename_calls(node, changed)
     return changed

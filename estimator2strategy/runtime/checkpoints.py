@@ -115,13 +115,16 @@ def _whole_shape(part: str) -> tf.TensorShape | None:
 
 
 def _assignments(tensor: tf.Tensor) -> list[tf.Operation]:
-    """The AssignVariableOps that store `tensor`, directly or behind identities."""
+    """The AssignVariableOps that store `tensor`, directly or behind identities.
+
+    Not what a `Saver(reshape=True)` has reshaped: there a variable of another shape fits.
+    """
     found, frontier = [], list(tensor.consumers())
     while frontier:
         op = frontier.pop()
         if op.type == "AssignVariableOp":
             found.append(op)
-        elif op.type in ("Identity", "Reshape"):
+        elif op.type == "Identity":
             frontier.extend(op.outputs[0].consumers())
     return found
 

@@ -64,3 +64,27 @@ def test_the_newest_checkpoints_are_kept_and_named_by_relative_paths(model_dir):
     assert kept == ["model.ckpt-4", "model.ckpt-6"]
     state = Path(model_dir, "checkpoint").read_text()
     assert 'model_checkpoint_path: "model.ckpt-6"' in state
+
+
+def of_shape(shape):
+    """A model with one variable, which a `Saver(reshape=True)` restores from a checkpoint."""
+
+    def model_fn(features, labels, mode, params):
+        tf1.get_variable("extra", shape, initializer=tf1.ones_initializer())
+        spec = falling(features, labels, mode, params)
+        return spec._replace(scaffold=tf1.train.Scaffold(saver=tf1.train.Saver(reshape=True)))
+
+    return model_fn
+
+
+def test_a_saver_that_reshapes_restores_variables_of_another_shape(model_dir):
+    host_estimator(model_dir, of_shape([2, 3])).train(numbers(1))
+    resumed = host_estimator(model_dir, of_shape([3, 2]))
+    resumed.train(numbers(1), steps=1)
+    assert resumed.get_variable_value("extra").tolist() == [[1.0, 1.0]] * 3
+
+
+def test_a_saver_that_reshapes_refuses_variables_of_another_size(model_dir):
+    host_estimator(model_dir, of_shape([2, 3])).train(numbers(1))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Restoring from checkpoint failed"):
+        host_estimator(model_dir, of_shape([4])).train(numbers(1), steps=1)

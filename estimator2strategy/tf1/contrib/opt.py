@@ -6,7 +6,7 @@ with unique indices: `tf.train.Optimizer` sums those of one row beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -333,10 +333,19 @@ class MovingAverageOptimizer(_v1.train.Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> tf.Operation:
-        """That of `opt`, then an update of the averages."""
-        grads_and_vars = list(grads_and_vars)
+        """That of `opt`, then an update of the averages.
+
+        An iterator (`zip(...)`) can be walked once: as in TF 1.15 nothing is averaged then.
+        """
         train = self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
         trained = [var for grad, var in grads_and_vars if grad is not None]
+        if isinstance(grads_and_vars, Iterator):
+            _v1.logging.warn(
+                "MovingAverageOptimizer averages nothing, as in TF 1.15, because grads_and_vars is "
+                "a %s, which can be walked only once. Give apply_gradients a list: "
+                "list(zip(...)). Its checkpoints then have the averages too.",
+                type(grads_and_vars).__name__,
+            )
         with tf.control_dependencies([train] if self._sequential_update else []):
             update = self._ema.apply(trained)
         averages = [self._ema.average(var) for var in trained]
@@ -406,9 +415,10 @@ def _by_saved_name(variables: Sequence[Any]) -> dict[str, Any]:
 
 
 def clip_gradients_by_global_norm(
-    gradients_variables: Sequence[tuple[Any, Any]], clip_norm: Any = 20.0
+    gradients_variables: Iterable[tuple[Any, Any]], clip_norm: Any = 20.0
 ) -> tuple[list[tuple[Any, Any]], tf.Tensor]:
     """The pairs with gradients clipped together to `clip_norm`; their norm before that."""
+    gradients_variables = list(gradients_variables)
     gradients = [gradient for gradient, _ in gradients_variables]
     norm = _v1.global_norm(gradients)
     clipped, _ = _v1.clip_by_global_norm(gradients, clip_norm, use_norm=norm)

@@ -80,7 +80,25 @@ def swapping_saver(tf):
     return [*runs, {"names": tf.constant([" <- ".join(pair) for pair in swapped])}]
 
 
+def moving_average_of_an_iterator(tf):
+    """TF 1.15 walked it twice: nothing is averaged."""
+    optimizer = tf.contrib.opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(0.1), 0.9)
+    weights, table = _variables(tf)
+    gradients = [tf.ones_like(variable.initial_value) for variable in (weights, table)]
+    train = optimizer.apply_gradients(zip(gradients, (weights, table)))
+    saved = sorted(optimizer.swapping_saver()._var_list)
+    return [{"train": train}, {"weights": weights, "saved": tf.constant(saved)}]
+
+
+def _gradients(tf):
+    return [(tf.constant([3.0, 4.0]), "a"), (tf.constant([0.0, 0.0]), "b")]
+
+
 def clipped(tf):
-    gradients = [(tf.constant([3.0, 4.0]), "a"), (tf.constant([0.0, 0.0]), "b")]
-    pairs, norm = tf.contrib.opt.clip_gradients_by_global_norm(gradients, 1.0)
+    pairs, norm = tf.contrib.opt.clip_gradients_by_global_norm(_gradients(tf), 1.0)
+    return {"clipped": [gradient for gradient, _ in pairs], "norm": norm}
+
+
+def clipped_iterator(tf):
+    pairs, norm = tf.contrib.opt.clip_gradients_by_global_norm(iter(_gradients(tf)), 1.0)
     return {"clipped": [gradient for gradient, _ in pairs], "norm": norm}
