@@ -87,7 +87,7 @@ class Growth:
     """
 
     _MOST = 256
-    _SECONDS = 0.02
+    _SECONDS = 0.2
     _BYTES = 4 * 2**20
 
     def __init__(self) -> None:

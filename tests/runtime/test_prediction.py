@@ -219,5 +219,5 @@ def test_calls_stay_short_and_what_they_give_small():
         growth.ran(sizes[-1], sizes[-1] * 0.001, sizes[-1] * 2**18)
         sizes.append(growth.batches())
     assert sizes == [1, 2, 4, 8, 16, 16, 16, 16, 16, 16]
-    growth.ran(16, 1.6, 0)
+    growth.ran(16, 3.2, 0)
     assert growth.batches() == 1
