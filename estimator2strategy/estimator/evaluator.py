@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -16,6 +16,38 @@ GLOBAL_STEP = tf1.GraphKeys.GLOBAL_STEP
 
 # What repeats while an evaluator waits for a checkpoint is said once in ten minutes.
 _SECONDS_BETWEEN_WARNINGS = 600
+
+
+class EvalStatus:
+    """What can come of an evaluation."""
+
+    EVALUATED = "evaluated"
+    MISSING_CHECKPOINT = "missing checkpoint"
+    NO_NEW_CHECKPOINT = "no new checkpoint"
+
+
+class EvalResult(NamedTuple):
+    """What came of an evaluation: `metrics` and `checkpoint_path` where it is `EVALUATED`."""
+
+    status: str
+    metrics: dict[str, Any] | None = None
+    checkpoint_path: str | None = None
+
+
+class ContinuousEvalListener:
+    """Is asked before and after each evaluation whether to go on; programs derive theirs from it.
+
+    Source: `_ContinuousEvalListener`, tensorflow_estimator 2.15 training.py.
+    """
+
+    def before_eval(self) -> bool:
+        """False: there is no evaluation, and training or the evaluator ends."""
+        return True
+
+    def after_eval(self, eval_result: EvalResult) -> bool:
+        """False: training or the evaluator ends."""
+        del eval_result
+        return True
 
 
 class Evaluator:
@@ -48,20 +80,20 @@ class Evaluator:
             self.metrics and self._max_steps and self.metrics[GLOBAL_STEP] >= self._max_steps
         )
 
-    def evaluate_and_export(self) -> bool:
-        """Returns False if there is no checkpoint, or no new one."""
+    def evaluate_and_export(self) -> EvalResult:
+        """Evaluates, unless there is no checkpoint or no new one."""
         path = self._estimator.latest_checkpoint()
         if not path:
             self._warn(
                 "Estimator is not trained yet. Will start an evaluation when a checkpoint is ready."
             )
-            return False
+            return EvalResult(EvalStatus.MISSING_CHECKPOINT)
         if path == self._evaluated:
             self._warn(
                 "No new checkpoint ready for evaluation. Skip the current evaluation pass as "
                 "evaluation results are expected to be same for the same checkpoint."
             )
-            return False
+            return EvalResult(EvalStatus.NO_NEW_CHECKPOINT)
         metrics = self._estimator.evaluate(
             input_fn=self._spec.input_fn,
             steps=self._spec.steps,
@@ -73,7 +105,7 @@ class Evaluator:
         self.exported = self._export(path, self.metrics)
         self._evaluated = path
         self._warned = -float(_SECONDS_BETWEEN_WARNINGS)
-        return True
+        return EvalResult(EvalStatus.EVALUATED, self.metrics, path)
 
     def _export(self, checkpoint_path: str, metrics: dict[str, Any]) -> list[Any]:
         folder = os.path.join(tf.compat.as_str_any(self._estimator.model_dir), "export")
@@ -122,38 +154,56 @@ class EvaluationListener(tf1.train.CheckpointSaverListener):
     Source: `_NewCheckpointListenerForEvaluate`, tensorflow_estimator 2.15 training.py.
     """
 
-    def __init__(self, evaluator: Evaluator, throttle_secs: float):
+    def __init__(self, evaluator: Evaluator, throttle_secs: float, watcher: ContinuousEvalListener):
         self._evaluator = evaluator
         self._throttle_secs = throttle_secs
+        self._watcher = watcher
 
     def begin(self):
         self._timer = tf1.train.SecondOrStepTimer(every_secs=self._throttle_secs)
         self._is_first = True
 
     def after_save(self, session, global_step_value):
+        """Returns True if training is to end."""
         del session
         if self._is_first:
             self._is_first = False
-        elif self._timer.should_trigger_for_step(global_step_value):
-            self._evaluate(global_step_value)
-        else:
+            return False
+        if not self._watcher.before_eval():
+            return _ended_by("before_eval")
+        if not self._timer.should_trigger_for_step(global_step_value):
             tf1.logging.info(
                 f"Skip the current checkpoint eval due to throttle secs ({self._throttle_secs} "
                 "secs)."
             )
+            return False
+        return not self._watcher.after_eval(self._evaluate(global_step_value)) and _ended_by(
+            "after_eval"
+        )
 
     def end(self, session, global_step_value):
         del session
-        if global_step_value != self._timer.last_triggered_step():
-            self._evaluate(global_step_value)
+        if global_step_value != self._timer.last_triggered_step() and self._watcher.before_eval():
+            self._watcher.after_eval(self._evaluate(global_step_value))
 
-    def _evaluate(self, global_step_value: int) -> None:
+    def _evaluate(self, global_step_value: int) -> EvalResult:
         self._timer.update_last_triggered_step(global_step_value)
-        if not self._evaluator.evaluate_and_export():
-            raise RuntimeError("There was no new checkpoint after the training.")
+        result = self._evaluator.evaluate_and_export()
+        if result.status != EvalStatus.EVALUATED:
+            raise RuntimeError(
+                f"There was no new checkpoint after the training. Eval status: {result.status}"
+            )
+        return result
 
 
-def evaluate_until_trained(evaluator: Evaluator, eval_spec: EvalSpec) -> None:
+def _ended_by(method: str) -> bool:
+    tf1.logging.info(f"Exiting evaluation, as requested by _ContinuousEvalListener.{method}.")
+    return True
+
+
+def evaluate_until_trained(
+    evaluator: Evaluator, eval_spec: EvalSpec, watcher: ContinuousEvalListener
+) -> None:
     """The work of an evaluator process: evaluates new checkpoints until that of `max_steps`.
 
     Source: `_TrainingExecutor._start_continuous_evaluation`, tensorflow_estimator 2.15 training.py.
@@ -163,7 +213,13 @@ def evaluate_until_trained(evaluator: Evaluator, eval_spec: EvalSpec) -> None:
         time.sleep(eval_spec.start_delay_secs)
     while True:
         started = time.time()
-        evaluated = evaluator.evaluate_and_export()
+        if not watcher.before_eval():
+            _ended_by("before_eval")
+            return
+        result = evaluator.evaluate_and_export()
+        if not watcher.after_eval(result):
+            _ended_by("after_eval")
+            return
         if evaluator.done():
             tf1.logging.info("Exiting evaluation, global_step >= train max_steps.")
             return
@@ -171,7 +227,7 @@ def evaluate_until_trained(evaluator: Evaluator, eval_spec: EvalSpec) -> None:
         if left > 0:
             tf1.logging.info("Waiting %f secs before starting next eval run.", left)
             time.sleep(left)
-        elif eval_spec.throttle_secs == 0 and not evaluated:
+        elif eval_spec.throttle_secs == 0 and result.status != EvalStatus.EVALUATED:
             tf1.logging.warning(
                 "EvalSpec.throttle_secs is set as 0. This might overload the job before finding "
                 "(next) new checkpoint. Please consider to increase it."

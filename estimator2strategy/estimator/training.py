@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -10,6 +10,7 @@ import tensorflow as tf
 from estimator2strategy.estimator.cluster import check_cluster
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.evaluator import (
+    ContinuousEvalListener,
     EvaluationListener,
     Evaluator,
     evaluate_until_trained,
@@ -46,23 +47,79 @@ def train_and_evaluate(
 
     Source: `tf.estimator.train_and_evaluate`, tensorflow_estimator 2.15.
     """
-    _check_type("eval_spec", eval_spec, EvalSpec)
-    _check_type("estimator", estimator, Estimator)
-    _check_type("train_spec", train_spec, TrainSpec)
+    assert_eval_spec(eval_spec)
+    executor = TrainingExecutor(estimator, train_spec, eval_spec)
     config = estimator.config
     if config.task_type == TaskType.EVALUATOR and config.task_id > 0:
         raise ValueError(
             "For distributed training, there can only be one `evaluator` task (with task id 0). "
             f"Given task id {config.task_id}"
         )
-    if not config.cluster_spec and config.task_type != TaskType.EVALUATOR:
-        tf1.logging.info("Running training and evaluation locally (non-distributed).")
-        with keeping_evaluation(estimator):
-            return _train_and_evaluate(estimator, train_spec, eval_spec)
-    task = _task(config)
-    with keeping_evaluation(estimator):
-        task(estimator, train_spec, eval_spec)
-    return None
+    return executor.run()
+
+
+class TrainingExecutor:
+    """`train_and_evaluate` with hooks and a listener of the caller's, for programs that have both.
+
+    Args:
+        estimator, train_spec, eval_spec: As for `train_and_evaluate`.
+        train_hooks: Called beside those of `train_spec`.
+        continuous_eval_listener: Asked around each evaluation whether to go on.
+
+    Raises:
+        TypeError: An argument of another type.
+
+    Source: `_TrainingExecutor`, tensorflow_estimator 2.15 training.py.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        train_spec: TrainSpec,
+        eval_spec: EvalSpec | None,
+        train_hooks: Iterable[tf1.train.SessionRunHook] | None = None,
+        continuous_eval_listener: ContinuousEvalListener | None = None,
+    ):
+        _check_type("estimator", estimator, Estimator)
+        _check_type("train_spec", train_spec, TrainSpec)
+        if eval_spec:
+            assert_eval_spec(eval_spec)
+        watcher = continuous_eval_listener or ContinuousEvalListener()
+        if not isinstance(watcher, ContinuousEvalListener):
+            raise TypeError("`continuous_eval_listener` must have type `_ContinuousEvalListener`.")
+        self._estimator = estimator
+        hooks = (*train_spec.hooks, *(train_hooks or ()))
+        self._train_spec = train_spec._replace(hooks=hooks)
+        self._eval_spec = eval_spec
+        self._watcher = watcher
+
+    @property
+    def estimator(self) -> Estimator:
+        """What is trained."""
+        return self._estimator
+
+    def run(self) -> Any:
+        """The part of this process's task; returns and raises as `train_and_evaluate` does."""
+        config = self._estimator.config
+        if not config.cluster_spec and config.task_type != TaskType.EVALUATOR:
+            tf1.logging.info("Running training and evaluation locally (non-distributed).")
+            return self.run_local()
+        task = _task(config)
+        with keeping_evaluation(self._estimator):
+            task(self._estimator, self._train_spec, self._eval_spec, self._watcher)
+        return None
+
+    def run_local(self) -> Any:
+        """Trains and evaluates in this process; returns as `train_and_evaluate` does."""
+        eval_spec = assert_eval_spec(self._eval_spec)
+        with keeping_evaluation(self._estimator):
+            return _train_and_evaluate(self._estimator, self._train_spec, eval_spec, self._watcher)
+
+
+def assert_eval_spec(eval_spec: Any) -> EvalSpec:
+    """`eval_spec`; TypeError if it is no `EvalSpec`."""
+    _check_type("eval_spec", eval_spec, EvalSpec)
+    return eval_spec
 
 
 def _check_type(name: str, value: Any, expected: type) -> None:
@@ -72,7 +129,12 @@ def _check_type(name: str, value: Any, expected: type) -> None:
         )
 
 
-def _train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec):
+def _train_and_evaluate(
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    watcher: ContinuousEvalListener,
+):
     """Evaluates while training waits; see `EvaluationListener`."""
     config = estimator.config
     tf1.logging.info(
@@ -81,7 +143,7 @@ def _train_and_evaluate(estimator: Estimator, train_spec: TrainSpec, eval_spec: 
         f"{config.save_checkpoints_steps} or save_checkpoints_secs {config.save_checkpoints_secs}."
     )
     evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
-    listener = EvaluationListener(evaluator, eval_spec.throttle_secs)
+    listener = EvaluationListener(evaluator, eval_spec.throttle_secs, watcher)
     _train(estimator, train_spec, (*train_spec.saving_listeners, listener))
     return evaluator.metrics, evaluator.exported
 
@@ -98,24 +160,26 @@ def _train(estimator: Estimator, train_spec: TrainSpec, saving_listeners: Any) -
 # What each task of a cluster does.
 
 
-def _run_chief(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
-    del eval_spec
+def _run_chief(estimator: Estimator, train_spec: TrainSpec, *unused: Any) -> None:
     _train(estimator, train_spec, train_spec.saving_listeners)
 
 
-def _run_worker(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
-    del eval_spec
+def _run_worker(estimator: Estimator, train_spec: TrainSpec, *unused: Any) -> None:
     _train(estimator, train_spec, saving_listeners=None)
 
 
-def _run_evaluator(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
+def _run_evaluator(
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    watcher: ContinuousEvalListener,
+) -> None:
     evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
-    evaluate_until_trained(evaluator, eval_spec)
+    evaluate_until_trained(evaluator, eval_spec, watcher)
 
 
-def _run_ps(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) -> None:
+def _run_ps(estimator: Estimator, *unused: Any) -> None:
     """Waits for ever, as in the original. A chief without workers keeps its variables itself."""
-    del train_spec, eval_spec
     config = estimator.config
     check_cluster(config, config.train_distribute)
     server = tf.distribute.Server(
@@ -127,7 +191,7 @@ def _run_ps(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec) ->
     server.join()
 
 
-_TASKS: dict[str, Callable[[Estimator, TrainSpec, EvalSpec], Any]] = {
+_TASKS: dict[str, Callable[..., Any]] = {
     TaskType.CHIEF: _run_chief,
     TaskType.EVALUATOR: _run_evaluator,
     TaskType.MASTER: _train_and_evaluate,
@@ -136,7 +200,7 @@ _TASKS: dict[str, Callable[[Estimator, TrainSpec, EvalSpec], Any]] = {
 }
 
 
-def _task(config: RunConfig) -> Callable[[Estimator, TrainSpec, EvalSpec], Any]:
+def _task(config: RunConfig) -> Callable[..., Any]:
     """What the task of this process does.
 
     Raises:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
 from tests.estimator import workers_program
@@ -80,6 +81,19 @@ class TestRefused:
         task("evaluator", 1)
         with pytest.raises(ValueError, match="only be one `evaluator` task"):
             train_and_evaluate(host_estimator(model_dir))
+
+    def test_an_evaluator_ends_when_a_listener_says_so(self, task, model_dir):
+        class Ends(tf115.python.estimator.training._ContinuousEvalListener):
+            def after_eval(self, eval_result):
+                assert eval_result == ("missing checkpoint", None, None)
+                return False
+
+        task("evaluator")
+        specs = estimator.TrainSpec(numbers(2)), estimator.EvalSpec(numbers(2), start_delay_secs=0)
+        executor = tf115.python.estimator.training._TrainingExecutor(
+            host_estimator(model_dir), *specs, continuous_eval_listener=Ends()
+        )
+        assert executor.run() is None
 
     def test_train_as_evaluator_names_train_and_evaluate(self, task, model_dir):
         task("evaluator")

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
 from tests.runtime.programs import Steps, falling, host_estimator, numbers
 
 tf1 = tf.compat.v1
+private = tf115.python.estimator.training
 EvalSpec, TrainSpec = estimator.EvalSpec, estimator.TrainSpec
 
 
@@ -135,6 +137,50 @@ def test_hooks_and_listeners_of_the_training_are_called(model_dir):
     )
     assert hook.seen == [1, 2, 3]
     assert listener.saved == (0, 3)
+
+
+class Watches(private._ContinuousEvalListener):
+    """Notes what it is asked; says no to the question whose number is given."""
+
+    def __init__(self, before=None, after=None):
+        self._no = before, after
+        self.before, self.results = 0, []
+
+    def before_eval(self):
+        self.before += 1
+        return self.before != self._no[0]
+
+    def after_eval(self, eval_result):
+        self.results.append(eval_result)
+        return len(self.results) != self._no[1]
+
+
+@pytest.mark.parametrize(
+    ("no", "evaluated", "trained"),
+    [({}, [3, 6, 7], 7), ({"after": 2}, [3, 6], 6), ({"before": 2}, [3, 6], 6)],
+    ids=["go on", "end after the second", "end before the second"],
+)
+def test_an_executor_asks_a_listener_whether_to_go_on(model_dir, no, evaluated, trained):
+    model = host_estimator(model_dir, weight_as_loss, save_checkpoints_steps=3)
+    spec, hook, watches = TrainSpec(numbers(10), max_steps=7), Steps(), Watches(**no)
+    metrics, _ = private._TrainingExecutor(
+        model, spec, EvalSpec(numbers(2), throttle_secs=0), [hook], watches
+    ).run()
+    assert [result.metrics["global_step"] for result in watches.results] == evaluated
+    assert {result.status for result in watches.results} == {private._EvalStatus.EVALUATED}
+    assert watches.results[-1].checkpoint_path == f"{model_dir}/model.ckpt-{evaluated[-1]}"
+    assert metrics == watches.results[-1].metrics
+    assert hook.seen[-1] == trained
+
+
+def test_an_executor_refuses_what_is_no_listener(model_dir):
+    with pytest.raises(TypeError, match="_ContinuousEvalListener"):
+        private._TrainingExecutor(
+            host_estimator(model_dir),
+            TrainSpec(numbers(1)),
+            EvalSpec(numbers(1)),
+            continuous_eval_listener=Steps(),
+        )
 
 
 def test_resumed_training_does_not_evaluate_where_it_starts(model_dir):

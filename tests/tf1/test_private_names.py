@@ -35,6 +35,35 @@ def test_deep_modules_are_one(tmp_path):
     assert tf1.python.estimator.model_fn.LOSS_METRIC_KEY == "loss"
 
 
+def test_old_exports_are_chosen_by_filters(tmp_path):
+    gc = tf1.python.estimator.gc
+
+    def version(path):
+        name = path.path.rpartition("/")[2]
+        return path._replace(export_version=int(name)) if name.isdigit() else None
+
+    def numbers(paths):
+        return [path.export_version for path in paths]
+
+    for name in ("1", "5", "10", "11", "20", "variables"):
+        (tmp_path / name).mkdir()
+    paths = gc._get_paths(str(tmp_path), parser=version)
+    assert sorted(numbers(paths)) == [1, 5, 10, 11, 20]
+    largest, tens = gc._largest_export_versions(2), gc._mod_export_version(10)
+    assert numbers(largest(paths)) == [11, 20]
+    assert sorted(numbers(gc._negation(largest)(paths))) == [1, 5, 10]
+    assert numbers(gc._one_of_every_n_export_versions(10)(paths)) == [10, 20]
+    assert sorted(numbers(gc._union(largest, tens)(paths))) == [10, 11, 20]
+
+
+def test_a_copied_exporter_finds_what_it_derives_from(tmp_path):
+    exporter = tf1.python.estimator.exporter
+    assert issubclass(tf1.estimator.FinalExporter, exporter._SavedModelExporter)
+    assert not tf1.python.distribute.estimator_training.should_run_distribute_coordinator(
+        tf1.estimator.RunConfig(str(tmp_path))
+    )
+
+
 def test_fn_args():
     def function(features, labels=None, *rest, mode, **more):
         del features, labels, rest, mode, more

@@ -267,7 +267,7 @@ def _intercepted(found: dict[str, Any]) -> Iterator[None]:
 
         return stop
 
-    def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> None:
+    def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, _: Any) -> None:
         inputs = {"train": train_spec.input_fn, "eval": eval_spec.input_fn}
         note("train_and_evaluate", estimator, inputs)
 
