@@ -62,10 +62,30 @@ def _library(module: str) -> str:
     return symbol.home if symbol and symbol.status == "home" and ":" not in symbol.home else ""
 
 
+def all_of(module: str) -> list[str]:
+    """What `from tensorflow.contrib.MODULE import *` brings: all names that can be used.
+
+    Which of them a deep module had is not recorded; it has those of the public module.
+    """
+    public = f"{_LEGACY}.{module.partition('.python')[0]}."
+    known = (*table().symbols, *table().modules)
+    names = {name.removeprefix(public) for name in known if name.startswith(public)}
+    return sorted(n for n in names if "." not in n and _is_usable(f"{_LEGACY}.{module}.{n}"))
+
+
+def _is_usable(path: str) -> bool:
+    symbol = table().find(path)
+    if symbol:
+        return symbol.status != "refused"
+    return path in table().modules and not path.endswith(".python")
+
+
 def names_of(module: str) -> Callable[[str], Any]:
     """`__getattr__` for a contrib module that is a file here: the names that the file lacks."""
 
     def __getattr__(name: str) -> Any:  # noqa: N807
+        if name == "__all__":
+            return all_of(module)
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         return member(module, name)
@@ -77,6 +97,8 @@ class _Module(types.ModuleType):
     """A contrib module, or a deep one, that has nothing of its own."""
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return all_of(self.__name__.removeprefix(f"{__name__}."))
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name)
         value = member(self.__name__.removeprefix(f"{__name__}."), name)

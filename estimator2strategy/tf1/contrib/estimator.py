@@ -10,13 +10,14 @@ import tensorflow as tf
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.export import PredictOutput
 from estimator2strategy.estimator.extenders import add_metrics
-from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib import all_of, names_of
 
 __all__ = ["add_metrics", "clip_gradients_by_norm", "forward_features"]
 
 _v1 = tf.compat.v1
 
 __getattr__ = names_of("estimator")
+__all__ += all_of("estimator")
 
 
 def forward_features(

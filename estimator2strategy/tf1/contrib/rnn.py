@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
-from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib import all_of, names_of
 from estimator2strategy.tf1.contrib.rnn_bidirectional import (
     stack_bidirectional_dynamic_rnn,
     stack_bidirectional_rnn,
@@ -37,6 +37,7 @@ _v1 = tf.compat.v1
 _cells = tf1.nn.rnn_cell
 
 __getattr__ = names_of("rnn")
+__all__ += all_of("rnn")
 
 
 class LayerRNNCell(_cells.RNNCell):

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
-from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib import all_of, names_of
 from estimator2strategy.tf1.contrib.rnn import transpose_batch_time
 from estimator2strategy.tf1.contrib.seq2seq_attention import (
     AttentionMechanism,
@@ -74,6 +74,7 @@ __all__ = [
 _v1 = tf.compat.v1
 
 __getattr__ = names_of("seq2seq")
+__all__ += all_of("seq2seq")
 
 
 BasicDecoderOutput = collections.namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))

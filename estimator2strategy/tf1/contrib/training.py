@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib import all_of, names_of
 from estimator2strategy.tf1.contrib.hparam import HParams, parse_values
 
 __all__ = ["HParams", "parse_values"]
 
 __getattr__ = names_of("training")
+__all__ += all_of("training")

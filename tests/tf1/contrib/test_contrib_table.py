@@ -3,11 +3,13 @@
 import importlib.util
 import subprocess
 import sys
+import types
 
 import pytest
 import tensorflow
 
 import estimator2strategy.tf1 as tf
+from estimator2strategy import legacy
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1 import contrib
 
@@ -179,3 +181,24 @@ def test_gan_is_the_library_that_became_of_it():
     assert module.gan_model is library.gan_model
     assert module.estimator.GANEstimator is library.estimator.GANEstimator
     assert issubclass(library.estimator.GANEstimator, tf.estimator.Estimator)
+
+
+@pytest.mark.parametrize(
+    ("module", "some"),
+    [
+        ("rnn", {"BasicLSTMCell", "LSTMBlockCell", "stack_bidirectional_dynamic_rnn"}),
+        ("framework", {"arg_scope", "get_or_create_global_step", "nest"}),
+        ("training", {"HParams", "checkpoints_iterator"}),
+        ("layers", {"conv2d", "fully_connected", "xavier_initializer"}),
+        ("layers.python.layers.layers", {"conv2d", "batch_norm"}),
+    ],
+)
+def test_a_star_import_brings_the_names_that_work_and_nothing_of_ours(module, some):
+    program = types.ModuleType("program")
+    source = f"import tensorflow as tf\nbefore = tf\nfrom tensorflow.contrib.{module} import *\n"
+    legacy.execute(compile(source, "program.py", "exec"), program)
+    names = vars(program)
+    assert some <= names.keys()
+    assert names["tf"] is names["before"]
+    assert names.keys().isdisjoint({"names_of", "Any", "annotations", "Refused"})
+    assert not any(isinstance(value, contrib.Refused) for value in names.values())
