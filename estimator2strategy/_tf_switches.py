@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -368,3 +369,32 @@ def keras_layer_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
 
     to_snake_case.of_tf_2 = modern  # type: ignore[attr-defined]
     generic_utils.to_snake_case = base_layer_v1.to_snake_case = to_snake_case
+
+
+def keras_moments_may_lack_a_mask() -> None:
+    """Subclasses of Keras 2's batch norms may have a `_moments` of TF 1, which took no mask.
+
+    Programs that average over cores have one. A mask is left out, as TF 1 knew none there.
+    """
+    from tf_keras.src.layers.normalization import batch_normalization
+
+    base = batch_normalization.BatchNormalizationBase
+    if "__init_subclass__" in vars(base):
+        return
+
+    def init_subclass(cls, **kwargs):
+        super(base, cls).__init_subclass__(**kwargs)
+        moments = vars(cls).get("_moments")
+        if moments and "mask" not in inspect.signature(moments).parameters:
+            cls._moments = _without_mask(moments)
+
+    base.__init_subclass__ = classmethod(init_subclass)
+
+
+def _without_mask(moments: Callable) -> Callable:
+    @functools.wraps(moments)
+    def call(self, inputs, reduction_axes, keep_dims, mask=None):
+        del mask
+        return moments(self, inputs, reduction_axes, keep_dims)
+
+    return call

@@ -255,6 +255,7 @@ def keras_is_there() -> None:
     """What is different from the moment on in which the facade first hands out Keras 2."""
     from estimator2strategy import _tf_switches
 
+    _tf_switches.keras_moments_may_lack_a_mask()
     if not _finder().scope.tf2:
         _tf_switches.keras_dtypes_by_caller(is_legacy_frame)
         _tf_switches.keras_initializers_by_graph()

@@ -298,3 +298,21 @@ def test_keras_layer_names_are_those_of_who_makes_a_layer(monkeypatch):
         )
     assert names() == {"gpt2_layer"}
     assert legacy() == {"gp_t2layer"}
+
+
+@pytest.mark.parametrize("of", ["layers", "keras.layers"])
+def test_moments_of_a_subclass_need_no_mask(of):
+    keras2 = importlib.import_module("tf_keras")
+    _tf_switches.keras_moments_may_lack_a_mask()
+    legacy = importlib.import_module("tf_keras.src.legacy_tf_layers.normalization")
+    norm = legacy if of == "layers" else keras2.layers
+
+    class Doubled(norm.BatchNormalization):
+        def _moments(self, inputs, reduction_axes, keep_dims):
+            mean, variance = super()._moments(inputs, reduction_axes, keep_dims=keep_dims)
+            return 2 * mean, variance
+
+    with tf.Graph().as_default(), tf1.Session() as session:
+        normed = Doubled(fused=False)(tf.constant([[1.0], [3.0]]), training=True)
+        session.run(tf1.global_variables_initializer())
+        assert session.run(normed).ravel() == pytest.approx([-2.9985, -0.9995], rel=1e-4)

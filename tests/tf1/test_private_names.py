@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 import tensorflow as tf
 
@@ -62,6 +64,13 @@ def test_a_copied_exporter_finds_what_it_derives_from(tmp_path):
     assert not tf1.python.distribute.estimator_training.should_run_distribute_coordinator(
         tf1.estimator.RunConfig(str(tmp_path))
     )
+
+
+@pytest.mark.parametrize("name", ["train.AdamAsyncOptimizer", "python.ops.kv_variable_ops"])
+def test_what_only_a_fork_of_tensorflow_has_is_not_there(name):
+    """Programs ask for it, and do without."""
+    module, _, attribute = name.rpartition(".")
+    assert not hasattr(operator.attrgetter(module)(tf1), attribute)
 
 
 def test_fn_args():
