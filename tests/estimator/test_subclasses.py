@@ -26,3 +26,23 @@ def test_a_subclass_finds_its_folder_its_session_config_and_a_global_step(model_
     config = estimator.RunConfig(session_config=tf1.ConfigProto(log_device_placement=True))
     model = Growing(falling, model_dir, config, params={})
     assert model.own_graph() == (model_dir, config.session_config, tf.int64)
+
+
+class Silent(estimator.Estimator):
+    """Overrides what it may not."""
+
+    def train(self, *args, **kwargs):
+        return super().train(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [lambda self: self, staticmethod(lambda _: None), lambda *unused: None],
+    ids=["function", "static", "any arguments"],
+)
+def test_a_program_may_put_the_check_of_overridden_methods_off(model_dir, monkeypatch, check):
+    with pytest.raises(ValueError, match="train"):
+        Silent(falling, model_dir, params={})
+    # As programs do it: for all Estimators.
+    monkeypatch.setattr(estimator.Estimator, "_assert_members_are_not_overridden", check)
+    assert Silent(falling, model_dir, params={}).model_dir == model_dir
