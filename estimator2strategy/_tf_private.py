@@ -234,6 +234,10 @@ def saveable_objects(checkpoint: tf.train.Checkpoint) -> list:
     return _graph_view.ObjectGraphView(checkpoint).frozen_saveable_objects()
 
 
+# The collection of the tensor through which stock hooks read the global step of a run.
+GLOBAL_STEP_READ = _training_util.GLOBAL_STEP_READ_KEY
+
+
 def add_global_step_read(graph: tf.Graph) -> None:
     """Adds the tensor through which the stock hooks read the global step of a run.
 
@@ -242,7 +246,7 @@ def add_global_step_read(graph: tf.Graph) -> None:
     """
     with graph.as_default(), tf.control_dependencies(None):
         step = tf.compat.v1.train.get_global_step(graph)
-        graph.add_to_collection(_training_util.GLOBAL_STEP_READ_KEY, step.read_value())
+        graph.add_to_collection(GLOBAL_STEP_READ, step.read_value())
 
 
 def rewrites_as_usual() -> bool:

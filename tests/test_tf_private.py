@@ -158,7 +158,7 @@ def test_stock_hooks_take_the_global_step_read_that_is_there():
         _tf_private.add_global_step_read(graph)
         hook = tf1.train.StepCounterHook()
         hook.begin()
-    (read,) = graph.get_collection("global_step_read_op_cache")
+    (read,) = graph.get_collection(_tf_private.GLOBAL_STEP_READ)
     assert hook._global_step_tensor is read
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy import _tf_private
 from estimator2strategy.plan.graph import RecordedGraph, input_node
 
 # Ops whose result is their input's memory, on the host.
@@ -54,7 +55,8 @@ def shown_after(
         tensors: Names of the tensors that the run fetches.
         ops: Names of the ops that it runs.
     """
-    shared = {name: _reference(recorded, name) for name in tensors}
+    copies = {t.name for t in recorded.graph.get_collection(_tf_private.GLOBAL_STEP_READ)}
+    shared = {name: _reference(recorded, name) for name in tensors if name not in copies}
     if not any(shared.values()):
         return ()
     written = set(recorded.variables_written([*tensors, *ops]))

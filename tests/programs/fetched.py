@@ -4,12 +4,13 @@
     e2s run fetched.py           # here
 
 Prints JSON: case -> name of a fetch -> its value at each of three steps; what is logged of the
-global step; and where a hook stops training that reads the global step.
+global step; where a hook stops training that reads the global step; and which steps are summarised.
 tests/goldens/fetched.json is its output on TensorFlow 1.15.5. What is computed of a variable
 (`slice`) raced with its update there, and came before it in most runs. What a step reads of
 resource variables raced in all of them, so there are none but the global step of TPUEstimator.
 """
 
+import glob
 import json
 import tempfile
 
@@ -100,18 +101,28 @@ def input_fn(params):
 
 def on_host(folder):
     params = {"spec": tf.estimator.EstimatorSpec}
-    return tf.estimator.Estimator(model_fn, folder, params=params)
+    config = tf.estimator.RunConfig(save_summary_steps=3)
+    return tf.estimator.Estimator(model_fn, folder, config, params)
 
 
 def by_tpu_estimator(folder):
     """Its global step is a resource variable also where there is no TPU."""
     return tf.contrib.tpu.TPUEstimator(
         model_fn,
-        config=tf.contrib.tpu.RunConfig(model_dir=folder),
+        config=tf.contrib.tpu.RunConfig(model_dir=folder, save_summary_steps=3),
         params={"spec": tf.contrib.tpu.TPUEstimatorSpec},
         use_tpu=False,
         train_batch_size=1,
     )
+
+
+def summarised(make):
+    """The steps that have a summary, where each third is asked for and a hook is shown them all."""
+    folder = tempfile.mkdtemp()
+    make(folder).train(input_fn, steps=11, hooks=[Fetcher()])
+    (path,) = glob.glob(folder + "/events*")
+    events = tf.train.summary_iterator(path)
+    return [event.step for event in events if any(v.tag == "loss" for v in event.summary.value)]
 
 
 def run(make):
@@ -119,7 +130,11 @@ def run(make):
     make(tempfile.mkdtemp()).train(input_fn, steps=STEPS, hooks=[fetcher])
     stopped = make(tempfile.mkdtemp())
     stopped.train(input_fn, hooks=[StopAt(4)])
-    return {"fetched": fetcher.found, "stopped": int(stopped.get_variable_value("global_step"))}
+    return {
+        "fetched": fetcher.found,
+        "stopped": int(stopped.get_variable_value("global_step")),
+        "summarised": summarised(make),
+    }
 
 
 def main():
