@@ -180,3 +180,8 @@ def test_hooks_among_monitors_are_kept_and_monitors_refused(program):
     assert learn.monitors.replace_monitors_with_hooks(None, program) == []
     with pytest.raises(UnsupportedError, match="object is a monitor"):
         learn.monitors.replace_monitors_with_hooks([object()], program)
+
+
+def test_a_monitor_is_refused_with_the_hooks_that_do_the_same():
+    with pytest.raises(UnsupportedError, match=r"ValidationMonitor .*InMemoryEvaluatorHook"):
+        learn.monitors.ValidationMonitor([[1.0]], [1.0], every_n_steps=5)
