@@ -2,7 +2,7 @@
 
 A function of `Defun` is called by a node whose op is the function's name. Such a node needs the
 function wherever it is imported; a `PartitionedCall` names it in an attribute, as all calls do that
-TensorFlow 2 makes.
+TensorFlow 2 makes. In functions there are no calls left: each is what it calls (`inlining.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tensorflow.core.framework import graph_pb2
+
+from estimator2strategy.plan.inlining import inline_calls
 
 
 def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
@@ -21,9 +23,19 @@ def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
     library = {function.signature.name: function for function in graph_def.library.function}
     if not library:
         return
+    gradients = {g.function_name: g.gradient_func for g in graph_def.library.gradient}
+    for nodes in (graph_def.node, *(function.node_def for function in library.values())):
+        for node in nodes:
+            _take_own_gradient(node, gradients)
+    # A function that has a gradient of its own is not what its nodes are, once differentiated.
+    inlined = inline_calls(library, kept=gradients)
     for node in graph_def.node:
         _call(node, library)
-    changed = {name: function for name, function in library.items() if _calls_in(function, library)}
+    changed = {
+        name: function
+        for name, function in library.items()
+        if _calls_in(function, library) or name in inlined
+    }
     while callers := [n for n, f in library.items() if n not in changed and _refers(f, changed)]:
         changed.update((name, library[name]) for name in callers)
     for name, function in changed.items():
@@ -33,6 +45,17 @@ def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
             for called in _called(node):
                 if called.name in changed:
                     called.name = changed[called.name].signature.name
+
+
+def _take_own_gradient(node: Any, gradients: Mapping[str, str]) -> None:
+    """Makes the gradient of a function with a `grad_func` a call of that.
+
+    The runtime knows functions, and not which is the gradient of which.
+    """
+    own = gradients.get(node.attr["f"].func.name) if node.op == "SymbolicGradient" else None
+    if own:
+        node.op = own
+        node.attr.clear()
 
 
 def _calls_in(function: Any, library: Mapping[str, Any]) -> bool:

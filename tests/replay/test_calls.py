@@ -56,3 +56,52 @@ def test_functions_called_by_functions_are_those_that_are_replayed(model_dir):
     model = estimator.Estimator(calling, model_dir)
     model.train(lambda: tf1.data.Dataset.from_tensors(tf.constant([1.0, 3.0])).repeat(2))
     assert model.get_variable_value("weight") == 61.0  # 1 + (4 + 6) = 11; 11 + (14 + 36) = 61
+
+
+def trained(of_function, folder):
+    """The weight 0.5 after a step of `mean(of_function(weight * ones))` and a rate of 0.1."""
+
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.constant_initializer(0.5))
+        loss = tf.reduce_mean(of_function(features * weight))
+        step = tf1.train.get_global_step()
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return estimator.EstimatorSpec(mode, {}, loss, train_op)
+
+    model = estimator.Estimator(model_fn, folder)
+    model.train(lambda: tf1.data.Dataset.from_tensors(tf.ones([3])))
+    return model.get_variable_value("weight")
+
+
+@function.Defun(tf.float32)
+def square(x):
+    return x * x
+
+
+@function.Defun(tf.float32)
+def fourth_power(x):
+    with tf.control_dependencies([square(x)]):
+        return square(square(x)) + 0.0 * x
+
+
+@function.Defun(tf.float32, tf.float32)
+def ten_times(x, dy):
+    return dy * square(x) * 40.0
+
+
+@function.Defun(tf.float32, grad_func=ten_times)
+def with_its_own_gradient(x):
+    return square(x)
+
+
+@pytest.mark.oldest
+@pytest.mark.parametrize(
+    ("of_function", "weight"),
+    [
+        (fourth_power, 0.5 - 0.1 * 4 * 0.5**3),
+        (with_its_own_gradient, 0.5 - 0.1 * 40 * 0.5**2),
+    ],
+    ids=["fourth_power", "with_its_own_gradient"],
+)
+def test_functions_that_call_functions_are_differentiated(of_function, weight, model_dir):
+    assert trained(of_function, model_dir) == pytest.approx(weight)
