@@ -216,7 +216,7 @@ def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str 
     """
     step = int(results[GLOBAL_STEP])
     shown = {k: v for k, v in sorted(results.items()) if not isinstance(v, bytes)}
-    text = ", ".join(f"{name} = {value}" for name, value in shown.items())
+    text = ", ".join(f"{name} = {value!s}" for name, value in shown.items())
     tf1.logging.info("Saving dict for global step %d: %s", step, text)
     writer = tf1.summary.FileWriterCache.get(folder)
     summary = tf1.Summary()

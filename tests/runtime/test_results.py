@@ -48,6 +48,17 @@ def written(folder):
 
 
 class TestResults:
+    def test_the_log_has_them_as_their_types_print_them(self, model_dir, log):
+        """0.3, and not 0.30000001192092896, which float32 becomes as a number of Python."""
+
+        def make(x):
+            return {"rate": tf1.metrics.mean(0.3 * tf.ones_like(x))}
+
+        model = host_estimator(model_dir, with_metrics(make))
+        model.train(numbers(3), steps=2)
+        model.evaluate(numbers(1))
+        assert "Saving dict for global step 2: global_step = 2, loss = 1.0, rate = 0.3" in log()
+
     def test_values_are_numpy_scalars_and_arrays_by_name(self, model_dir):
         def make(x):
             return {
