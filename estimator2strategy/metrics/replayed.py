@@ -13,7 +13,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.parts import Part, part_of
 from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.replay.importer import GraphImporter

@@ -14,7 +14,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.metrics.objects import KerasMetric, keras_metric_of
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay.splice import Splice
 
 tf1 = tf.compat.v1

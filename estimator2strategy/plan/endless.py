@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 
 # Datasets that are endless if their first input is.
 _AS_ENDLESS = frozenset(

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.plan.effects import calls_python
 from estimator2strategy.plan.graph import NodeDef
 
-_PYTHON_CALLS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 _UUID = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -68,7 +68,7 @@ def _called(node: NodeDef) -> Iterator[Any]:
 def _plain(node: NodeDef, python: list[Any]) -> NodeDef:
     """The node without made-up names; the Python function that it calls is added to `python`."""
     node.ClearField("experimental_debug_info")
-    if node.op in _PYTHON_CALLS:
+    if calls_python(node):
         python.append(_tf_private.python_function(node.attr["token"].s))
         node.attr["token"].s = b""
     if "shared_name" in node.attr:

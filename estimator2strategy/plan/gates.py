@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from estimator2strategy import _tf_private
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.effects import may_be_waited_for
 
 _GATE = re.compile(r"_grad/tuple(_\d+)?/group_deps$")
-_SOURCE_OF_VARIABLES = frozenset({"ReadVariableOp", "VarHandleOp"})
 
 
 def open_gates(nodes: Iterable[Any]) -> None:
@@ -40,7 +40,7 @@ def open_gates(nodes: Iterable[Any]) -> None:
         if node.op != "Identity":
             continue
         for gate in gates.intersection(node.input):
-            if not effects[_source(gate)] & ~effects[_source(node.input[0])]:
+            if not effects[input_node(gate)] & ~effects[input_node(node.input[0])]:
                 node.input.remove(gate)
 
 
@@ -52,19 +52,14 @@ def _effects_behind(nodes: Iterable[Any]) -> dict[str, int] | None:
     behind: dict[str, int] = {}
     bit = 1
     for node in nodes:
-        sources = [_source(edge) for edge in node.input]
+        sources = [input_node(edge) for edge in node.input]
         if not behind.keys() >= set(sources):
             return None
         mask = 0
         for source in sources:
             mask |= behind[source]
-        reads_at_once = node.op in _SOURCE_OF_VARIABLES and len(node.input) < 2
-        if _tf_private.is_stateful(node.op) and not reads_at_once:
+        if may_be_waited_for(node):
             mask |= bit
             bit <<= 1
         behind[node.name] = mask
     return behind
-
-
-def _source(edge: str) -> str:
-    return edge.lstrip("^").partition(":")[0]

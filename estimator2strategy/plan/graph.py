@@ -12,42 +12,14 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
 from estimator2strategy.plan.calls import as_partitioned_calls
+from estimator2strategy.plan.edges import input_node, tensor_name
+from estimator2strategy.plan.effects import READERS, WRITERS, calls_python, changes_something
 from estimator2strategy.plan.gates import open_gates
 
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
 
 _DRAWS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
-_WRITERS = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
-_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-# Ops that are stateful to TensorFlow, but change nothing.
-_LOOKS = frozenset(
-    {"Assert", "LookupTableFindV2", "LookupTableSizeV2", "ResourceGatherNd", "VarHandleOp"}
-)
-_READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather", "VariableShape"})
-
-
-def input_node(edge: str) -> str:
-    """The node behind an edge as a NodeDef spells it: `x`, `x:1` or `^x`."""
-    return edge.lstrip("^").partition(":")[0]
-
-
-def tensor_name(edge: str) -> str:
-    """The data edge `x` or `x:1` as a tensor name: `x:0`, `x:1`."""
-    return edge if ":" in edge else f"{edge}:0"
-
-
-def _has_effects(node: NodeDef) -> bool:
-    """Of itself: a call of functions has what effects those have."""
-    if node.op in _READERS | _LOOKS or not _tf_private.is_stateful(node.op):
-        return False
-    return not any(attr.func.name or attr.list.func for attr in node.attr.values())
-
-
-def _call_python(nodes: Iterable[NodeDef]) -> bool:
-    return any(node.op in _PYTHON for node in nodes)
-
 
 # The ops of `tf.compat.v1.summary`.
 SUMMARIES = frozenset(
@@ -209,7 +181,7 @@ class RecordedGraph:
 
     def written_by(self, name: str) -> list[str]:
         """The variables that the op `name` itself may write to."""
-        if self[name].op in _READERS:
+        if self[name].op in READERS:
             return []
         sources = map(input_node, self[name].input)
         return [source for source in sources if self[source].op == "VarHandleOp"]
@@ -240,7 +212,7 @@ class RecordedGraph:
 
     def have_effects(self, names: Collection[str]) -> bool:
         """Whether running one of the nodes `names` changes anything."""
-        return any(map(_has_effects, self.with_functions(names)))
+        return any(map(changes_something, self.with_functions(names)))
 
     def with_functions(self, names: Collection[str]) -> Iterator[NodeDef]:
         """The nodes `names`, and those of the functions that they call."""
@@ -251,11 +223,11 @@ class RecordedGraph:
     def runs_python(self) -> bool:
         """Whether anything in the graph, the functions of datasets among it, calls Python."""
         inner = (node for function in self.library.values() for node in function.node_def)
-        return _call_python(itertools.chain(self.nodes, inner))
+        return any(map(calls_python, itertools.chain(self.nodes, inner)))
 
     def call_python(self, names: Collection[str]) -> bool:
         """Whether running the nodes `names` calls Python."""
-        return _call_python(self.with_functions(names))
+        return any(map(calls_python, self.with_functions(names)))
 
     def writers_without_input(
         self, names: Iterable[str], fed: Collection[str]
@@ -279,7 +251,7 @@ class RecordedGraph:
             edges = [input_node(edge) for edge in self[name].input]
             if following.intersection(edges):
                 following.add(name)
-            elif name not in behind and self[name].op in _WRITERS:
+            elif name not in behind and self[name].op in WRITERS:
                 writers.add(name)
         return writers, draws
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 
-from estimator2strategy.plan.graph import RecordedGraph, input_node, tensor_name
+from estimator2strategy.plan.edges import input_node, tensor_name
+from estimator2strategy.plan.graph import RecordedGraph
 
 
 @dataclasses.dataclass(frozen=True)

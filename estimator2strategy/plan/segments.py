@@ -12,7 +12,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
-from estimator2strategy.plan.graph import RecordedGraph, input_node, tensor_name
+from estimator2strategy.plan.edges import input_node, tensor_name
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.rewrites import CROSS_REPLICA_SUM
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from estimator2strategy.plan.draws import may_draw_beside
-from estimator2strategy.plan.graph import input_node
+from estimator2strategy.plan.edges import input_node
 from estimator2strategy.replay.compiled import Program
 from estimator2strategy.replay.device_loop import is_nan
 from estimator2strategy.replay.overlap import Draw, blank, only_draw

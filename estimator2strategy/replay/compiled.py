@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.plan import random_ops, segments
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.segments import Segment
 from estimator2strategy.plan.xla_kernels import checks, why_not_compiled
 from estimator2strategy.replay.device_loop import check_shapes, not_compiled

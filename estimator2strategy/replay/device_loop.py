@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.plan import random_ops
-from estimator2strategy.plan.graph import input_node
+from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.xla_kernels import checks
 from estimator2strategy.record.functions import user_line
 from estimator2strategy.replay.overlap import Draw, blank

@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 
 # Ops whose result is their input's memory, on the host.
 _SAME_MEMORY = frozenset({"ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})

@@ -17,7 +17,8 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.plan import random_ops, rewrites
-from estimator2strategy.plan.graph import NodeDef, RecordedGraph, input_node, tensor_name
+from estimator2strategy.plan.edges import input_node, tensor_name
+from estimator2strategy.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.plan.rewrites import Rewrite
 from estimator2strategy.replay.random_streams import RandomStreams
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 
 # Values that are smaller are as well held twice.
 _LARGE = 2**16

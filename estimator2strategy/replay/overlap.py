@@ -13,7 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.plan.graph import element_of, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import element_of
 
 
 class Draw:

@@ -18,7 +18,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.plan import rewrites, segments
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay import tpu
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.shared import SharedStep, can_share, totals

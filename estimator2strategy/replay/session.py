@@ -21,7 +21,8 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib

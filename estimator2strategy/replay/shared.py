@@ -22,7 +22,8 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.plan import random_ops, rewrites, segments
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.segments import Segment
 from estimator2strategy.replay.importer import GraphImporter
 

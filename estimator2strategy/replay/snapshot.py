@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import _tf_private, _tf_switches
-from estimator2strategy.plan.graph import input_node
+from estimator2strategy.plan.edges import input_node
 from estimator2strategy.record.legacy import modern_world
 
 

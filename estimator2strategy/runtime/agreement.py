@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.rewrites import CROSS_REPLICA_SUM
 
 tf1 = tf.compat.v1

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.recording import Recording
 from estimator2strategy.replay.replicas import ReplicatedModel
 

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
+from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
@@ -126,7 +127,7 @@ class TpuProgram:
 
     def source(self, edge: str) -> NodeDef:
         """The node beside the program that an edge comes from."""
-        return self._by_name[edge.lstrip("^").partition(":")[0]]
+        return self._by_name[input_node(edge)]
 
     def behind(self, node: NodeDef) -> set[str]:
         """Names of the nodes beside the program that `node` waits for, directly or not."""
@@ -134,7 +135,7 @@ class TpuProgram:
         frontier = [node]
         while frontier:
             for edge in frontier.pop().input:
-                name = edge.lstrip("^").partition(":")[0]
+                name = input_node(edge)
                 if name in self._by_name and name not in behind:  # the others are arguments
                     behind.add(name)
                     frontier.append(self._by_name[name])
@@ -145,7 +146,7 @@ class TpuProgram:
         inside = {node.name for node in self.glue}
         for node in self.glue:
             for edge in node.input:
-                if edge.lstrip("^").partition(":")[0] not in inside:
+                if input_node(edge) not in inside:
                     yield node, edge
 
     def ops(self, op: str) -> list[NodeDef]:

@@ -13,7 +13,8 @@ from tpu_program import make_session, traced_training
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.mode_keys import ModeKeys
-from estimator2strategy.plan.graph import RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
 from estimator2strategy.runtime import devices

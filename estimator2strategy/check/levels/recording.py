@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.mode_keys import ModeKeys
-from estimator2strategy.plan.graph import SUMMARIES, RecordedGraph, input_node
+from estimator2strategy.plan.edges import input_node
+from estimator2strategy.plan.graph import SUMMARIES, RecordedGraph
 from estimator2strategy.plan.random_ops import is_seeded
 from estimator2strategy.record.recording import Recording
 
