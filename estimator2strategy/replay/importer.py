@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.plan import random_ops, rewrites
+from estimator2strategy.plan import hosted, random_ops, rewrites
 from estimator2strategy.plan.edges import input_node, tensor_name
 from estimator2strategy.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.plan.rewrites import Rewrite
@@ -37,6 +37,7 @@ class GraphImporter:
         name: Scope of the imported nodes.
         streams: Where seeded random ops go on in their streams. None: they are imported as they
             are, and begin anew in each function.
+        found: How a function finds a resource of the host; None if it has to be given it.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class GraphImporter:
         making: Collection[str] = (),
         name: str = "replay",
         streams: RandomStreams | None = None,
+        found: Callable[[str], hosted.Found | None] = lambda node: None,
     ):
         recorded.refresh()
         self._recorded = recorded
@@ -55,6 +57,7 @@ class GraphImporter:
         self._rewrite = rewrite
         self._making = making
         self._streams = streams
+        self._found = found
         self._graph = tf.compat.v1.get_default_graph()
         self._prefix = self._graph.unique_name(name)
         # By recorded name: TensorFlow gives "a" another name if it is imported after "a/b".
@@ -121,6 +124,7 @@ class GraphImporter:
         graph_def = tf.compat.v1.GraphDef(versions=recorded.versions)
         outside: dict[str, tf.Tensor] = {}
         drawn: dict[str, random_ops.Drawn] = {}
+        unseen: dict[str, set[str]] = {}
         for name in fresh:
             node = graph_def.node.add()
             node.CopyFrom(recorded[name])
@@ -130,6 +134,8 @@ class GraphImporter:
                 self._rewrite.node(node)
             if changed:
                 rewrites.rename_calls(node, changed)
+            if hosted.is_cond(node) and recorded.touches_variable(name):
+                unseen[name] = self._find_inside(node, changed)
             if name in waiting:
                 node.input.extend(f"^{draw}" for draw in draws)
             if self._writers and recorded.touches_variable(name):
@@ -137,6 +143,7 @@ class GraphImporter:
             self._connect(node, inside, outside)
             if self._streams and random_ops.is_seeded(node):
                 drawn[name] = random_ops.make_stateless(node)
+        hosted.keep_order(graph_def.node, unseen)
         if self._streams and drawn:
             outside.update(self._streams.supplied(drawn))
         made = tf.graph_util.import_graph_def(
@@ -156,6 +163,20 @@ class GraphImporter:
         for name in names:
             _tf_private.register_function(changed.get(name, library[name]))
         return changed
+
+    def _find_inside(self, node: NodeDef, changed: Mapping[str, Any]) -> set[str]:
+        """Makes the branches of a cond on a core find what they use of the host; returns that.
+
+        Args:
+            node: The cond; changed in place.
+            changed: The functions that a rewrite has changed, by their old names.
+        """
+        edges = [edge for edge in node.input if not edge.startswith("^")]
+        found = {edge: found for edge in edges if (found := self._found(input_node(edge)))}
+        library = self._recorded.library | {f.signature.name: f for f in changed.values()}
+        for function in hosted.find_inside(node, found, library):
+            _tf_private.register_function(function)
+        return set(map(input_node, found))
 
     def _connect(self, node: NodeDef, inside: set[str], outside: dict[str, tf.Tensor]) -> None:
         """Notes in `outside` where the edges come from that start outside this import."""

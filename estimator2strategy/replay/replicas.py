@@ -138,6 +138,7 @@ class ReplicatedPart:
             feeds=feeds,
             rewrite=rewrites.for_replica(replica, context.num_replicas_in_sync, self.collectives),
             streams=state.random_streams(replica),
+            found=state.found,
         )
         for sums in self.levels:
             _reduce(recorded, importer, sums)

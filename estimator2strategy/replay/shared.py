@@ -134,6 +134,7 @@ class _Traced:
                 feeds=dict(zip(segment.takes, taken, strict=True)),
                 rewrite=rewrites.for_replica(0, state.num_replicas, {}),
                 streams=state.random_streams(),
+                found=state.found,
             )
             importer.supply({}, segment.done, [])
             return [*importer.fetch(segment.gives, segment.ops), tf.constant(0)]

@@ -16,12 +16,14 @@ import tensorflow as tf
 
 from estimator2strategy import _tf_private
 from estimator2strategy.plan.graph import NodeDef, RecordedGraph, element_of
+from estimator2strategy.plan.hosted import Found
 from estimator2strategy.plan.rewrites import SEED_STRIDE, Rewrite
 from estimator2strategy.replay import tpu
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.random_streams import RandomStreams
 
 _ITERATORS = frozenset({"IteratorV2", "OneShotIterator"})
+_HANDLE_ONLY = _ITERATORS | {"VarHandleOp"}
 _SMALL = 2**16  # bytes that are not worth an op
 
 
@@ -67,6 +69,25 @@ class State:
         if node not in self._resources:
             self._resources[node] = self._make_resource(node)
         return self._resources[node]
+
+    def found(self, node: str) -> Found | None:
+        """How a function that is not given a resource of the host finds it, by its name.
+
+        None for variables and iterators: their handles are the only way to them.
+        """
+        recorded = self._recorded
+        if not recorded.creates_resource(node) or "shared_name" not in recorded[node].attr:
+            return None
+        if recorded[node].op in _HANDLE_ONLY or recorded[node].input:
+            return None
+        self.handle(node)  # made first
+        finder = NodeDef()
+        finder.CopyFrom(recorded[node])
+        finder.device = self._host(node)
+        finder.attr.pop("_class", None)
+        self._rename(finder)
+        (output,) = recorded.graph.get_operation_by_name(node).op_def.output_arg
+        return Found(finder, output.name)
 
     def variable(self, node: str, replica: int = 0) -> tf.Variable:
         """The variable behind a VarHandleOp, as `replica` sees it."""
@@ -157,11 +178,13 @@ class State:
         return copies
 
     def _make_resource(self, node: str) -> tf.Tensor:
-        device = self._recorded.host_of(node) or "/CPU:0"
-        with tf.init_scope(), tf.device(device):
+        with tf.init_scope(), tf.device(self._host(node)):
             if self._recorded[node].op in _ITERATORS and tf.executing_eagerly():
                 return self._make_iterator(node)
             return self._run(node, self._rename)
+
+    def _host(self, node: str) -> str:
+        return self._recorded.host_of(node) or "/CPU:0"
 
     def _make_iterator(self, node: str) -> tf.Tensor:
         """An iterator that lives as long as its handle, as those of eager datasets do.
