@@ -26,6 +26,7 @@ from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
+from estimator2strategy.replay import uninitialized
 from estimator2strategy.replay.ahead import ahead_of
 from estimator2strategy.replay.block import block_of
 from estimator2strategy.replay.compiled import CompiledSteps, Program, replay_compiled
@@ -37,7 +38,6 @@ from estimator2strategy.replay.overlap import Draw, Overlap, only_draw
 from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
-from estimator2strategy.replay.uninitialized import refuse_if_uninitialized, refuse_uninitialized
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +162,7 @@ class ReplaySession(_tf_private.SessionInterface):
     ) -> list[tf.Tensor]:
         """Like `run` for flat fetches, but returns eager tensors (so variants can be fetched)."""
         self.recorded.refresh()
-        with modern_world():
+        with modern_world(), uninitialized.naming_unopened_writers(self.recorded, self.state):
             if self.recorded.references and self.state.num_replicas == 1 and not self.in_step:
                 return self._evaluate_with_references(tensors, ops, feeds)
             return self._evaluate(tensors, ops, feeds)
@@ -191,7 +191,9 @@ class ReplaySession(_tf_private.SessionInterface):
         names, is_step = tensor_names + op_names, self._steps(op_names)
         self._counted = {}
         if (names, feed_names) not in self._ran:
-            refuse_uninitialized(self.recorded, self.state, names, feed_names, is_step)
+            uninitialized.refuse_uninitialized(
+                self.recorded, self.state, names, feed_names, is_step
+            )
             self._ran.add((names, feed_names))
         if is_step:
             started, programs = time.perf_counter(), len(self._functions) + len(self._device_loops)
@@ -339,7 +341,7 @@ class ReplaySession(_tf_private.SessionInterface):
     def _value(self, node: str) -> np.ndarray:
         with modern_world():
             if node not in self._counted:
-                refuse_if_uninitialized(self.state, node)
+                uninitialized.refuse_if_uninitialized(self.state, node)
             return self.read(node).numpy()
 
     def read(self, node: str) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""Variables that are read before they have a value.
+"""Variables that are read before they have a value, and summary writers that nothing has opened.
 
 Read in a function, a variable without a value is an empty tensor, with which a step may well go on.
 A Session says that it has none.
@@ -6,12 +6,14 @@ A Session says that it has none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.graph import RecordedGraph
+from estimator2strategy.record.functions import user_line
 from estimator2strategy.replay.state import State
 
 
@@ -55,3 +57,38 @@ def refuse_if_uninitialized(state: State, node: str) -> None:
         raise tf.errors.FailedPreconditionError(
             None, None, f"Attempting to use uninitialized value {node}"
         )
+
+
+@contextlib.contextmanager
+def naming_unopened_writers(recorded: RecordedGraph, state: State) -> Iterator[None]:
+    """Where a run may write summaries.
+
+    Raises:
+        tf.errors.NotFoundError: TensorFlow's own, of a writer that was not opened, with the line
+            that made the writer.
+    """
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        writer = _writer_in(error.message, state)
+        if writer is None:
+            raise
+        line = user_line(recorded.graph.get_operation_by_name(writer).traceback)
+        raise tf.errors.NotFoundError(
+            error.node_def,
+            error.op,
+            f"Nothing has opened the summary writer made at {line}\n"
+            "  Make what it writes wait for writer.init() (tf.control_dependencies), or run "
+            "writer.init() before the first step: Scaffold(local_init_op=...). "
+            "(tf.contrib.summary.summary_writer_initializer_op() is the init of all writers.)\n"
+            f"  TensorFlow's words: {error.message}",
+        ) from error
+
+
+def _writer_in(message: str, state: State) -> str | None:
+    """The summary writer that a message is about, by the name that it has in the process."""
+    for node in state.made("SummaryWriter"):
+        found = state.found(node)
+        if found and found.node.attr["shared_name"].s.decode() in message:
+            return node
+    return None

@@ -58,6 +58,47 @@ def test_it_may_be_read_where_it_has_a_value(graph):
     assert session.run([value])[0].tolist() == [1, 1]
 
 
+def writing_model(model_dir, folder, recorded_if=True, scaffold_of=lambda writer: None):
+    def model_fn(features, labels, mode):
+        step = tf1.train.get_global_step()
+        writer = tf.summary.create_file_writer(str(folder))
+        with writer.as_default(), tf.summary.record_if(recorded_if):
+            written = tf.summary.write("one", features, step=step)
+        with tf.control_dependencies([written]):
+            train_op = step.assign_add(1)
+        return estimator.EstimatorSpec(
+            mode, loss=features * 1.0, train_op=train_op, scaffold=scaffold_of(writer)
+        )
+
+    return estimator.Estimator(model_fn, model_dir)
+
+
+def endless_ones():
+    return tf.data.Dataset.from_tensors(1.0).repeat()
+
+
+@pytest.mark.parametrize("recorded_if", [True, lambda: tf.equal(tf1.train.get_global_step(), 2)])
+def test_a_summary_writer_that_nothing_opened_is_named_where_it_is_first_needed(
+    model_dir, tmp_path, recorded_if
+):
+    model = writing_model(model_dir, tmp_path, recorded_if)
+    with pytest.raises(tf.errors.NotFoundError, match="Nothing has opened the summary writer") as e:
+        model.train(endless_ones, steps=4)
+    assert "writer = tf.summary.create_file_writer(str(folder))" in str(e.value)
+    assert "does not exist" in str(e.value)
+
+
+def test_a_scaffold_opens_a_summary_writer(model_dir, tmp_path):
+    def scaffold(writer):
+        usual = tf1.train.Scaffold.default_local_init_op()
+        return tf1.train.Scaffold(local_init_op=tf.group(usual, writer.init()))
+
+    folder = tmp_path / "events"
+    writing_model(model_dir, folder, scaffold_of=scaffold).train(endless_ones, steps=2)
+    (path,) = folder.iterdir()
+    assert [e.step for e in tf1.train.summary_iterator(str(path)) if e.summary.value] == [0, 1]
+
+
 @pytest.mark.parametrize("shape", [[], [3]])
 def test_a_variable_of_a_model_that_no_init_op_knows(model_dir, shape):
     def model_fn(features, labels, mode):
