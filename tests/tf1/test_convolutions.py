@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -22,6 +23,25 @@ def test_a_transposed_convolution_has_the_shape_that_was_asked_for(name):
         assert transposed(images, filters, [3, 4, 4, 4]).shape == [3, 4, 4, 4]
         some = transposed(images, filters, tf.stack([batch, 4, 4, 4]))
         assert some.shape.as_list() == [None, 4, 4, 4]
+
+
+@pytest.mark.parametrize("home", [tf1.nn, tf1.contrib.nn])
+@pytest.mark.parametrize("shape", [[3, 4, 4], [np.int64(3), 4, 4]])
+def test_a_transposed_convolution_of_one_dimension_has_the_shape_that_was_asked_for(home, shape):
+    with tf.Graph().as_default():
+        rows = tf1.placeholder(tf.float32, [None, 2, 8])
+        filters = tf1.placeholder(tf.float32, [5, 4, 8])
+        assert home.conv1d_transpose(rows, filters, shape, 2).shape == [3, 4, 4]
+        some = home.conv1d_transpose(rows, filters, [tf.shape(rows)[0], 4, 4], 2)
+        assert some.shape.as_list() == [None, 4, 4]
+
+
+def test_a_transposed_convolution_with_holes_has_the_shape_that_was_asked_for():
+    with tf.Graph().as_default():
+        images = tf1.placeholder(tf.float32, [None, 4, 4, 8])
+        filters = tf1.placeholder(tf.float32, [3, 3, 5, 8])
+        asked = [3, 4, 4, 5]
+        assert tf1.nn.atrous_conv2d_transpose(images, filters, asked, 2, "SAME").shape == asked
 
 
 def test_a_transposed_convolution_works_eagerly():
