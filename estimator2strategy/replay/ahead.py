@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.plan.edges import input_node
-from estimator2strategy.replay.overlap import Draw
+from estimator2strategy.replay.draw import Draw
 
 # No more batches are drawn after so many seconds: what is there already is waited for.
 _DRAWING = 0.02

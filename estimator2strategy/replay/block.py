@@ -18,7 +18,7 @@ from estimator2strategy.plan.draws import may_draw_beside
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.replay.compiled import Program
 from estimator2strategy.replay.device_loop import is_nan
-from estimator2strategy.replay.overlap import Draw, blank, only_draw
+from estimator2strategy.replay.draw import Draw, blank, only_draw
 
 Batch: TypeAlias = dict[str, tf.Tensor]
 _COUNT = tf.TensorSpec([], tf.int32)

@@ -20,7 +20,7 @@ from estimator2strategy.plan import random_ops
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.xla_kernels import checks
 from estimator2strategy.record.functions import user_line
-from estimator2strategy.replay.overlap import Draw, blank
+from estimator2strategy.replay.draw import Draw, blank
 
 # A block has at most as many steps, and its batches as many bytes.
 _WIDEST = 64

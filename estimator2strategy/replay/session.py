@@ -31,10 +31,11 @@ from estimator2strategy.replay.ahead import ahead_of
 from estimator2strategy.replay.block import block_of
 from estimator2strategy.replay.compiled import CompiledSteps, Program, replay_compiled
 from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of, is_nan
+from estimator2strategy.replay.draw import Draw, only_draw
 from estimator2strategy.replay.fetches import key_of, readable, shown_after
+from estimator2strategy.replay.halves import block_in_halves
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.initial_values import shapes_to_give
-from estimator2strategy.replay.overlap import Draw, Overlap, only_draw
 from estimator2strategy.replay.run_metadata import traced
 from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
@@ -52,7 +53,8 @@ class Step:
             the loss is kept aside at every step; see `ReplaySession.watched`.
         counter: Node of the variable that is read after each block (the global step), which then
             comes with the block's results: a read of its own costs as much as a small step.
-        overlap: How many steps may share the cores; see `replay.overlap`. Not with `healthy`.
+        in_halves: Whether a step may begin while the one before is still at work; see
+            `replay.halves`. Not with `healthy` or `counter`.
         device_loop: Whether a block of steps is one XLA program; see `replay.device_loop`. "must":
             it is an error if it cannot be; "may": then it is not. In any case not where strings are
             fetched.
@@ -64,7 +66,7 @@ class Step:
     healthy: str | None = None
     may_end: bool = True
     counter: str | None = None
-    overlap: int = 1
+    in_halves: bool = False
     device_loop: Literal["", "may", "must"] = ""
     compiled: Literal["", "may", "must"] = ""
 
@@ -108,7 +110,6 @@ class ReplaySession(_tf_private.SessionInterface):
         self._ran: set[tuple] = set()
         self._counted: dict[str, tf.Tensor] = {}  # node -> value, until something else runs
         self._functions: dict[tuple, Callable] = {}
-        self._overlaps: dict[tuple, Overlap | None] = {}
         self._handlers: dict[Any, Any] = {}
         self._writes: dict[tuple[str, ...], list[str]] = {}
         self._shown_after: dict[tuple, Collection[str]] = {}
@@ -218,9 +219,6 @@ class ReplaySession(_tf_private.SessionInterface):
                 self._last_watched = loss.numpy()
             return 1, results
         done = 0
-        overlap = None if feeds else self._overlap(tensors, ops)
-        if overlap:
-            done, results = overlap.run(self.steps_ahead)
         device_loop = None if feeds else self._device_loop(tensors, ops)
         if device_loop:
             done, healthy, results = device_loop.run(self.steps_ahead)
@@ -258,18 +256,6 @@ class ReplaySession(_tf_private.SessionInterface):
             self._draws[key] = draw and (draw.outputs, self.draw_together(draw))
         names, next_batch = self._draws[key] or ((), list)
         return names, next_batch()
-
-    def _overlap(self, tensors, ops) -> Overlap | None:
-        """How such steps run side by side; None if they are not to, or cannot."""
-        width = self.step.overlap if self.step else 1
-        if not 1 < width <= self.steps_ahead:
-            return None
-        key = (tensors, ops, width)
-        if key not in self._overlaps:
-            self.on_build()
-            draw = only_draw(self, [*map(input_node, tensors), *ops])
-            self._overlaps[key] = Overlap(self, draw, tensors, ops, width) if draw else None
-        return self._overlaps[key]
 
     def _device_loop(self, tensors, ops) -> DeviceLoop | None:
         assert self.step
@@ -416,7 +402,9 @@ class ReplaySession(_tf_private.SessionInterface):
         return straight.get_concrete_function()
 
     def _block_of_steps(self, tensors, ops, feeds, programs) -> Callable:
-        return block_of(self, tensors, ops, feeds, programs)
+        assert self.step
+        halved = block_in_halves(self, tensors, ops) if self.step.in_halves and not feeds else None
+        return halved or block_of(self, tensors, ops, feeds, programs)
 
     def add_waited(self, seconds: tf.Tensor) -> None:
         """Counts seconds that a step has waited for its batch, where that is traced."""
@@ -430,8 +418,12 @@ class ReplaySession(_tf_private.SessionInterface):
         with modern_world():
             return None if self._waited is None else float(self._waited.read_value())
 
-    def trace(self, tensors, ops, feeds, programs=()) -> list[tf.Tensor]:
-        """Replays `tensors` and `ops` once, in the function that is being traced."""
+    def trace(self, tensors, ops, feeds, programs=(), ran=()) -> list[tf.Tensor]:
+        """Replays `tensors` and `ops` once, in the function that is being traced.
+
+        Args:
+            ran: Ops that have run already.
+        """
         roots = {*map(input_node, tensors), *ops}
         fed = set(map(input_node, feeds))
         importer = GraphImporter(
@@ -441,6 +433,7 @@ class ReplaySession(_tf_private.SessionInterface):
             self.rewrite,
             streams=self.state.random_streams(),
         )
+        importer.supply({}, ran, ())
         if not self._steps(ops):
             importer.supply(shapes_to_give(self.recorded, roots), (), ())
         if programs:
@@ -484,15 +477,13 @@ class ReplaySession(_tf_private.SessionInterface):
                 self._renew()
             else:
                 self._functions.clear()
-                self._overlaps.clear()
                 self._device_loops.clear()
                 self._compiled.clear()
                 self.state.close()
 
     def _renew(self) -> None:
         replaced = self.state.renew()
-        overlaps = [overlap.function for overlap in self._overlaps.values() if overlap]
-        for function in (*self._functions.values(), *overlaps):
+        for function in self._functions.values():
             _tf_private.rebind(function, replaced)
         for splice in self.splices:
             splice.reset()

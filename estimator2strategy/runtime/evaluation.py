@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ from estimator2strategy.replay.session import Step
 from estimator2strategy.replay.tpu import is_tpu
 from estimator2strategy.runtime.lookahead import Iterations, IterationsPerLoop, Lookahead
 from estimator2strategy.runtime.monitored import ReplaySessionCreator
-from estimator2strategy.runtime.trial import Trial
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -177,34 +175,13 @@ def _initialising_metrics(spec: Any) -> Any:
 
 
 def _loop(monitored, session, eval_op: tf.Operation, pace: Lookahead | Iterations) -> None:
-    session.step = Step(eval_op.name)
-    side_by_side = SideBySide()
+    session.step = Step(eval_op.name, in_halves=True)
     batches = 0
     while not monitored.should_stop():
         session.steps_ahead = pace.steps(batches)
-        session.step = Step(eval_op.name, overlap=side_by_side.width(pace.last_step() - batches))
-        started = time.perf_counter()
         monitored.run(eval_op)
-        side_by_side.ran(session.steps_run, time.perf_counter() - started)
         pace.ran(session.steps_run)
         batches += session.steps_run
-
-
-class SideBySide(Trial):
-    """Chooses how many batches share the cores: more than one where it pays and is faster.
-
-    It saves a fifth or so of the time, more on many cores.
-    """
-
-    _WIDEST = 4
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._widest = min(self._WIDEST, os.cpu_count() or 1)
-
-    def width(self, left: float) -> int:
-        """How many, when `left` batches are left (infinite: as long as there is input)."""
-        return self._widest if self._widest > 1 and self.wanted(left) else 1
 
 
 def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str | None) -> None:

@@ -13,7 +13,7 @@ from estimator2strategy.plan import rewrites
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.workers import Worker
-from estimator2strategy.replay.overlap import Draw
+from estimator2strategy.replay.draw import Draw
 from estimator2strategy.runtime import agreement, peers
 
 tf1 = tf.compat.v1

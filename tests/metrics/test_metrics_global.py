@@ -247,9 +247,9 @@ def traces(monkeypatch) -> Counter:
     counter: Counter = Counter()
     original = ReplaySession.trace
 
-    def trace(self, tensors, ops, *rest):
+    def trace(self, tensors, ops, *rest, **named):
         counter[tuple(tensors), tuple(ops)] += 1
-        return original(self, tensors, ops, *rest)
+        return original(self, tensors, ops, *rest, **named)
 
     monkeypatch.setattr(ReplaySession, "trace", trace)
     return counter
@@ -267,4 +267,5 @@ def test_number_and_size_of_batches_do_not_trace_again(tmp_path, emulated_cores,
     traces.clear()
     evaluated(str(tmp_path / "all"), cores)
     assert traces == of_one_batch
-    assert set(traces.values()) == {1}
+    # The second half of a step stands in the loop, and once more behind it for the last step.
+    assert max(traces.values()) <= (1 if cores else 2)

@@ -1,14 +1,15 @@
-"""Steps that share the cores give what steps one after the other give, wherever the input ends."""
+"""Steps in halves give what steps one after the other give, wherever the input ends."""
 
 from __future__ import annotations
 
 import pytest
 import tensorflow as tf
 
+from estimator2strategy import estimator
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.legacy import legacy_world, recording
+from estimator2strategy.replay.halves import block_in_halves
 from estimator2strategy.replay.session import ReplaySession, Step
-from estimator2strategy.runtime.evaluation import SideBySide
 from tests.runtime.programs import host_estimator, numbers
 
 tf1 = tf.compat.v1
@@ -17,7 +18,7 @@ tf1 = tf.compat.v1
 class Sum:
     """A program that adds up what it draws, and keeps the order in which it did."""
 
-    def __init__(self, batches: list[list[float]], overlap: int):
+    def __init__(self, batches: list[list[float]], in_halves: bool):
         with legacy_world(), recording(None) as graph:
             dataset = tf.data.Dataset.from_generator(
                 lambda: iter(batches), output_signature=tf.TensorSpec([None], tf.float32)
@@ -35,7 +36,7 @@ class Sum:
             self.last = tf.identity(batch)
             self.session = ReplaySession(RecordedGraph(graph))
             self.session.run([iterator.initializer, tf1.global_variables_initializer()])
-        self.session.step = Step(self.step.name, overlap=overlap)
+        self.session.step = Step(self.step.name, in_halves=in_halves)
 
     def run(self, steps: int):
         """(what the last step drew, all that was drawn, how many steps ran)."""
@@ -49,26 +50,25 @@ class Sum:
         return int(self.session.value(self.digits))
 
 
-@pytest.mark.parametrize("width", [2, 3])
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 6])
-def test_steps_side_by_side_equal_steps_one_by_one(width, steps):
+def test_steps_in_halves_equal_steps_one_by_one(steps):
     batches = [[float(i)] for i in range(1, 9)]
-    program = Sum(batches, width)
-    assert program.run(steps) == Sum(batches, 1).run(steps)
+    program = Sum(batches, in_halves=True)
+    assert program.run(steps) == Sum(batches, in_halves=False).run(steps)
     # Nothing was drawn ahead of what was asked for.
     assert program.run(2)[0] == batches[steps + 1]
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
+@pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_input_ends_after_its_last_batch_was_worked_on(count):
-    program = Sum([[float(i)] for i in range(1, count + 1)], 2)
+    program = Sum([[float(i)] for i in range(1, count + 1)], in_halves=True)
     with pytest.raises(tf.errors.OutOfRangeError):
         program.run(100)
     assert program.all_drawn() == int("12345"[:count])
 
 
 def test_a_smaller_last_batch_is_worked_on_as_it_is():
-    program = Sum([[1.0, 1.0], [2.0, 2.0], [3.0]], 2)
+    program = Sum([[1.0, 1.0], [2.0, 2.0], [3.0]], in_halves=True)
     assert program.run(3) == ([3.0], 243, 3)
 
 
@@ -89,39 +89,38 @@ def test_two_batches_are_worked_on_at_the_same_time():
         step = total.assign_add(met).op
         session = ReplaySession(RecordedGraph(graph))
         session.run(total.initializer)
-        session.step, session.steps_ahead = Step(step.name, overlap=2), 4
+        session.step, session.steps_ahead = Step(step.name, in_halves=True), 4
         session.run(step)
         assert session.value(total) == 6
 
 
-def test_evaluation_is_the_same_side_by_side(model_dir, monkeypatch):
-    widths = []
+def test_evaluation_is_the_same_in_halves(model_dir, monkeypatch):
+    blocks = []
 
-    class Recorded(SideBySide):
-        _PAYS_AFTER = 0
-
-        def width(self, left):
-            widths.append(super().width(left))
-            return widths[-1]
-
-        def ran(self, batches, seconds):
-            super().ran(batches, 1.0 * batches)  # as fast either way, so it is not given up
+    def in_halves(*args):
+        blocks.append(block_in_halves(*args))
+        return blocks[-1]
 
     model = host_estimator(model_dir)
-    alone = model.evaluate(numbers(45), steps=45)
-    monkeypatch.setattr("estimator2strategy.runtime.evaluation.SideBySide", Recorded)
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
-    assert model.evaluate(numbers(45), steps=45) == alone
-    assert widths[-1] == 4
+    monkeypatch.setattr("estimator2strategy.replay.session.block_in_halves", in_halves)
+    halved = model.evaluate(numbers(45), steps=45)
+    assert len(blocks) == 1
+    assert blocks[0]
+    monkeypatch.setattr("estimator2strategy.replay.session.block_in_halves", lambda *_: None)
+    assert model.evaluate(numbers(45), steps=45) == halved
 
 
-def test_batches_run_side_by_side_only_while_that_is_faster():
-    chosen = SideBySide()
-    chosen._widest = 2
-    chosen.ran(1, seconds=0.5)  # builds the program
-    chosen.ran(10, seconds=1.0)
-    assert chosen.width(left=20) == 1, "not worth another program"
-    assert chosen.width(left=100) == 2
-    chosen.ran(10, seconds=3.0)  # builds another one
-    chosen.ran(10, seconds=1.5)  # slower than 1.0
-    assert chosen.width(left=1000) == 1
+def test_a_check_of_a_batch_ends_the_evaluation(model_dir):
+    def model_fn(features, labels, mode):
+        with tf1.control_dependencies([tf1.assert_less(features, 3.0, message="too much")]):
+            loss = tf.reduce_mean(tf.abs(features - labels))
+        return estimator.EstimatorSpec(mode, loss=loss)
+
+    def input_fn():
+        values = tf.range(5.0)
+        return tf.data.Dataset.from_tensor_slices((values, values)).batch(1)
+
+    model = estimator.Estimator(model_fn, model_dir)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="too much"):
+        model.evaluate(input_fn)
+    assert model.evaluate(input_fn, steps=3)["loss"] == 0
