@@ -118,6 +118,22 @@ def test_ops_with_seeds_in_branches_draw_something_else_on_each_core():
     assert len({tuple(part.numpy()) for part in (one, two, three)}) == 3
 
 
+def test_in_a_cond_in_a_cond_the_first_core_draws_what_one_device_does_and_others_do_not():
+    with legacy_world(), recording(5) as graph:
+        fed = tf1.placeholder(tf.bool, [])
+
+        def inner():
+            return tf1.cond(fed, lambda: tf1.random_uniform([4], seed=3), lambda: tf.zeros([4]))
+
+        drawn = tf1.cond(fed, inner, lambda: tf.ones([4]))
+    assert not can_share(RecordedGraph(graph), [drawn.op.name])
+    _, step = traced(graph, [drawn], 3, feeds=[fed])
+    one_device = ReplaySession(RecordedGraph(graph)).run(drawn, {fed: True}).tolist()
+    ((one, two, three),) = step(*[tf.constant(True)] * 3)
+    assert one.numpy().tolist() == one_device
+    assert len({tuple(part.numpy()) for part in (one, two, three)}) == 3
+
+
 @pytest.mark.parametrize("in_branch", [False, True], ids=["outside", "in a branch"])
 def test_a_program_that_asks_which_core_it_is_on_is_told(in_branch):
     """As `tpu_cross_replica_concat` does: each core puts its part in its place of the sum."""
