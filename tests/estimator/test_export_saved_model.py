@@ -113,6 +113,43 @@ def test_values_are_those_of_predict(trained, tmp_path):
     assert loaded(folder, [1.0, 2.0, 3.0]) == predictions == [-2.0, -1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("outputs", "names"),
+    [
+        ((), "bare:serving_default raw:serving_default serving_default"),
+        (("n",), "bare:n bare:serving_default n raw:n raw:serving_default serving_default"),
+        (("n*",), "bare:n bare:serving_default n serving_default"),
+        (("serving_default*", "n"), "bare:n bare:serving_default n raw:n serving_default"),
+    ],
+)
+def test_alternatives_are_named_as_tf_1_15_named_them(model_dir, tmp_path, outputs, names):
+    """TF 2.15 did likewise; a regression (*) takes strings alone."""
+
+    def model_fn(features, labels, mode, params):
+        if mode != ModeKeys.PREDICT:
+            return falling(features, labels, mode, params)
+        made = {
+            name.strip("*"): export.RegressionOutput(features["feature"])
+            if name.endswith("*")
+            else export.PredictOutput(features["feature"])
+            for name in outputs
+        }
+        return estimator.EstimatorSpec(mode, features, export_outputs=made or None)
+
+    def receiver():
+        text = tf1.placeholder(tf.string, [None])
+        number = tf1.string_to_number(text)
+        alternatives = {"raw": {"number": number}, "bare": text}
+        return export.ServingInputReceiver(number, text, alternatives)
+
+    model = host_estimator(model_dir, model_fn)
+    model.train(numbers(1))
+    folder = model.export_saved_model(tmp_path, receiver)
+    with tf1.Session(graph=tf.Graph()) as session:
+        graph = tf1.saved_model.load(session, [tf.saved_model.SERVING], os.fsdecode(folder))
+    assert sorted(graph.signature_def) == names.split()
+
+
 def test_what_a_branch_summarizes_does_not_keep_it_from_being_loaded(trained, tmp_path):
     def model_fn(features, labels, mode, params):
         spec = serve(features, labels, mode, params)
