@@ -92,7 +92,15 @@ def write_saved_model(
     builder = tf1.saved_model.Builder(unfinished)
     for i, served in enumerate(graphs):
         with serving(config.tf_random_seed, tf115):
-            _add_graph(builder, served, checkpoint_path, config, strip_default_attrs, first=i == 0)
+            _add_graph(
+                builder,
+                served,
+                checkpoint_path,
+                config,
+                strip_default_attrs,
+                first=i == 0,
+                signatures_of=_signatures_of_tf115 if tf115 else _signatures,
+            )
     with tf.Graph().as_default():
         builder.save(as_text)
     for relative, source in (assets_extra or {}).items():
@@ -111,13 +119,14 @@ def _add_graph(
     strip_default_attrs: bool,
     *,
     first: bool,
+    signatures_of: Callable[[EstimatorSpec, Any], dict[str, Any]],
 ) -> None:
     scope = tf1.get_variable_scope()
     with tf1.variable_scope(scope, use_resource=served.resource_step or scope.use_resource):
         tf1.train.create_global_step()
     receiver = _receiver(served.receiver_fn)
     spec = served.call_model_fn(receiver.features, getattr(receiver, "labels", None))
-    signatures = _signatures(spec, receiver)
+    signatures = signatures_of(spec, receiver)
     leave_out_summaries_of_branches(tf1.get_default_graph())
     scaffold = spec.scaffold
     local_init_op = scaffold.local_init_op
@@ -166,14 +175,46 @@ def _session_config(config: RunConfig) -> tf1.ConfigProto:
 
 
 def _signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
-    outputs = export.export_outputs_for_mode(
-        spec.mode, spec.export_outputs, spec.predictions, spec.loss, spec.eval_metric_ops
-    )
     return export.build_all_signature_defs(
         receiver.receiver_tensors,
-        outputs,
+        _outputs(spec),
         getattr(receiver, "receiver_tensors_alternatives", None),
         serving_only=spec.mode == ModeKeys.PREDICT,
+    )
+
+
+def _signatures_of_tf115(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
+    """Also those that TensorFlow leaves out today: of outputs that need more than is fed."""
+    signatures = _signatures(spec, receiver)
+    inputs = {"": receiver.receiver_tensors}
+    alternatives = getattr(receiver, "receiver_tensors_alternatives", None) or {}
+    inputs |= {f"{name or 'None'}:": tensors for name, tensors in alternatives.items()}
+    made = {
+        f"{prefix}{key or 'None'}": _signature(output, tensors)
+        for prefix, tensors in inputs.items()
+        for key, output in _outputs(spec).items()
+    }
+    missing = {
+        name: signature
+        for name, signature in made.items()
+        if name not in signatures and tf1.saved_model.is_valid_signature(signature)
+    }
+    if missing:
+        tf1.logging.info("Exported all the same, as TF 1.15 did: %s", ", ".join(missing))
+    return signatures | missing
+
+
+def _signature(output: Any, tensors: Any) -> Any:
+    """The signature of an output; None if it has other inputs than such an output may have."""
+    try:
+        return output.as_signature_def(tensors)
+    except ValueError:
+        return None
+
+
+def _outputs(spec: EstimatorSpec) -> dict[str, Any]:
+    return export.export_outputs_for_mode(
+        spec.mode, spec.export_outputs, spec.predictions, spec.loss, spec.eval_metric_ops
     )
 
 

@@ -129,12 +129,13 @@ def test_alternatives_are_named_as_tf_1_15_named_them(model_dir, tmp_path, outpu
         if mode != ModeKeys.PREDICT:
             return falling(features, labels, mode, params)
         made = {
-            name.strip("*"): export.RegressionOutput(features["feature"])
+            name.strip("*"): export.RegressionOutput(features["feature"] * 2.0)
             if name.endswith("*")
-            else export.PredictOutput(features["feature"])
+            else export.PredictOutput(features["feature"] * 2.0)
             for name in outputs
         }
-        return estimator.EstimatorSpec(mode, features, export_outputs=made or None)
+        doubled = {"x": features["feature"] * 2.0}
+        return estimator.EstimatorSpec(mode, doubled, export_outputs=made or None)
 
     def receiver():
         text = tf1.placeholder(tf.string, [None])
@@ -148,6 +149,43 @@ def test_alternatives_are_named_as_tf_1_15_named_them(model_dir, tmp_path, outpu
     with tf1.Session(graph=tf.Graph()) as session:
         graph = tf1.saved_model.load(session, [tf.saved_model.SERVING], os.fsdecode(folder))
     assert sorted(graph.signature_def) == names.split()
+
+
+def made_in_tf_1_15(*args):
+    import estimator2strategy.tf1 as facade  # makes this function TF 1.15's
+
+    return facade.estimator.Estimator(*args)
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (made_in_tf_1_15, ["raw:serving_default", "serving_default"]),
+        (estimator.Estimator, ["serving_default"]),
+    ],
+)
+def test_signatures_that_need_more_than_they_are_fed_are_those_of_tf_1_15_alone(
+    model_dir, tmp_path, make, names
+):
+    """TF 2.15 left out `raw:serving_default`: the output is its input, and made of the text."""
+
+    def model_fn(features, labels, mode):
+        if mode != ModeKeys.PREDICT:
+            train_op = tf1.train.get_global_step().assign_add(1)
+            return estimator.EstimatorSpec(mode, loss=tf.reduce_sum(features), train_op=train_op)
+        return estimator.EstimatorSpec(mode, features)
+
+    def receiver():
+        text = tf1.placeholder(tf.string, [None])
+        number = tf1.string_to_number(text)
+        return export.ServingInputReceiver(number, text, {"raw": number})
+
+    model = make(model_fn, model_dir)
+    model.train(numbers(1))
+    folder = model.export_saved_model(tmp_path, receiver)
+    with tf1.Session(graph=tf.Graph()) as session:
+        graph = tf1.saved_model.load(session, [tf.saved_model.SERVING], os.fsdecode(folder))
+    assert sorted(graph.signature_def) == names
 
 
 def test_what_a_branch_summarizes_does_not_keep_it_from_being_loaded(trained, tmp_path):
