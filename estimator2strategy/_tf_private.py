@@ -23,6 +23,8 @@ from tensorflow.python.feature_column import feature_column_v2 as _feature_colum
 from tensorflow.python.feature_column import sequence_feature_column as _sequence_feature_column
 from tensorflow.python.framework import config as _config
 from tensorflow.python.framework import function as _function
+from tensorflow.python.framework import function_def_to_graph as _function_def_to_graph
+from tensorflow.python.framework import graph_to_function_def as _graph_to_function_def
 from tensorflow.python.framework import kernels as _kernels
 from tensorflow.python.framework import op_def_registry as _op_def_registry
 from tensorflow.python.framework import ops as _ops
@@ -152,6 +154,20 @@ def register_function(function_def) -> None:
 def function_def(name: str):
     """The FunctionDef of a function of this process that a graph calls, and does not hold."""
     return _context.context().get_function_def(name)
+
+
+def graph_of_function(function_def):
+    """(GraphDef of a function's body, inner tensor name -> tensor name there).
+
+    Arguments are placeholders. The public API makes graphs of functions that it has traced itself.
+    """
+    with _context.eager_mode():  # where what it calls is looked up in the process
+        return _function_def_to_graph.function_def_to_graph_def(function_def)
+
+
+def function_of_graph(graph: tf.Graph, operations, inputs, outputs):
+    """The FunctionDef of operations of a graph that is of no `tf.function`."""
+    return _graph_to_function_def.graph_to_function_def(graph, operations, inputs, outputs)
 
 
 @contextlib.contextmanager

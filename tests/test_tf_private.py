@@ -47,6 +47,17 @@ def test_stateful_ops_are_told_by_their_type():
     assert not any(map(_tf_private.is_stateful, ["MatMul", "StatelessIf", "PyFuncStateless"]))
 
 
+def test_a_graph_becomes_a_function_and_a_graph_again():
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        y = tf.negative(x, name="y")
+    function = _tf_private.function_of_graph(graph, graph.get_operations(), [x], [y])
+    assert [node.op for node in function.node_def] == ["Neg"]
+    graph_def, names = _tf_private.graph_of_function(function)
+    assert [(node.name, node.op) for node in graph_def.node] == [("x", "Placeholder"), ("y", "Neg")]
+    assert names[function.ret["y"]] == "y:0"
+
+
 def test_it_is_known_whether_ops_are_deterministic():
     """That it is true once asked for: `runtime/test_precision.py`, in a process of its own."""
     assert _tf_private.ops_are_deterministic() is False

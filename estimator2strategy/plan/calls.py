@@ -12,7 +12,9 @@ from typing import Any
 
 from tensorflow.core.framework import graph_pb2
 
+from estimator2strategy import _tf_private
 from estimator2strategy.plan.inlining import inline_calls
+from estimator2strategy.plan.own_gradients import calls_own, gradient_of
 
 
 def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
@@ -45,6 +47,33 @@ def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
             for called in _called(node):
                 if called.name in changed:
                     called.name = changed[called.name].signature.name
+    if gradients:
+        now = {name: function.signature.name for name, function in library.items()}
+        _differentiate(graph_def, {now[f]: now[own] for f, own in gradients.items()})
+
+
+def _differentiate(graph_def: graph_pb2.GraphDef, own: Mapping[str, str]) -> None:
+    """Makes gradients of functions that call those of `own` calls of functions, too.
+
+    Args:
+        own: Function -> function that is its gradient.
+    """
+    library = {function.signature.name: function for function in graph_def.library.function}
+    made: dict[str, Any] = {}
+    for node in graph_def.node:
+        function = library.get(node.attr["f"].func.name) if node.op == "SymbolicGradient" else None
+        if function is None or not calls_own(function, own):
+            continue
+        name = function.signature.name
+        if name not in made:
+            for called in library.values():
+                _tf_private.register_function(called)
+            made[name] = gradient_of(function, own)
+            graph_def.library.function.add().CopyFrom(made[name])
+        gradient = made[name]
+        node.op = gradient.signature.name
+        node.attr.clear()
+        _call(node, {node.op: gradient})
 
 
 def _take_own_gradient(node: Any, gradients: Mapping[str, str]) -> None:

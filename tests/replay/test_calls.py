@@ -94,14 +94,38 @@ def with_its_own_gradient(x):
     return square(x)
 
 
+@function.Defun(tf.float32)
+def that_plus_one(x):
+    return with_its_own_gradient(x) + 1.0
+
+
+@function.Defun(tf.float32, tf.float32)
+def that_of_two(x, y):
+    return with_its_own_gradient(x) * y, with_its_own_gradient(y)
+
+
+def both_of_two(x):
+    product, square_of_twice = that_of_two(x, 2.0 * x)
+    return product + square_of_twice
+
+
+@function.Defun(tf.float32)
+def that_twice(x):
+    return with_its_own_gradient(with_its_own_gradient(x))
+
+
 @pytest.mark.oldest
 @pytest.mark.parametrize(
     ("of_function", "weight"),
     [
         (fourth_power, 0.5 - 0.1 * 4 * 0.5**3),
         (with_its_own_gradient, 0.5 - 0.1 * 40 * 0.5**2),
+        # The gradient of its own counts inside of others too, as in TF 1.15.
+        (that_plus_one, 0.5 - 0.1 * 40 * 0.5**2),
+        (both_of_two, 0.5 - 0.1 * (40 * 0.5**2 + 2 * (0.5**2 + 40))),
+        (that_twice, 0.5 - 0.1 * (40 * 0.5**2) * (40 * 0.5**4)),
     ],
-    ids=["fourth_power", "with_its_own_gradient"],
+    ids=["fourth_power", "own_gradient", "plus_one", "of_two", "twice"],
 )
 def test_functions_that_call_functions_are_differentiated(of_function, weight, model_dir):
     assert trained(of_function, model_dir) == pytest.approx(weight)
