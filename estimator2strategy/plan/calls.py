@@ -7,7 +7,7 @@ TensorFlow 2 makes. In functions there are no calls left: each is what it calls 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tensorflow.core.framework import graph_pb2
@@ -22,34 +22,49 @@ def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
 
     Functions that are no longer what they were get other names: this process knows the old ones.
     """
-    library = {function.signature.name: function for function in graph_def.library.function}
+    library = _library(graph_def)
     if not library:
         return
     gradients = {g.function_name: g.gradient_func for g in graph_def.library.gradient}
-    for nodes in (graph_def.node, *(function.node_def for function in library.values())):
-        for node in nodes:
-            _take_own_gradient(node, gradients)
+    for node in graph_def.node:
+        _take_own_gradient(node, gradients)
+    for function in library.values():
+        own = {node.name: _take_own_gradient(node, gradients) for node in function.node_def}
+        renamed = {
+            f"{name}:output:{place}": f"{name}:{result.name}:0"
+            for name, gradient in own.items()
+            if gradient
+            for place, result in enumerate(library[gradient].signature.output_arg)
+        }
+        _rename_edges(function, renamed)
     # A function that has a gradient of its own is not what its nodes are, once differentiated.
     inlined = inline_calls(library, kept=gradients)
     for node in graph_def.node:
         _call(node, library)
-    changed = {
-        name: function
-        for name, function in library.items()
-        if _calls_in(function, library) or name in inlined
-    }
+    changed = {n for n, f in library.items() if _calls_in(f, library) or n in inlined}
+    _rename(graph_def, changed, "partitioned")
+    if gradients:
+        now = {name: function.signature.name for name, function in library.items()}
+        _differentiate(graph_def, {now[f]: now[own] for f, own in gradients.items()})
+
+
+def _library(graph_def: graph_pb2.GraphDef) -> dict[str, Any]:
+    return {function.signature.name: function for function in graph_def.library.function}
+
+
+def _rename(graph_def: graph_pb2.GraphDef, names: Iterable[str], suffix: str) -> None:
+    """Gives functions that are no longer what they were, and all that call them, other names."""
+    library = _library(graph_def)
+    changed = {name: library[name] for name in names}
     while callers := [n for n, f in library.items() if n not in changed and _refers(f, changed)]:
         changed.update((name, library[name]) for name in callers)
     for name, function in changed.items():
-        function.signature.name = f"{name}_partitioned"
+        function.signature.name = f"{name}_{suffix}"
     for nodes in (graph_def.node, *(function.node_def for function in changed.values())):
         for node in nodes:
             for called in _called(node):
                 if called.name in changed:
                     called.name = changed[called.name].signature.name
-    if gradients:
-        now = {name: function.signature.name for name, function in library.items()}
-        _differentiate(graph_def, {now[f]: now[own] for f, own in gradients.items()})
 
 
 def _differentiate(graph_def: graph_pb2.GraphDef, own: Mapping[str, str]) -> None:
@@ -58,26 +73,33 @@ def _differentiate(graph_def: graph_pb2.GraphDef, own: Mapping[str, str]) -> Non
     Args:
         own: Function -> function that is its gradient.
     """
-    library = {function.signature.name: function for function in graph_def.library.function}
-    made: dict[str, Any] = {}
-    for node in graph_def.node:
-        function = library.get(node.attr["f"].func.name) if node.op == "SymbolicGradient" else None
-        if function is None or not calls_own(function, own):
-            continue
-        name = function.signature.name
-        if name not in made:
-            for called in library.values():
-                _tf_private.register_function(called)
-            made[name] = gradient_of(function, own)
-            graph_def.library.function.add().CopyFrom(made[name])
-        gradient = made[name]
+    library = _library(graph_def)
+    bodies = {"": graph_def.node} | {name: f.node_def for name, f in library.items()}
+    waiting = [
+        (name, node, function)
+        for name, nodes in bodies.items()
+        for node in nodes
+        if node.op == "SymbolicGradient"
+        and (function := library.get(node.attr["f"].func.name))
+        and calls_own(function, own)
+    ]
+    if not waiting:
+        return
+    for function in library.values():
+        _tf_private.register_function(function)
+    called = {function.signature.name: function for _, _, function in waiting}
+    made = {name: gradient_of(function, own) for name, function in called.items()}
+    for _, node, function in waiting:
+        gradient = made[function.signature.name]
         node.op = gradient.signature.name
         node.attr.clear()
         _call(node, {node.op: gradient})
+    graph_def.library.function.extend(made.values())
+    _rename(graph_def, {name for name, _, _ in waiting if name}, "differentiated")
 
 
-def _take_own_gradient(node: Any, gradients: Mapping[str, str]) -> None:
-    """Makes the gradient of a function with a `grad_func` a call of that.
+def _take_own_gradient(node: Any, gradients: Mapping[str, str]) -> str | None:
+    """Makes the gradient of a function with a `grad_func` a call of that; returns its name.
 
     The runtime knows functions, and not which is the gradient of which.
     """
@@ -85,6 +107,7 @@ def _take_own_gradient(node: Any, gradients: Mapping[str, str]) -> None:
     if own:
         node.op = own
         node.attr.clear()
+    return own
 
 
 def _calls_in(function: Any, library: Mapping[str, Any]) -> bool:

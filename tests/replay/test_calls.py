@@ -114,6 +114,14 @@ def that_twice(x):
     return with_its_own_gradient(with_its_own_gradient(x))
 
 
+def that_in_a_branch(x):
+    return tf1.cond(tf.reduce_sum(x) > 0, lambda: with_its_own_gradient(x), lambda: x)
+
+
+def plus_one_in_a_branch(x):
+    return tf1.cond(tf.reduce_sum(x) > 0, lambda: that_plus_one(x), lambda: x)
+
+
 @pytest.mark.oldest
 @pytest.mark.parametrize(
     ("of_function", "weight"),
@@ -123,9 +131,11 @@ def that_twice(x):
         # The gradient of its own counts inside of others too, as in TF 1.15.
         (that_plus_one, 0.5 - 0.1 * 40 * 0.5**2),
         (both_of_two, 0.5 - 0.1 * (40 * 0.5**2 + 2 * (0.5**2 + 40))),
+        (that_in_a_branch, 0.5 - 0.1 * 40 * 0.5**2),
+        (plus_one_in_a_branch, 0.5 - 0.1 * 40 * 0.5**2),
         (that_twice, 0.5 - 0.1 * (40 * 0.5**2) * (40 * 0.5**4)),
     ],
-    ids=["fourth_power", "own_gradient", "plus_one", "of_two", "twice"],
+    ids=["fourth_power", "own_gradient", "plus_one", "of_two", "branch", "in_branch", "twice"],
 )
 def test_functions_that_call_functions_are_differentiated(of_function, weight, model_dir):
     assert trained(of_function, model_dir) == pytest.approx(weight)
