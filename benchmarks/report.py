@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 # (contender to compare e2s with, model) -> the ratio of train steps/s that e2s should reach.
 _OTHERS = ("dense", "conv", "bert", "resnet", "bert12", "ranker", "input")
-TARGETS = {
+TRAIN = {
     **{("loop", model): 0.98 for model in _OTHERS},
     **{("keras", model): 1.0 for model in _OTHERS},
     **{("legacy", model): 1.05 for model in _OTHERS},
     ("legacy", "dense"): 2.5,
     ("legacy", "conv"): 1.2,
 }
-RECORDING_LIMIT = 1.5
+EVALUATE = {
+    **{("keras", model): 1.0 for model in _OTHERS},
+    **{("legacy", model): 1.5 for model in _OTHERS},
+}
+PREDICT = {("legacy", model): 3.0 for model in _OTHERS}
 # By what factor a ratio may be lower than another time before that is remarked upon.
 MUCH = 1.5
 OURS = "e2s"
@@ -56,15 +60,34 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return statistics.median(a / b for a, b in zip(ours, theirs))
 
 
-def ratios(results: Sequence[Result]) -> dict[str, dict[str, float]]:
+Ratios: TypeAlias = dict[str, dict[str, float]]
+
+
+def ratios(results: Sequence[Result]) -> Ratios:
     """Returns {model: {contender: train steps/s of e2s / of the contender}}."""
+    return _by_model(results, lambda a, b: paired_ratio(a.train_rates, b.train_rates))
+
+
+def rate_ratios(results: Sequence[Result], rate: str) -> Ratios:
+    """The same of `eval_rate` or `predict_rate`."""
+    return _by_model(results, lambda a, b: getattr(a, rate) / getattr(b, rate))
+
+
+def phases(
+    results: Sequence[Result],
+) -> dict[str, tuple[Ratios, Mapping[tuple[str, str], float]]]:
+    """What a model is used for -> (the ratios, the targets by contender and model)."""
+    return {
+        "train": (ratios(results), TRAIN),
+        "evaluate": (rate_ratios(results, "eval_rate"), EVALUATE),
+        "predict": (rate_ratios(results, "predict_rate"), PREDICT),
+    }
+
+
+def _by_model(results: Sequence[Result], ratio: Callable[[Result, Result], float]) -> Ratios:
     ours = {r.model: r for r in results if r.contender == OURS}
     return {
-        model: {
-            r.contender: paired_ratio(mine.train_rates, r.train_rates)
-            for r in results
-            if r.model == model and r is not mine
-        }
+        model: {r.contender: ratio(mine, r) for r in results if r.model == model and r is not mine}
         for model, mine in ours.items()
     }
 
@@ -91,11 +114,6 @@ def slope_rate(steps: int, answers: Sequence[dict[str, float]]) -> float:
     return steps / (long - short) if long > short else float("nan")
 
 
-def target_of(contender: str, model: str) -> float | None:
-    """The ratio wanted, if any."""
-    return TARGETS.get((contender, model))
-
-
 def verdict(ratio: float, target: float | None) -> str:
     """A ratio beside its target."""
     if target is None:
@@ -108,10 +126,12 @@ HEADER = (
     "contender",
     "TF",
     "train/s",
-    "e2s is x times (target)",
+    "e2s is x times",
     "CPU ms/step",
     "eval/s",
+    "e2s is x times",
     "predict/s",
+    "e2s is x times",
     "import s",
     "first 50 s",
     "record s",
@@ -122,18 +142,20 @@ HEADER = (
 )
 
 
-def row(result: Result, ratio: float | None, steps_per_execution: int) -> list[str]:
-    """One line of the table; `ratio` is e2s's train steps/s over this contender's."""
-    wanted = target_of(result.contender, result.model)
+def row(result: Result, verdicts: Sequence[str], steps_per_execution: int) -> list[str]:
+    """One line of the table; `verdicts` are of e2s's steps/s over this contender's, by phase."""
+    train, evaluate, predict = verdicts
     return [
         result.model,
         result.contender,
         result.tensorflow,
         f"{statistics.median(result.train_rates):,.0f}",
-        "" if ratio is None else verdict(ratio, wanted),
+        train,
         f"{statistics.median(result.cpu_ms):.3g}",
         f"{result.eval_rate:,.0f}",
+        evaluate,
         f"{result.predict_rate:,.0f}",
+        predict,
         f"{result.import_s:.1f}",
         f"{result.first_s:.2f}",
         "" if result.record_s is None else f"{result.record_s:.2f}",
@@ -146,8 +168,16 @@ def row(result: Result, ratio: float | None, steps_per_execution: int) -> list[s
 
 def table(results: Sequence[Result], steps_per_execution: int) -> str:
     """The one table, in Markdown, which also reads well on a terminal."""
-    of_e2s = ratios(results)
-    rows = [row(r, of_e2s.get(r.model, {}).get(r.contender), steps_per_execution) for r in results]
+    of_phases = phases(results).values()
+
+    def verdicts(r: Result) -> list[str]:
+        found = [
+            (of_e2s.get(r.model, {}).get(r.contender), targets.get((r.contender, r.model)))
+            for of_e2s, targets in of_phases
+        ]
+        return ["" if ratio is None else verdict(ratio, target) for ratio, target in found]
+
+    rows = [row(r, verdicts(r), steps_per_execution) for r in results]
     rows.insert(0, list(HEADER))
     widths = [max(len(line[column]) for line in rows) for column in range(len(HEADER))]
     lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(r, widths)) + " |" for r in rows]
@@ -155,57 +185,50 @@ def table(results: Sequence[Result], steps_per_execution: int) -> str:
     return "\n".join(lines)
 
 
-def recording(answers: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Sums up the timings of `benchmarks.recording`: medians, and the ratio paired by round."""
-    plain, whole = ([answer[name] for answer in answers] for name in ("plain_s", "e2s_s"))
-    return {
-        "plain_s": statistics.median(plain),
-        "e2s_s": statistics.median(whole),
-        "ratio": paired_ratio(whole, plain),
-        "limit": RECORDING_LIMIT,
-        "answers": list(answers),
-    }
-
-
-def recording_line(timings: dict[str, Any]) -> str:
-    """One line about the 12-layer recording."""
-    kept = "ok" if timings["ratio"] <= timings["limit"] else "MISSED"
-    return (
-        f"12-layer BERT: plain v1 graph {timings['plain_s']:.1f} s, e2s recording and replay "
-        f"{timings['e2s_s']:.1f} s: {timings['ratio']:.2f} x (<= {timings['limit']} {kept})"
-    )
-
-
 def plot(results: Sequence[Result], path: str) -> None:
-    """Bars of e2s's train ratios per model; a tick marks each target."""
+    """Bars of e2s's ratios per model, a panel for each phase; a tick marks each target."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    by_model = ratios(results)
+    found = phases(results)
+    figure, panels = plt.subplots(len(found), figsize=(13, 12), layout="constrained", sharex=True)
+    for axes, (phase, (by_model, targets)) in zip(panels, found.items(), strict=True):
+        _bars(axes, by_model, targets)
+        axes.set_ylabel(f"{phase}: steps/s, ratio")
+    panels[0].set_title("estimator2strategy against the alternatives (black: target)")
+    panels[0].legend(ncols=3)
+    figure.savefig(path, dpi=120)
+
+
+def _bars(axes: Any, by_model: Ratios, targets: Mapping[tuple[str, str], float]) -> None:
     contenders = sorted(
         {c for row in by_model.values() for c in row},
         key="auto jit loop keras orbit legacy115".find,
     )
-    figure, axes = plt.subplots(figsize=(13, 6), layout="constrained")
     width = 0.8 / max(1, len(contenders))
+    places = {model: place for place, model in enumerate(by_model)}
     for index, contender in enumerate(contenders):
-        for place, (model, row) in enumerate(by_model.items()):
-            if contender not in row:
-                continue
-            x = place + (index - (len(contenders) - 1) / 2) * width
-            label = f"e2s / {contender}" if place == 0 else None
-            bars = axes.bar(x, row[contender], 0.9 * width, color=f"C{index}", label=label)
-            axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=5)
-            if (target := target_of(contender, model)) is not None:
+        shift = (index - (len(contenders) - 1) / 2) * width
+        bars = {
+            places[m] + shift: row[contender] for m, row in by_model.items() if contender in row
+        }
+        drawn = axes.bar(
+            list(bars),
+            list(bars.values()),
+            0.9 * width,
+            color=f"C{index}",
+            label=f"e2s / {contender}",
+        )
+        axes.bar_label(drawn, fmt="%.2f", fontsize=7, padding=4)
+        for model, place in places.items():
+            target = targets.get((contender, model))
+            if target is not None and contender in by_model[model]:
+                x = place + shift
                 axes.hlines(target, x - width / 2, x + width / 2, color="black", linewidth=1.5)
-    axes.set_xticks(range(len(by_model)), list(by_model))
+    axes.set_xticks(list(places.values()), list(places))
     # So that half and twice as fast look alike, and one large ratio leaves room for the others.
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.margins(y=0.1)
-    axes.set_ylabel("train steps/s, ratio")
-    axes.set_title("estimator2strategy against the alternatives (black: target)")
-    axes.legend()
-    figure.savefig(path, dpi=150)
+    axes.margins(y=0.15)

@@ -165,17 +165,6 @@ def measure(args: argparse.Namespace, model: str) -> list[Result]:
         turns.close()
 
 
-def measure_recording(repeats: int) -> dict[str, Any]:
-    """Runs `benchmarks.recording` in a process of its own."""
-    worker = Worker(sys.executable, "benchmarks.recording")
-    try:
-        worker.ask()  # TensorFlow's own first times.
-        answers = [worker.ask() for _ in range(repeats)]
-    finally:
-        worker.close()
-    return report.recording(answers)
-
-
 def machine() -> dict[str, Any]:
     """Where it was measured."""
     return {
@@ -194,15 +183,10 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--models", default=",".join(MODELS), help="default: %(default)s")
     parser.add_argument("--repeats", type=int, default=5, help="timed train chunks of each")
-    parser.add_argument(
-        "--evaluations", type=int, default=3, help="timed evaluate, predict and recording"
-    )
+    parser.add_argument("--evaluations", type=int, default=3, help="timed evaluate and predict")
     parser.add_argument("--legacy-python", help="a Python with TF 2.15, for the real TPUEstimator")
     parser.add_argument("--legacy115-python", help="a Python with TF 1.15, likewise")
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="default: %(default)s")
-    parser.add_argument(
-        "--record-bert12", action="store_true", help="time recording 12 layers, too"
-    )
     parser.add_argument(
         "--shorter", type=int, default=1, help="how many times shorter the chunks of steps are"
     )
@@ -219,12 +203,17 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     return args
 
 
-def save(args: argparse.Namespace, results: list[Result], recording: dict[str, Any] | None) -> None:
+def save(args: argparse.Namespace, results: list[Result]) -> None:
     """Writes the files asked for; called after every model, so that a broken run loses little."""
     if args.json:
-        samples = [dataclasses.asdict(result) for result in results]
-        content = {"machine": machine(), "results": samples, "ratios": report.ratios(results)}
-        Path(args.json).write_text(json.dumps({**content, "recording": recording}, indent=1))
+        content = {
+            "machine": machine(),
+            "results": [dataclasses.asdict(result) for result in results],
+            "ratios": report.ratios(results),
+            "evaluate_ratios": report.rate_ratios(results, "eval_rate"),
+            "predict_ratios": report.rate_ratios(results, "predict_rate"),
+        }
+        Path(args.json).write_text(json.dumps(content, indent=1))
     if args.plot and results:
         report.plot(results, args.plot)
 
@@ -236,15 +225,11 @@ def main(argv: list[str] | None = None) -> None:
     for model in filter(None, args.models.split(",")):
         print(f"measuring {model} ...", file=sys.stderr, flush=True)
         results += measure(args, model)
-        save(args, results, recording=None)
+        save(args, results)
     if results:
         print(report.table(results, STEPS_PER_EXECUTION), flush=True)
     if args.quick:
         print(report.beside(report.ratios(results), json.loads(COMMITTED.read_text())["ratios"]))
-    if args.record_bert12:
-        recording = measure_recording(args.evaluations)
-        print(report.recording_line(recording))
-        save(args, results, recording)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
-from benchmarks import report, run
+import pytest
+
+from benchmarks import costs, report, run, samples
 
 
 def test_ratios_are_put_beside_the_committed_ones_and_much_lower_ones_are_marked():
@@ -21,3 +24,44 @@ def test_the_committed_ratios_are_of_all_that_is_quickly_measured():
     committed = json.loads(run.COMMITTED.read_text())["ratios"]
     contenders = {*run.QUICK["contenders"].split(","), "legacy"} - {report.OURS}
     assert contenders <= set(committed[run.QUICK["models"]])
+
+
+def test_a_cost_is_divided_by_another_row_or_by_a_field_of_its_own():
+    rows = {"one": {"trace_s": 2.0, "all_s": 8.0}, "eight": {"trace_s": 6.0, "all_s": 12.0}}
+    cost = costs.Cost("", "cores", {}, {"eight": "one"}, "trace_s")
+    assert costs.ratios(cost, rows) == {"eight": 3.0}
+    cost = costs.Cost("", "cores", {}, {"one": "all_s", "eight": "all_s"}, "trace_s", most=0.3)
+    assert costs.ratios(cost, rows) == {"one": 0.25, "eight": 0.5}
+    *_, one, eight = costs.table(cost, rows).splitlines()
+    assert "0.25 (<= 0.3 ok)" in one
+    assert "0.50 (<= 0.3 MISSED)" in eight
+
+
+def test_a_cost_without_what_it_is_divided_by_has_no_ratio():
+    cost = costs.Cost("", "start", {}, {"dense": "dense, real"}, "first_step_s")
+    assert costs.ratios(cost, {"dense": {"first_step_s": 1.0}}) == {}
+
+
+@pytest.mark.parametrize("cost", costs.COSTS.values(), ids=costs.COSTS)
+def test_every_cost_names_a_sample_that_there_is(cost):
+    assert cost.sample in samples.SAMPLES
+    assert set(cost.base) <= set(cost.rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["start", "--model", "dense"],
+        ["record", "--model", "dense"],
+        ["ops", "--number", "2"],
+        ["cores", "--model", "dense", "--number", "2"],
+        ["hosts", "--number", "1"],
+    ],
+    ids=lambda options: options[0],
+)
+def test_samples_are_numbers_above_zero(options):
+    name, *rest = options
+    found = costs.sample(sys.executable, name, rest)
+    assert found[costs.COSTS[name].ratio] > 0
+    assert min(found.values()) >= 0

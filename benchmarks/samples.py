@@ -1,0 +1,286 @@
+"""One measurement in a process of its own, as a line of JSON; `benchmarks.costs` asks for many.
+
+    python -m benchmarks.samples start --contender e2s --model dense
+    python -m benchmarks.samples cores --model resnet --number 8
+
+Seconds are of processor time, of all threads, unless a name says clock: it moves less than the
+clock does where others use the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import tensorflow.compat.v1 as tf
+
+from benchmarks import models
+from benchmarks.estimators import Estimator, e2s, legacy
+from benchmarks.models import Model
+from benchmarks.worker import peak_rss_mb
+
+Sample = dict[str, float]
+NEVER = 10**9
+CHECKPOINT_S = 12
+
+
+class Stopwatch:
+    """Adds up what a clock says of the functions that it wraps."""
+
+    def __init__(self, clock: Callable[[], float] = time.process_time) -> None:
+        self._clock = clock
+        self.seconds: list[float] = []
+
+    def timing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns `function`, timed."""
+
+        @functools.wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            started = self._clock()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.seconds.append(self._clock() - started)
+
+        return timed
+
+    @contextlib.contextmanager
+    def watching(self, owner: Any, name: str) -> Iterator[Stopwatch]:
+        """Times each call of the method `name` of a class while the body runs."""
+        with mock.patch.object(owner, name, self.timing(getattr(owner, name))):
+            yield self
+
+
+class FirstStep(tf.train.SessionRunHook):
+    """Notes when the first step has run."""
+
+    def __init__(self) -> None:
+        self._began = time.process_time(), time.perf_counter()
+        self.cpu: float | None = None
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Of each step; the first one counts."""
+        if self.cpu is None:
+            cpu, clock = self._began
+            self.cpu, self.clock = time.process_time() - cpu, time.perf_counter() - clock
+
+
+class StopAfter(tf.train.SessionRunHook):
+    """Ends training when so many checkpoints are due."""
+
+    def __init__(self, checkpoints: float) -> None:
+        self._until = checkpoints * CHECKPOINT_S
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Training begins."""
+        self._until += time.perf_counter()
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Of each step."""
+        if time.perf_counter() > self._until:
+            run_context.request_stop()
+
+
+def program_of(contender: str, model: Model) -> Estimator:
+    """The TPUEstimator of `benchmarks.run`, with its configuration."""
+    return (e2s if contender == "e2s" else legacy)(model)
+
+
+def start(args: argparse.Namespace) -> Sample:
+    """From the call of train() until the first step is done, and memory after 20 steps."""
+    imported = peak_rss_mb()
+    program = program_of(args.contender, models.MODELS[args.model])
+    first = FirstStep()
+    program.estimator.train(program.model.input_fn, steps=20, hooks=[first])
+    assert first.cpu
+    peak = peak_rss_mb()
+    return {
+        "first_step_s": first.cpu,
+        "first_step_clock_s": first.clock,
+        "peak_mb": peak,
+        "above_import_mb": peak - imported,
+    }
+
+
+def record(args: argparse.Namespace) -> Sample:
+    """model_fn in a plain v1 graph; model_fn and making the replayed step in train()."""
+    from estimator2strategy import estimator
+    from estimator2strategy.replay.session import ReplaySession
+
+    model = models.MODELS[args.model]
+    program = program_of("e2s", model).estimator
+    plain, recorded, replayed = Stopwatch(), Stopwatch(), Stopwatch()
+    with tf.Graph().as_default(), tf.variable_scope("", use_resource=True):
+        tf.train.create_global_step()
+        batches = tf.data.make_one_shot_iterator(model.input_fn({"batch_size": model.batch_size}))
+        plain.timing(program.model_fn)(*batches.get_next(), estimator.ModeKeys.TRAIN, {})
+    with (
+        recorded.watching(type(program), "_call_model_fn"),
+        replayed.watching(ReplaySession, "_block_of_steps"),
+    ):
+        program.train(model.input_fn, steps=1)
+    return {"plain_s": plain.seconds[0], "e2s_s": recorded.seconds[0] + replayed.seconds[0]}
+
+
+def chain(layers: int) -> Model:
+    """Small dense layers one after the other, with Adam: some 60 ops each."""
+
+    def logits(features: Any, training: bool) -> Any:
+        del training
+        for i in range(layers):
+            features = tf.tanh(models.dense(features, 8, f"layer_{i}"))
+        return models.dense(features, models.CLASSES, "logits")
+
+    return Model("chain", 4, 50, 50, models.dense_data, logits, models.adam_train_op)
+
+
+def ops(args: argparse.Namespace) -> Sample:
+    """Recording, tracing and all until the first step is done, of a chain of layers."""
+    from estimator2strategy.replay.session import ReplaySession
+
+    program = program_of("e2s", chain(args.number))
+    first, recorded, replayed = FirstStep(), Stopwatch(), Stopwatch()
+    sizes = []
+
+    def counted(*of: Any, **named: Any) -> Any:
+        spec = call(*of, **named)
+        sizes.append(len(tf.get_default_graph().get_operations()))
+        return spec
+
+    call = recorded.timing(type(program.estimator)._call_model_fn)
+    with (
+        mock.patch.object(type(program.estimator), "_call_model_fn", counted),
+        replayed.watching(ReplaySession, "_block_of_steps"),
+    ):
+        program.estimator.train(program.model.input_fn, steps=1, hooks=[first])
+    assert first.cpu
+    return {
+        "ops": sizes[0],
+        "record_s": recorded.seconds[0],
+        "trace_s": replayed.seconds[0],
+        "first_step_s": first.cpu,
+    }
+
+
+def sharded_train_op(loss: Any) -> Any:
+    """Adam on the mean of all cores' gradients."""
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(models.LEARNING_RATE))
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        return optimizer.minimize(loss, global_step=tf.train.get_global_step())
+
+
+def on_cores(model: Model, batch_size: int, **options: Any) -> Any:
+    """A TPUEstimator that uses the cores there are."""
+    from estimator2strategy import estimator
+
+    tpu = estimator.tpu
+    config = tpu.RunConfig(
+        model_dir=tempfile.mkdtemp(),
+        save_summary_steps=0,
+        save_checkpoints_steps=NEVER,
+        tpu_config=tpu.TPUConfig(iterations_per_loop=2),
+    )
+    model = dataclasses.replace(model, train_op=sharded_train_op)
+    model_fn = models.make_model_fn(model, estimator)
+    return tpu.TPUEstimator(model_fn, config=config, train_batch_size=batch_size, **options)
+
+
+def cores(args: argparse.Namespace) -> Sample:
+    """Tracing the loop of steps for emulated cores, and the rest of its first call of two steps."""
+    from estimator2strategy.replay.session import ReplaySession
+    from estimator2strategy.runtime import devices
+
+    devices.emulate_tpu(args.number)
+    model = models.MODELS[args.model]
+    program = on_cores(model, batch_size=16)
+    traced, called = Stopwatch(), Stopwatch()
+    with (
+        traced.watching(ReplaySession, "_block_of_steps"),
+        called.watching(ReplaySession, "_block"),
+    ):
+        program.train(model.input_fn, steps=2)
+    return {"trace_s": traced.seconds[0], "first_call_s": called.seconds[0] - traced.seconds[0]}
+
+
+def hosts(args: argparse.Namespace) -> Sample:
+    """Tracing the loop of steps for the TPU cores of so many hosts, eight each."""
+    from estimator2strategy.xla.tpu_metadata import tpu_strategy
+    from tests.tpu_program import traced_training
+
+    model = models.MODELS[args.model]
+    strategy = tpu_strategy(args.number, cores_per_host := 8)
+    program = on_cores(model, batch_size=args.number * cores_per_host, strategy=strategy)
+    traced = Stopwatch()
+    traced.timing(traced_training)(program, model.input_fn)
+    return {"trace_s": traced.seconds[0]}
+
+
+def large_model_fn(megabytes: int) -> Callable[..., Any]:
+    """A model_fn with so many MB of variables, and a step that touches few of them."""
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        del labels, params
+        from estimator2strategy import estimator
+
+        for i in range(megabytes // 16):
+            tf.get_variable(f"table_{i}", [4096, 1024], initializer=tf.ones_initializer())
+        weight = tf.get_variable("weight", [models.DENSE_FEATURES, 512])
+        loss = tf.reduce_mean(tf.square(tf.matmul(features, weight)))
+        optimizer = tf.train.GradientDescentOptimizer(1e-3)
+        train_op = optimizer.minimize(loss, tf.train.get_global_step(), var_list=[weight])
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return model_fn
+
+
+def checkpoint(args: argparse.Namespace) -> Sample:
+    """How long training waits for a checkpoint of 1 GB, and how long writing it takes (clock)."""
+    from estimator2strategy import estimator
+    from estimator2strategy.runtime.saving import SaverHook
+
+    config = estimator.RunConfig(
+        tempfile.mkdtemp(), save_checkpoints_secs=CHECKPOINT_S, save_summary_steps=NEVER
+    )
+    program = estimator.Estimator(
+        large_model_fn(1024), config=config, checkpoint_shards=args.number
+    )
+    model = models.MODELS["dense"]
+    waited, written = Stopwatch(time.perf_counter), Stopwatch(time.perf_counter)
+    with waited.watching(SaverHook, "_save"), written.watching(SaverHook, "_write"):
+        program.train(lambda: model.input_fn({"batch_size": 32}), hooks=[StopAfter(3.5)])
+    # The first is written before training, the last after it: nothing goes on meanwhile.
+    waits, writes = waited.seconds[1:-1], written.seconds
+    return {"waits_clock_s": sum(waits) / len(waits), "writes_clock_s": sum(writes) / len(writes)}
+
+
+SAMPLES = {
+    function.__name__: function for function in (start, record, ops, cores, hosts, checkpoint)
+}
+
+
+def main() -> None:
+    """Keeps stdout for the answer: whatever TensorFlow prints goes to stderr."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.samples", description=__doc__)
+    parser.add_argument("sample", choices=SAMPLES)
+    parser.add_argument("--contender", choices=("e2s", "legacy"), default="e2s")
+    parser.add_argument("--model", choices=models.MODELS, default="dense")
+    parser.add_argument("--number", type=int, default=1, help="of cores, hosts, layers, files")
+    args = parser.parse_args()
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    answer.write(json.dumps(SAMPLES[args.sample](args)) + "\n")
+    answer.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
