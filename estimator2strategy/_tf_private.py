@@ -32,6 +32,7 @@ from tensorflow.python.framework import stack as _stack
 from tensorflow.python.ops import clustering_ops as _clustering_ops
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
 from tensorflow.python.ops import gen_tpu_ops as _gen_tpu_ops
+from tensorflow.python.ops import handle_data_util as _handle_data_util
 from tensorflow.python.ops import lookup_ops as _lookup_ops
 from tensorflow.python.ops import resource_variable_ops as _resource_variable_ops
 from tensorflow.python.ops import script_ops as _script_ops
@@ -324,6 +325,14 @@ def python_function(token: bytes) -> object:
     """
     function = _script_ops._py_funcs._funcs.get(token.decode())
     return getattr(function, "__wrapped__", function)
+
+
+def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
+    """Says of the handle `target` that its variable has the shape and dtype of that of `source`.
+
+    `target` is of a graph. TensorFlow does not know by itself what handles in a tensor are of.
+    """
+    _handle_data_util.copy_handle_data(source, target)
 
 
 def set_captured(function, captured: Sequence[tf.Tensor]) -> None:

@@ -283,6 +283,20 @@ def test_a_traced_function_goes_on_with_other_captures():
     assert (one.numpy(), other.numpy()) == (1.0, 13.0)
 
 
+def test_the_handle_of_a_variable_can_be_told_what_it_is_of():
+    variables = [tf.Variable(tf.ones([2, 3])), tf.Variable([1.0])]
+    packed = tf.stack([variable.handle for variable in variables])
+
+    @tf.function(autograph=False)
+    def read():
+        handle, _ = tf.unstack(packed)
+        _tf_private.copy_handle_data(variables[0].handle, handle)
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+
+    assert read.get_concrete_function().outputs[0].shape == [2, 3]
+    assert read().numpy().sum() == 6.0
+
+
 def test_embedding_columns_say_where_they_are_used_on_cores():
     column = tf1.tpu.experimental.embedding_column(
         tf.feature_column.categorical_column_with_identity("ids", 3), dimension=2

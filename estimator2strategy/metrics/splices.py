@@ -109,10 +109,11 @@ def _independent(
     An F1 made of a precision's and a recall's variables, say, needs them kept up to date.
     """
     needs = {
-        name: _variables(recorded, *map(_node, tf.nest.flatten(metrics[name]))) for name in metrics
+        name: recorded.variables_behind(map(_node, tf.nest.flatten(metrics[name])))
+        for name in metrics
     }
     fed = {
-        name: _variables(recorded, *map(input_node, keras_metric.inputs))
+        name: recorded.variables_behind(map(input_node, keras_metric.inputs))
         for name, keras_metric in candidates.items()
     }
     chosen = set(candidates)
@@ -134,7 +135,3 @@ def _independent(
 def _node(value_or_update: Any) -> str:
     operation = getattr(value_or_update, "op", value_or_update)
     return operation.name
-
-
-def _variables(recorded: RecordedGraph, *nodes: str) -> set[str]:
-    return {n for n in recorded.ancestors(nodes) if recorded[n].op == "VarHandleOp"}

@@ -168,6 +168,16 @@ class RecordedGraph:
         variable = input_node(self[name].input[0])
         return variable if self[variable].op == "VarHandleOp" else None
 
+    def variables_behind(
+        self, names: Iterable[str], stop: Callable[[str], bool] = lambda edge: False
+    ) -> set[str]:
+        """The variables (their VarHandleOps) that the nodes among and behind `names` use.
+
+        Args:
+            stop: As for `ancestors`.
+        """
+        return {n for n in self.ancestors(names, stop) if self[n].op == "VarHandleOp"}
+
     def variables_written(
         self, names: Iterable[str], stop: Callable[[str], bool] = lambda edge: False
     ) -> list[str]:

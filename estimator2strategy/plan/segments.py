@@ -24,6 +24,7 @@ class Segment:
     Attributes:
         takes: Names of the tensors that it needs from outside: of the batch, of earlier segments,
             and sums.
+        resources: Names of the nodes that make the variables, tables, ... that it uses.
         gives: Names of the tensors of its own that others need.
         ops: Names of the ops that it runs beside.
         done: Names of the nodes that have run before, or need not.
@@ -31,6 +32,7 @@ class Segment:
     """
 
     takes: tuple[str, ...]
+    resources: tuple[str, ...]
     gives: tuple[str, ...]
     ops: tuple[str, ...]
     done: frozenset[str]
@@ -79,8 +81,8 @@ def cut(
         targets = () if level else tuple(op for op in ops if op not in done)
         roots = [*(input_node(name) for name in wanted if name not in supplied), *targets]
         nodes = _missing(recorded, roots, placed, supplied)
-        takes = _taken(recorded, nodes, supplied)
-        segment = Segment(takes, (), targets, frozenset(done), tuple(level))
+        takes, resources = _taken(recorded, nodes, supplied)
+        segment = Segment(takes, resources, (), targets, frozenset(done), tuple(level))
         segments.append((nodes, wanted, segment))
         placed.update(nodes)
         supplied.update(f"{name}:0" for name in level)
@@ -116,7 +118,8 @@ def compiled(
         inside = constants.union(nodes)
         whole = [name for name in names if name in inside]
         done = frozenset(placed | set(map(input_node, supplied)))
-        segment = Segment(_taken(recorded, whole, supplied), (), tuple(nodes), done, ())
+        takes, resources = _taken(recorded, whole, supplied)
+        segment = Segment(takes, resources, (), tuple(nodes), done, ())
         segments.append((nodes, outputs if number == len(parts) - 1 else (), segment))
         placed.update(nodes)
     fed = frozenset(feeds)
@@ -167,10 +170,13 @@ def _missing(
     return [n for n in behind if n not in placed and not recorded.creates_resource(n)]
 
 
-def _taken(recorded: RecordedGraph, nodes: Sequence[str], supplied: set[str]) -> tuple[str, ...]:
-    """The tensors that `nodes` read and do not compute themselves, but for resources."""
+def _taken(
+    recorded: RecordedGraph, nodes: Sequence[str], supplied: set[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(tensors that `nodes` read and do not compute themselves, nodes that make their resources)"""
     inside = set(nodes)
     taken: dict[str, None] = {}
+    resources: dict[str, None] = {}
     for node in nodes:
         for edge in recorded[node].input:
             name, source = tensor_name(edge), input_node(edge)
@@ -178,7 +184,9 @@ def _taken(recorded: RecordedGraph, nodes: Sequence[str], supplied: set[str]) ->
                 continue
             if name in supplied or not recorded.creates_resource(source):
                 taken[name] = None
-    return tuple(taken)
+            else:
+                resources[source] = None
+    return tuple(taken), tuple(resources)
 
 
 def _with_gifts(

@@ -57,6 +57,7 @@ def every_n_steps(
         op = tf.no_op(name="step")
         done = tf1.placeholder(tf.bool, [], name="done")
     ops = [fetch if isinstance(fetch, tf.Operation) else fetch.op for fetch in fetches]
+    names = tuple(fetched.name for fetched in ops)
     fed = [tensor.name for tensor in inputs]
 
     def trace(session: Any, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -67,7 +68,7 @@ def every_n_steps(
                 feeds=dict(zip(fed, values, strict=True)),
                 rewrite=SINGLE_REPLICA,
             )
-            importer.fetch([], [op.name for op in ops])
+            importer.fetch([], names)
             return tf.constant(True)
 
         if session.step_in_block is None:
@@ -75,4 +76,4 @@ def every_n_steps(
         now = tf.equal(session.step_in_block % steps, 0)
         return [tf.cond(now, call, lambda: tf.constant(False))]
 
-    return op, Splice(op=op.name, inputs=tuple(fed), outputs=(done.name,), trace=trace)
+    return op, Splice(op.name, tuple(fed), (done.name,), trace, ops=names)

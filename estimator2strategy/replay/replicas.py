@@ -21,8 +21,9 @@ from estimator2strategy.plan import rewrites, segments
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay import tpu
+from estimator2strategy.replay.emulated import of_each, totals
 from estimator2strategy.replay.importer import GraphImporter
-from estimator2strategy.replay.shared import SharedStep, can_share, totals
+from estimator2strategy.replay.shared import SharedStep, can_share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +69,7 @@ class ReplicatedModel:
         batches = [values[replica * size : (replica + 1) * size] for replica in replicas]
         trace = tpu.trace if tpu.is_tpu(self.strategy) else _trace
         per_replica = trace(self, session, batches)
-        return [self.strategy.experimental_local_results(output) for output in per_replica]
+        return [of_each(self.strategy, output) for output in per_replica]
 
 
 def _trace(model: ReplicatedModel, session: Any, batches: Sequence[Sequence[tf.Tensor]]):
@@ -86,7 +87,9 @@ def _trace(model: ReplicatedModel, session: Any, batches: Sequence[Sequence[tf.T
     part = ReplicatedPart.of(recorded, model.outputs, model.ops)
     shared = None
     if not part.collectives and can_share(recorded, model.roots):
-        shared = SharedStep(recorded, state, model.feeds, part.outputs, part.ops, part.levels)
+        shared = SharedStep(
+            recorded, state, model.feeds, part.outputs, part.ops, part.levels, session.host_uses
+        )
 
     def replica_step() -> list[tf.Tensor]:
         context = tf.distribute.get_replica_context()

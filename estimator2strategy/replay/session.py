@@ -85,6 +85,7 @@ class ReplaySession(_tf_private.SessionInterface):
             process's next batch if all processes have one. None: each draws for itself.
         on_build: Called before a new program is built, which can take a while.
         step_in_block: While a step is traced that a block repeats: its number in the block, from 0.
+        host_uses: While a step is traced: the variables that the host's part of it uses.
         spent: Seconds in blocks of steps: those for which a program was built, and the others.
         measures_input: Whether programs that are built measure how long they wait for batches.
         reusable: Whether `close` leaves a session with fresh state; not on a TPUStrategy.
@@ -102,6 +103,7 @@ class ReplaySession(_tf_private.SessionInterface):
         self.draw_together: Callable[[Draw], Callable[[], list[tf.Tensor]]] | None = None
         self.on_build: Callable[[], None] = lambda: None
         self.step_in_block: tf.Tensor | None = None
+        self.host_uses: Collection[str] = ()
         self.spent = (0.0, 0.0)
         self.measures_input = False
         self.reusable = False

@@ -15,7 +15,7 @@ cancellation of another.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -25,6 +25,7 @@ from estimator2strategy.plan import random_ops, rewrites, segments
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.segments import Segment
+from estimator2strategy.replay import emulated
 from estimator2strategy.replay.importer import GraphImporter
 
 
@@ -45,12 +46,6 @@ def can_share(recorded: RecordedGraph, roots: Sequence[str]) -> bool:
     )
 
 
-def totals(parts: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
-    """For each of `parts`, its sum over all replicas; called in the context of each."""
-    context = tf.distribute.get_replica_context()
-    return context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
-
-
 class SharedStep:
     """The step of a replica, whose segments are traced once for all replicas.
 
@@ -61,6 +56,8 @@ class SharedStep:
         outputs: Names of the tensors that a replica returns.
         ops: Names of the ops that it runs.
         levels: The sums at which all replicas meet; see `plan.segments`.
+        of_host: The variables that the host uses too, in the function that is being traced. Their
+            handles are not packed: they tell TensorFlow what must wait for what.
     """
 
     def __init__(
@@ -71,12 +68,13 @@ class SharedStep:
         outputs: Sequence[str],
         ops: Sequence[str],
         levels: Sequence[Sequence[str]],
+        of_host: Collection[str] = (),
     ):
         self._recorded = recorded
         self._state = state
         self._outputs = outputs
         self._segments = [
-            _Traced(recorded, state, segment)
+            _Traced(recorded, state, segment, of_host)
             for segment in segments.cut(recorded, feeds, outputs, ops, levels)
         ]
 
@@ -98,7 +96,9 @@ class SharedStep:
             done = [finished]
             if sums := traced.segment.sums:
                 summands = [values[segments.summand(self._recorded, name)] for name in sums]
-                values.update(zip((f"{name}:0" for name in sums), totals(summands), strict=True))
+                values.update(
+                    zip((f"{name}:0" for name in sums), emulated.totals(summands), strict=True)
+                )
         return [self._value(name, values, replica) for name in self._outputs]
 
     def _value(self, name: str, values: Mapping[str, tf.Tensor], replica: int) -> tf.Tensor:
@@ -114,23 +114,23 @@ class _Traced:
         recorded: The recorded graph.
         state: The `State` that has the replicas' variables.
         segment: What to trace.
+        of_host: See `SharedStep`.
     """
 
-    def __init__(self, recorded: RecordedGraph, state: Any, segment: Segment):
+    def __init__(
+        self, recorded: RecordedGraph, state: Any, segment: Segment, of_host: Collection[str]
+    ):
         self.segment = segment
         self._state = state
-        self._nodes: dict[str, None] = {}
+        self._packed = state.packable(n for n in segment.resources if n not in of_host)
+        self._single = [n for n in segment.resources if n not in self._packed]
         specs = [_spec(recorded, name) for name in segment.takes]
-
-        def handle_of(node: str) -> tf.Tensor:
-            self._nodes[node] = None
-            return state.handle(node)
 
         @tf.function(autograph=False, input_signature=specs)
         def run(*taken: tf.Tensor) -> list[tf.Tensor]:
             importer = GraphImporter(
                 recorded,
-                handle_of,
+                self._handles().__getitem__,
                 feeds=dict(zip(segment.takes, taken, strict=True)),
                 rewrite=rewrites.for_replica(0, state.num_replicas, {}),
                 streams=state.random_streams(),
@@ -141,6 +141,15 @@ class _Traced:
 
         self._function = run.get_concrete_function()
         self._captured = self._function.captured_inputs
+
+    def _handles(self) -> dict[str, tf.Tensor]:
+        """What the function that is being traced uses for each of the segment's resources."""
+        handles = {node: self._state.handle(node) for node in self.segment.resources}
+        if self._packed:
+            packed = self._state.pack(self._packed)
+            unpacked = emulated.unpack(packed, [handles[node] for node in self._packed])
+            handles.update(zip(self._packed, unpacked, strict=True))
+        return handles
 
     def call(
         self, values: Mapping[str, tf.Tensor], replica: int
@@ -153,7 +162,9 @@ class _Traced:
         Returns:
             What the segment gives, by name, and a tensor that is there once all of it has run.
         """
-        own = self._state.counterparts(self._captured, self._nodes, replica)
+        own = self._state.counterparts(self._captured, self._single, replica)
+        if self._packed:
+            own[id(self._state.pack(self._packed))] = self._state.pack(self._packed, replica)
         captured = [own.get(id(tensor), tensor) for tensor in self._captured]
         _tf_private.set_captured(self._function, captured)
         *given, finished = self._function(*(values[name] for name in self.segment.takes))

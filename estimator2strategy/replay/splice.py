@@ -32,6 +32,7 @@ class Splice:
         inner: Names of placeholders that only have values inside `trace`: what a core is fed.
         expose: `expose(names)` gives the splice that also returns those tensors of its inside;
             of several cores, the first's.
+        ops: Names of the recorded ops that `trace` runs on the host.
         reset: Puts back what the work has changed outside of the session's state: Keras metrics.
         model: The ReplicatedModel that `trace` runs, if that is what it does.
     """
@@ -42,6 +43,7 @@ class Splice:
     trace: Callable[[Any, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
     inner: tuple[str, ...] = ()
     expose: Callable[[Sequence[str]], Splice] | None = None
+    ops: tuple[str, ...] = ()
     reset: Callable[[], None] = lambda: None
     model: Any = None
 
@@ -94,6 +96,14 @@ def needed(
     return chosen[::-1]
 
 
+def _used_beside(splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str]) -> set[str]:
+    """The variables that the host uses, where the nodes `roots` and the `splices` run."""
+    supplied = {node for splice in splices for node in splice.nodes}
+    inputs = (input_node(name) for splice in splices for name in splice.inputs)
+    names = {*roots, *inputs, *(op for splice in splices for op in splice.ops)} - supplied
+    return recorded.variables_behind(names, lambda edge: input_node(edge) in supplied)
+
+
 def replay(
     session: Any,
     importer: GraphImporter,
@@ -102,8 +112,13 @@ def replay(
     ops: Sequence[str],
 ) -> list[tf.Tensor]:
     """Traces `splices`, then the rest of what `tensors` and `ops` need; returns the tensors."""
+    if splices:
+        counter = session.step and session.step.counter  # is read after a block
+        roots = {*map(input_node, tensors), *ops, *([counter] if counter else [])}
+        session.host_uses = _used_beside(splices, session.recorded, roots)
     for splice in splices:
         results = list(splice.trace(session, importer.fetch(splice.inputs)))
         importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
         importer.wait_with_variables(splice.op)
+    session.host_uses = ()
     return importer.fetch(tensors, ops)

@@ -18,7 +18,7 @@ from estimator2strategy import _tf_private
 from estimator2strategy.plan.graph import NodeDef, RecordedGraph, element_of
 from estimator2strategy.plan.hosted import Found
 from estimator2strategy.plan.rewrites import SEED_STRIDE, Rewrite
-from estimator2strategy.replay import tpu
+from estimator2strategy.replay import emulated, tpu
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.random_streams import RandomStreams
 
@@ -53,6 +53,7 @@ class State:
         self._tpu_variables: dict[str, tf.Variable] = {}
         self._resources: dict[str, tf.Tensor] = {}
         self._streams: dict[int, RandomStreams] = {}
+        self._packs: dict[tuple[tuple[str, ...], int], tf.Tensor] = {}
         self._unique = uuid.uuid4().hex
 
     @property
@@ -148,6 +149,21 @@ class State:
             handles |= self.random_streams(replica).counterparts(captured)
         return handles
 
+    def packable(self, nodes: Iterable[str]) -> tuple[str, ...]:
+        """Those of the resource-creating `nodes` that `pack` takes."""
+        if not emulated.share_a_cpu(self._strategy):
+            return ()
+        return tuple(node for node in nodes if node in self._on_cores)
+
+    def pack(self, nodes: tuple[str, ...], replica: int = 0) -> tf.Tensor:
+        """The handles of `nodes` as one tensor, made at the first call."""
+        if (nodes, replica) not in self._packs:
+            assert self._strategy
+            device = self._strategy.extended.worker_devices[replica]
+            handles = [self.handle(node, replica) for node in nodes]
+            self._packs[nodes, replica] = emulated.pack(handles, device)
+        return self._packs[nodes, replica]
+
     def broadcast(self, nodes: Iterable[str]) -> None:
         """Gives every replica the value that replica 0 has of each of the variables `nodes`."""
         for node in self._on_cores.intersection(nodes):
@@ -239,16 +255,17 @@ class State:
         """
         old = {node: [copy.handle for copy in copies] for node, copies in self._copies.items()}
         old |= {node: [handle] for node, handle in self._resources.items()}
-        streams = dict(self._streams)
+        streams, packs = dict(self._streams), dict(self._packs)
         self.close()
         self._streams = streams
         for of_replica in streams.values():
             of_replica.rewind()
-        return {
+        new = {
             id(handle): self.handle(node, replica)
             for node, handles in old.items()
             for replica, handle in enumerate(handles)
         }
+        return new | {id(handles): self.pack(*key) for key, handles in packs.items()}
 
     def close(self) -> None:
         """Frees what outlives its handle: iterators with their threads, tables, writers.
@@ -267,6 +284,7 @@ class State:
                     _let_go(copy)
         self._resources.clear()
         self._copies.clear()
+        self._packs.clear()
         self._streams.clear()
         self._tpu_variables.clear()
 

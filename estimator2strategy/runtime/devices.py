@@ -252,11 +252,3 @@ def hosts(strategy: tf.distribute.Strategy | None) -> tuple[Host, ...]:
         cpu = tf.DeviceSpec(job=spec.job, task=spec.task, device_type="CPU", device_index=0)
         replicas.setdefault(cpu.to_string(), []).append(replica)
     return tuple(Host(device, tuple(numbers)) for device, numbers in replicas.items())
-
-
-def share_a_cpu(strategy: tf.distribute.Strategy | None) -> bool:
-    """Whether several replicas run on the CPU of one machine, as emulated cores do."""
-    if strategy is None or is_tpu(strategy) or strategy.num_replicas_in_sync == 1:
-        return False
-    used = map(tf.DeviceSpec.from_string, strategy.extended.worker_devices)
-    return all(spec.device_type == "CPU" for spec in used)

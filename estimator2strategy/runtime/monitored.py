@@ -16,6 +16,7 @@ import tensorflow as tf
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.record.recording import Recording
+from estimator2strategy.replay.emulated import share_a_cpu
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.state import State
 from estimator2strategy.replay.uninitialized import is_initialized
@@ -93,7 +94,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recorded = RecordedGraph(self._recording.graph, hosts)
         session = _SavingSession(recorded, State(recorded, strategy, on_cores))
         session.splices.extend(self._recording.splices)
-        if devices.share_a_cpu(strategy):
+        if share_a_cpu(strategy):
             session.rewriting = rewritten_a_little
         if self._recording.worker:
             worker, first = self._recording.worker, workers.first_key()

@@ -9,10 +9,11 @@ from tensorflow.compiler.tf2xla.python import xla
 
 from estimator2strategy.plan import segments
 from estimator2strategy.plan.graph import RecordedGraph
-from estimator2strategy.record.legacy import legacy_world, recording
+from estimator2strategy.record.legacy import legacy_world, modern_world, recording
 from estimator2strategy.replay.replicas import ReplicatedModel
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.shared import can_share
+from estimator2strategy.replay.splice import Splice
 from estimator2strategy.replay.state import State
 from tests.strategies import mirrored
 
@@ -62,6 +63,85 @@ def test_a_program_for_eight_cores_is_hardly_larger_than_one_for_a_single_core()
         return nodes_in(step.get_concrete_function())
 
     assert size(8) < 1.5 * size(2)
+
+
+def counting_up(variables):
+    """A graph in which cores add 1 to each of some variables; init, the step, and the values."""
+    with legacy_world(), recording(1) as graph:
+        made = [
+            tf1.get_variable(f"v{i}", [i + 1], initializer=tf1.zeros_initializer())
+            for i in range(variables)
+        ]
+        added, values = [], []
+        for variable in made:
+            added.append(variable.assign_add(tf.ones_like(variable)).op)
+            with tf.control_dependencies(added[-1:]):
+                values.append(variable.read_value())
+        initial = tf.group(*(variable.initializer for variable in made))
+    return graph, initial, added, values
+
+
+def test_the_variables_of_a_core_are_one_input():
+    graph, initial, added, values = counting_up(20)
+    session, step = traced(graph, values, 3, ops=added)
+    session.run(initial)
+    session.state.broadcast(node.name for node in session.recorded.nodes)
+    assert len(step.get_concrete_function().captured_inputs) == 3
+    for steps in (1, 2):
+        for i, per_core in enumerate(step()):
+            np.testing.assert_array_equal(per_core, np.full([3, i + 1], steps))
+
+
+def test_a_variable_that_the_host_uses_too_is_an_input_of_its_own():
+    """Or TensorFlow would not know that one has to wait for the other."""
+    graph, _, added, values = counting_up(20)
+    session, step = traced(graph, values, 2, ops=added)
+    session.host_uses = {"v7"}
+    inputs = {id(handle) for handle in step.get_concrete_function().captured_inputs}
+    assert len(inputs) == 4
+    assert {id(session.state.handle("v7", core)) for core in range(2)} < inputs
+
+
+def test_variables_that_the_host_uses_are_told_from_those_of_cores_alone():
+    graph, _, _, values = counting_up(4)
+    with graph.as_default():
+        stand_in = tf.no_op("cores")
+        called = tf.negative(values[2]).op
+        with tf.control_dependencies([stand_in]):
+            fetched = tf.negative(values[0], name="fetched")
+    found = []
+
+    def trace(session, inputs):
+        found.append(session.host_uses)
+        return []
+
+    session = ReplaySession(RecordedGraph(graph))
+    session.splices.append(Splice("cores", (values[1].name,), (), trace, ops=(called.name,)))
+    with modern_world():
+        session.once((fetched.name,))
+    assert found == [{"v0", "v1", "v2"}]
+    assert not session.host_uses
+
+
+def test_packed_handles_are_renewed_with_the_variables():
+    graph, _, added, _ = counting_up(3)
+    session, step = traced(graph, [], 2, ops=added)
+    (old, other) = step.get_concrete_function().captured_inputs
+    renewed = session.state.renew()
+    new = renewed[id(old)]
+    assert id(other) in renewed
+    session.state.variable("v2").assign([5.0, 6.0, 7.0])
+    value = tf.raw_ops.ReadVariableOp(resource=tf.unstack(new)[2], dtype=tf.float32)
+    np.testing.assert_array_equal(value, [5.0, 6.0, 7.0])
+
+
+def test_a_sum_of_what_all_cores_are_given_counts_each_of_them():
+    with legacy_world(), recording(1) as graph:
+        fed = tf1.placeholder(tf.float32, [])
+        total = summed(fed)
+    _, step = traced(graph, [total], 3, feeds=[fed])
+    same = tf.constant(2.0)
+    assert [float(value) for value in step(same, same, same)[0]] == [6.0] * 3
 
 
 def test_segments_hand_on_what_later_ones_need():

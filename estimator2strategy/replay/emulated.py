@@ -1,0 +1,59 @@
+"""Replicas that share one CPU, as emulated cores do: what they have together, not one by one.
+
+A function takes each handle that it uses as an input, as do the loop and the function around it.
+The variables of eight cores would take TensorFlow longer to trace than the step itself does, so
+the handles of a core are one tensor on the way to its step. And replicas on one CPU need no copies
+of a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy import _tf_private
+from estimator2strategy.replay.tpu import is_tpu
+
+
+def share_a_cpu(strategy: tf.distribute.Strategy | None) -> bool:
+    """Whether several replicas, all there are, run on the CPU of this machine."""
+    if strategy is None or is_tpu(strategy) or strategy.num_replicas_in_sync == 1:
+        return False
+    used = [tf.DeviceSpec.from_string(name) for name in strategy.extended.worker_devices]
+    on_cpus = all(spec.device_type == "CPU" for spec in used)
+    return on_cpus and len(used) == strategy.num_replicas_in_sync
+
+
+def pack(handles: Sequence[tf.Tensor], device: str) -> tf.Tensor:
+    """One tensor of several handles of variables on `device`; made outside of all functions."""
+    with tf.init_scope(), tf.device(device):
+        return tf.stack(handles)
+
+
+def unpack(packed: tf.Tensor, handles: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Called in a function that is being traced: what `packed`, made of `handles`, consists of."""
+    unpacked = tf.unstack(packed)
+    for inside, outside in zip(unpacked, handles, strict=True):
+        _tf_private.copy_handle_data(outside, inside)  # or reads would be of unknown shape
+    return unpacked
+
+
+def totals(parts: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+    """For each of `parts`, its sum over all replicas; called in the context of each."""
+    context = tf.distribute.get_replica_context()
+    if share_a_cpu(context.strategy):
+        return context.merge_call(_added_up, args=parts)
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
+
+
+def of_each(strategy: tf.distribute.Strategy, value: Any) -> tuple[tf.Tensor, ...]:
+    """What each replica of this process has of `value`, or of one tensor that all of them have."""
+    values = strategy.experimental_local_results(value)
+    return values * len(strategy.extended.worker_devices) if len(values) == 1 else values
+
+
+def _added_up(strategy: tf.distribute.Strategy, *parts: Any) -> list[tf.Tensor]:
+    with tf.device(strategy.extended.worker_devices[0]):
+        return [tf.add_n(of_each(strategy, part)) for part in parts]
