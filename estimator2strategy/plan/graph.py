@@ -158,6 +158,14 @@ class RecordedGraph:
         node = self[name]
         return node.op == "ReadVariableOp" and len(node.input) == 1
 
+    def is_read(self, name: str) -> bool:
+        """Whether a node gives the value, or rows, of a variable."""
+        return self[name].op in {"ReadVariableOp", "ResourceGather"}
+
+    def shape(self, tensor: str) -> tf.TensorShape:
+        """What is known of the shape of a recorded tensor."""
+        return tf.TensorShape(self.graph.get_tensor_by_name(tensor).shape.as_proto())
+
     def variable_read(self, tensor: str) -> str | None:
         """The VarHandleOp whose value, and nothing else, is `tensor`; None if it is more."""
         name = input_node(tensor)

@@ -267,6 +267,19 @@ def _called(node: NodeDef) -> Iterable[str]:
         yield from (f.name for f in attr.list.func)
 
 
+def say_shape(graph_def: tf.compat.v1.GraphDef, read: NodeDef, shape: tf.TensorShape) -> None:
+    """Gives the result of the last node, that reads a variable, its shape and the node's name.
+
+    Grappler knows shapes by the inputs of a function, but not of what comes out of a tensor of
+    handles; and what it fuses, and so the last digits, depends on them.
+    """
+    shaped = graph_def.node.add(name=read.name, op="EnsureShape")
+    shaped.attr["shape"].shape.CopyFrom(shape.as_proto())
+    shaped.attr["T"].type = read.attr["dtype"].type
+    read.name += "/shapeless"
+    shaped.input.append(read.name)
+
+
 def rename_calls(node: NodeDef, changed: Mapping[str, Any]) -> None:
     """Makes `node` call the changed functions in place of those they were made from."""
     for attr in node.attr.values():

@@ -9,7 +9,6 @@ of a sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -40,20 +39,22 @@ def unpack(packed: tf.Tensor, handles: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     return unpacked
 
 
-def totals(parts: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
-    """For each of `parts`, its sum over all replicas; called in the context of each."""
-    context = tf.distribute.get_replica_context()
-    if share_a_cpu(context.strategy):
-        return context.merge_call(_added_up, args=parts)
-    return context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
+def totals(
+    strategy: tf.distribute.Strategy, parts: Sequence[Sequence[tf.Tensor]]
+) -> list[Sequence[tf.Tensor]]:
+    """The sums of the replicas' `parts`, for each replica.
 
+    Args:
+        parts: For each replica as many tensors, of which the first ones are added up, and so on.
+    """
+    if share_a_cpu(strategy):
+        with tf.device(strategy.extended.worker_devices[0]):
+            return [[tf.add_n(each) for each in zip(*parts, strict=True)]] * len(parts)
 
-def of_each(strategy: tf.distribute.Strategy, value: Any) -> tuple[tf.Tensor, ...]:
-    """What each replica of this process has of `value`, or of one tensor that all of them have."""
-    values = strategy.experimental_local_results(value)
-    return values * len(strategy.extended.worker_devices) if len(values) == 1 else values
+    def all_reduce() -> Sequence[tf.Tensor]:
+        context = tf.distribute.get_replica_context()
+        replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, list(parts[replica]))
 
-
-def _added_up(strategy: tf.distribute.Strategy, *parts: Any) -> list[tf.Tensor]:
-    with tf.device(strategy.extended.worker_devices[0]):
-        return [tf.add_n(of_each(strategy, part)) for part in parts]
+    reduced = map(strategy.experimental_local_results, strategy.run(all_reduce))
+    return [list(of_replica) for of_replica in zip(*reduced, strict=True)]

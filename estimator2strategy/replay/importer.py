@@ -38,6 +38,7 @@ class GraphImporter:
         streams: Where seeded random ops go on in their streams. None: they are imported as they
             are, and begin anew in each function.
         found: How a function finds a resource of the host; None if it has to be given it.
+        packed: Variables whose handles come out of a tensor of several.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class GraphImporter:
         name: str = "replay",
         streams: RandomStreams | None = None,
         found: Callable[[str], hosted.Found | None] = lambda node: None,
+        packed: Collection[str] = (),
     ):
         recorded.refresh()
         self._recorded = recorded
@@ -58,6 +60,7 @@ class GraphImporter:
         self._making = making
         self._streams = streams
         self._found = found
+        self._packed = frozenset(packed)
         self._graph = tf.compat.v1.get_default_graph()
         self._prefix = self._graph.unique_name(name)
         # By recorded name: TensorFlow gives "a" another name if it is imported after "a/b".
@@ -143,6 +146,8 @@ class GraphImporter:
             self._connect(node, inside, outside)
             if self._streams and random_ops.is_seeded(node):
                 drawn[name] = random_ops.make_stateless(node)
+            if recorded.is_read(name) and input_node(recorded[name].input[0]) in self._packed:
+                rewrites.say_shape(graph_def, node, recorded.shape(f"{name}:0"))
         hosted.keep_order(graph_def.node, unseen)
         if self._streams and drawn:
             outside.update(self._streams.supplied(drawn))

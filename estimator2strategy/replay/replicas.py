@@ -21,7 +21,6 @@ from estimator2strategy.plan import rewrites, segments
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay import tpu
-from estimator2strategy.replay.emulated import of_each, totals
 from estimator2strategy.replay.importer import GraphImporter
 from estimator2strategy.replay.shared import SharedStep, can_share
 
@@ -67,37 +66,26 @@ class ReplicatedModel:
         size = len(self.feeds)
         replicas = range(self.strategy.num_replicas_in_sync)
         batches = [values[replica * size : (replica + 1) * size] for replica in replicas]
-        trace = tpu.trace if tpu.is_tpu(self.strategy) else _trace
-        per_replica = trace(self, session, batches)
-        return [of_each(self.strategy, output) for output in per_replica]
+        if tpu.is_tpu(self.strategy):
+            return self._of_each(tpu.trace(self, session, batches))
+        recorded, state = session.recorded, session.state
+        part = ReplicatedPart.of(recorded, self.outputs, self.ops)
+        if not part.collectives and can_share(recorded, self.roots):
+            step = SharedStep(
+                recorded, state, self.feeds, part.outputs, part.ops, part.levels, session.host_uses
+            )
+            return list(zip(*step.trace(self.strategy, batches), strict=True))
 
+        def replica_step() -> list[tf.Tensor]:
+            context = tf.distribute.get_replica_context()
+            replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+            feeds = dict(zip(self.feeds, batches[replica], strict=True))
+            return part.replay(recorded, state, feeds)
 
-def _trace(model: ReplicatedModel, session: Any, batches: Sequence[Sequence[tf.Tensor]]):
-    """Traces one step of all replicas, each by itself up to where they meet.
+        return self._of_each(self.strategy.run(replica_step))
 
-    Args:
-        model: What to run.
-        session: The ReplaySession whose graph and variables to use.
-        batches: Per replica, a tensor for each of `model.feeds`.
-
-    Returns:
-        For each output, its value on every replica.
-    """
-    recorded, state = session.recorded, session.state
-    part = ReplicatedPart.of(recorded, model.outputs, model.ops)
-    shared = None
-    if not part.collectives and can_share(recorded, model.roots):
-        shared = SharedStep(
-            recorded, state, model.feeds, part.outputs, part.ops, part.levels, session.host_uses
-        )
-
-    def replica_step() -> list[tf.Tensor]:
-        context = tf.distribute.get_replica_context()
-        replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-        feeds = dict(zip(model.feeds, batches[replica], strict=True))
-        return shared.call(feeds) if shared else part.replay(recorded, state, feeds)
-
-    return model.strategy.run(replica_step)
+    def _of_each(self, outputs: Sequence[Any]) -> list[tuple[tf.Tensor, ...]]:
+        return [self.strategy.experimental_local_results(output) for output in outputs]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +139,8 @@ class ReplicatedPart:
 def _reduce(recorded: RecordedGraph, importer: GraphImporter, sums: Sequence[str]) -> None:
     """Replaces the cross-replica sums of one level by their values."""
     parts = importer.fetch([segments.summand(recorded, name) for name in sums])
-    values = totals(parts)
+    context = tf.distribute.get_replica_context()
+    values = context.all_reduce(tf.distribute.ReduceOp.SUM, parts)
     importer.supply(
         {f"{name}:0": total for name, total in zip(sums, values, strict=True)}, [], values
     )

@@ -47,7 +47,7 @@ def can_share(recorded: RecordedGraph, roots: Sequence[str]) -> bool:
 
 
 class SharedStep:
-    """The step of a replica, whose segments are traced once for all replicas.
+    """The step of all replicas, whose segments are traced once.
 
     Args:
         recorded: The recorded graph.
@@ -72,34 +72,50 @@ class SharedStep:
     ):
         self._recorded = recorded
         self._state = state
+        self._feeds = feeds
         self._outputs = outputs
         self._segments = [
             _Traced(recorded, state, segment, of_host)
             for segment in segments.cut(recorded, feeds, outputs, ops, levels)
         ]
 
-    def call(self, feeds: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
-        """Traces the step of the replica in whose context this is called; returns its outputs.
+    def trace(
+        self, strategy: tf.distribute.Strategy, batches: Sequence[Sequence[tf.Tensor]]
+    ) -> list[list[tf.Tensor]]:
+        """Traces one step of all replicas; returns for each its outputs.
 
         Args:
-            feeds: Its part of the batch, by tensor name.
+            strategy: Whose replicas they are.
+            batches: Per replica, a tensor for each feed.
         """
-        context = tf.distribute.get_replica_context()
-        replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-        values = dict(feeds)
+        values = [dict(zip(self._feeds, batch, strict=True)) for batch in batches]
         # A segment begins when all the batch is there: a step that finds none changes nothing.
-        done = list(feeds.values())
+        done = [list(batch) for batch in batches]
         for traced in self._segments:
-            with tf.control_dependencies(done):
-                given, finished = traced.call(values, replica)
-            values.update(given)
-            done = [finished]
+            for replica, device in enumerate(strategy.extended.worker_devices):
+                with tf.device(device), tf.control_dependencies(done[replica]):
+                    given, finished = traced.call(values[replica], replica)
+                values[replica].update(given)
+                done[replica] = [finished]
             if sums := traced.segment.sums:
-                summands = [values[segments.summand(self._recorded, name)] for name in sums]
-                values.update(
-                    zip((f"{name}:0" for name in sums), emulated.totals(summands), strict=True)
-                )
-        return [self._value(name, values, replica) for name in self._outputs]
+                self._add_up(strategy, sums, values)
+        return [
+            [self._value(name, of_replica, replica) for name in self._outputs]
+            for replica, of_replica in enumerate(values)
+        ]
+
+    def _add_up(
+        self,
+        strategy: tf.distribute.Strategy,
+        sums: Sequence[str],
+        values: Sequence[dict[str, tf.Tensor]],
+    ) -> None:
+        """Adds the cross-replica `sums` to the values that each replica has."""
+        summands = [segments.summand(self._recorded, name) for name in sums]
+        parts = [[of_replica[name] for name in summands] for of_replica in values]
+        names = [f"{name}:0" for name in sums]
+        for of_replica, totals in zip(values, emulated.totals(strategy, parts), strict=True):
+            of_replica.update(zip(names, totals, strict=True))
 
     def _value(self, name: str, values: Mapping[str, tf.Tensor], replica: int) -> tf.Tensor:
         if name in values:
@@ -135,6 +151,7 @@ class _Traced:
                 rewrite=rewrites.for_replica(0, state.num_replicas, {}),
                 streams=state.random_streams(),
                 found=state.found,
+                packed=self._packed,
             )
             importer.supply({}, segment.done, [])
             return [*importer.fetch(segment.gives, segment.ops), tf.constant(0)]

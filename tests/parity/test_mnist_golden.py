@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.record import replicated
-from estimator2strategy.replay import shared
+from estimator2strategy.replay import emulated
 from tests.hooks import LossRecorder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
@@ -150,8 +150,12 @@ def test_emulated_cores_train_like_one_device(
 
 
 def _eightfold_gradients(monkeypatch) -> None:
-    totals = shared.totals
-    monkeypatch.setattr(shared, "totals", lambda parts: [8.0 * t for t in totals(parts)])
+    totals = emulated.totals
+
+    def eightfold(strategy, parts):
+        return [[8.0 * total for total in of_core] for of_core in totals(strategy, parts)]
+
+    monkeypatch.setattr(emulated, "totals", eightfold)
 
 
 def _summed_loss(monkeypatch) -> None:

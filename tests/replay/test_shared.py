@@ -92,6 +92,22 @@ def test_the_variables_of_a_core_are_one_input():
             np.testing.assert_array_equal(per_core, np.full([3, i + 1], steps))
 
 
+def test_the_shapes_of_variables_are_known_when_the_program_is_rewritten():
+    """What is fused depends on them, and by that the last digits of what is computed."""
+    graph, _, added, values = counting_up(3)
+    _, step = traced(graph, values, 2, ops=added)
+    library = step.get_concrete_function().graph.as_graph_def().library
+    (segment,) = [f for f in library.function if any(n.op == "Unpack" for n in f.node_def)]
+    reads = [node.name for node in segment.node_def if node.op == "ReadVariableOp"]
+    shaped = {
+        node.input[0].partition(":")[0]: node.attr["shape"].shape.dim[0].size
+        for node in segment.node_def
+        if node.op == "EnsureShape"
+    }
+    assert sorted(shaped) == sorted(reads)
+    assert sorted(shaped.values()) == [1, 2, 3]
+
+
 def test_a_variable_that_the_host_uses_too_is_an_input_of_its_own():
     """Or TensorFlow would not know that one has to wait for the other."""
     graph, _, added, values = counting_up(20)
