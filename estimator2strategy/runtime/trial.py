@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from statistics import median
 from typing import Literal, TypeAlias
 
 Wish: TypeAlias = Literal["", "may", "must"]
@@ -14,7 +16,8 @@ class Trial:
     The program for the other way costs time to build: about twice that of the first block, which
     built the one for this way. So it is made when ten times that time is left; where the end is not
     known, as much is taken to be left as is behind. The other way may be many times as slow, and
-    gets few steps at first.
+    gets few steps at first. Then medians of some blocks decide: one block says little where others
+    use the machine.
 
     Args:
         asked: What the program asks for: that way, this way, or the faster.
@@ -26,6 +29,7 @@ class Trial:
     _PAYS_AFTER = 10
     _FEW = 8
     _HOPELESS = 4
+    _BLOCKS = 3
 
     def __init__(self, asked: bool | Literal["auto"]):
         self.on = False
@@ -34,7 +38,9 @@ class Trial:
         self._few_left = 2
         self._blocks = 0
         self._building = self._elapsed = 0.0
-        self._before = math.inf
+        # Seconds per step of the last blocks that built nothing, each way.
+        self._this_way: deque[float] = deque(maxlen=self._BLOCKS)
+        self._other_way: deque[float] = deque(maxlen=self._BLOCKS)
 
     def choice(self, left: float) -> Wish:
         """What a field of `Step` should be for the next block.
@@ -44,10 +50,9 @@ class Trial:
         """
         if self._always:
             return "must"
-        if not self.on and not self.decided and self._blocks > 1:
-            seconds = self._elapsed if math.isinf(left) else left * self._before
-            if seconds > self._PAYS_AFTER * self._building:
-                self.on, self._blocks = True, 0
+        if not self.on and not self.decided and self._this_way:
+            seconds = self._elapsed if math.isinf(left) else left * median(self._this_way)
+            self.on = seconds > self._PAYS_AFTER * self._building
         return "may" if self.on else ""
 
     def most(self) -> float:
@@ -57,21 +62,21 @@ class Trial:
     def ran(self, steps: int, seconds: float) -> None:
         """Takes note of a block."""
         per_step = seconds / max(steps, 1)
-        if self._is_careful():
-            self._few_left -= 1  # the first of them has built the program
-            if not self._few_left and per_step > self._HOPELESS * self._before:
-                self.decided, self.on = True, False
-            self._blocks = 1
-            return
         self._blocks += 1
         self._elapsed += seconds
-        if self.on:
-            if self._blocks > 1 and not self.decided:  # the first one has built the program
-                self.decided, self.on = True, per_step <= self._before
+        if self._is_careful():
+            self._few_left -= 1  # the first of them has built the program
+            if not self._few_left and per_step > self._HOPELESS * median(self._this_way):
+                self.decided, self.on = True, False
+        elif self.on and not self.decided:
+            self._other_way.append(per_step)
+            if len(self._other_way) == self._BLOCKS:
+                self.decided = True
+                self.on = median(self._other_way) <= median(self._this_way)
         elif self._blocks == 1:
             self._building = seconds
-        else:
-            self._before = per_step
+        elif not self.decided:
+            self._this_way.append(per_step)
 
     def _is_careful(self) -> bool:
         return self.on and not self.decided and self._few_left > 0

@@ -234,13 +234,13 @@ def test_compiled_steps_are_kept_where_they_are_faster(seconds, monkeypatch):
     monkeypatch.setattr(trial, "CompiledTrial", Eager)
     chosen = trial.Trials("loop", "auto")
     wishes = []
-    for _ in range(7):
+    for _ in range(9):
         wish = chosen.choices(math.inf)[1]
         wishes.append(wish)
         steps = min(100, chosen.most())
         chosen.ran(steps, steps * (seconds if wish else 1.0))
-    tried = ["", "", "may", "may"] + ["may"] * (seconds < 4)
-    assert wishes == (tried + ["may" if seconds <= 1 else ""] * 3)[:7]
+    tried = ["", "", "may", "may"] + 3 * ["may"] * (seconds < 4)
+    assert wishes == (tried + ["may" if seconds <= 1 else ""] * 5)[:9]
 
 
 def test_they_are_tried_where_no_device_loop_is_kept(monkeypatch):

@@ -166,14 +166,22 @@ class Eager(trial.DeviceLoopTrial):
 def test_a_device_loop_is_kept_where_it_is_faster(seconds):
     chosen = Eager("auto")
     sizes = []
-    for _ in range(6):
+    for _ in range(8):
         on = chosen.choice(math.inf)
         sizes.append((min(100, chosen.most()), on))
         chosen.ran(sizes[-1][0], sizes[-1][0] * (seconds if on else 1.0))
     tried = [(100, ""), (100, ""), (8, "may"), (8, "may")]
-    measured = [(100, "may")] if seconds < 4 else []
+    measured = 3 * [(100, "may")] if seconds < 4 else []
     last = (100, "may" if seconds <= 1 else "")
-    assert sizes == (tried + measured + 6 * [last])[:6]
+    assert sizes == (tried + measured + 8 * [last])[:8]
+
+
+def test_one_slow_block_does_not_decide():
+    chosen = Eager("auto")
+    for seconds in (1.0, 1.0, 1.0, 0.1, 0.1, 0.5, 3.0, 0.5):
+        on = chosen.choice(math.inf)
+        chosen.ran(1, seconds)
+    assert on == chosen.choice(math.inf) == "may"
 
 
 def test_a_device_loop_is_tried_where_it_pays():
