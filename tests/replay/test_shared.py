@@ -10,6 +10,7 @@ from tensorflow.compiler.tf2xla.python import xla
 from estimator2strategy.plan import segments
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.record.legacy import legacy_world, modern_world, recording
+from estimator2strategy.replay import emulated
 from estimator2strategy.replay.replicas import ReplicatedModel
 from estimator2strategy.replay.session import ReplaySession
 from estimator2strategy.replay.shared import can_share
@@ -151,6 +152,13 @@ def test_packed_handles_are_renewed_with_the_variables():
     np.testing.assert_array_equal(value, [5.0, 6.0, 7.0])
 
 
+@pytest.fixture(params=[True, False], ids=["on one CPU", "each on a device"])
+def sharing(request, monkeypatch):
+    """Replicas as emulated cores have them, and as GPUs do: they do not share a device."""
+    monkeypatch.setattr(emulated, "share_a_cpu", lambda strategy: request.param)
+
+
+@pytest.mark.usefixtures("sharing")
 def test_a_sum_of_what_all_cores_are_given_counts_each_of_them():
     with legacy_world(), recording(1) as graph:
         fed = tf1.placeholder(tf.float32, [])
@@ -178,6 +186,7 @@ def test_segments_hand_on_what_later_ones_need():
     assert {"fed", "kept", total.op.name} <= last.done
 
 
+@pytest.mark.usefixtures("sharing")
 def test_each_core_has_its_own_batch_and_variables():
     with legacy_world(), recording(1) as graph:
         fed = tf1.placeholder(tf.float32, [])
