@@ -16,8 +16,8 @@ class Trial:
     The program for the other way costs time to build: about twice that of the first block, which
     built the one for this way. So it is made when ten times that time is left; where the end is not
     known, as much is taken to be left as is behind. The other way may be many times as slow, and
-    gets few steps at first. Then medians of some blocks decide: one block says little where others
-    use the machine.
+    gets few steps at first. Then some blocks run this way and that in turns, and medians decide:
+    a program becomes faster as it goes on, and others may use the machine.
 
     Args:
         asked: What the program asks for: that way, this way, or the faster.
@@ -27,6 +27,7 @@ class Trial:
     """
 
     _PAYS_AFTER = 10
+    _SETTLED_AFTER = 2.0  # seconds: tf.data finds out meanwhile how to be fast
     _FEW = 8
     _HOPELESS = 4
     _BLOCKS = 3
@@ -34,11 +35,12 @@ class Trial:
     def __init__(self, asked: bool | Literal["auto"]):
         self.on = False
         self.decided = asked != "auto"
+        self._tried = False
         self._always = asked is True
         self._few_left = 2
         self._blocks = 0
         self._building = self._elapsed = 0.0
-        # Seconds per step of the last blocks that built nothing, each way.
+        # Seconds per step of blocks that built nothing, each way.
         self._this_way: deque[float] = deque(maxlen=self._BLOCKS)
         self._other_way: deque[float] = deque(maxlen=self._BLOCKS)
 
@@ -50,9 +52,10 @@ class Trial:
         """
         if self._always:
             return "must"
-        if not self.on and not self.decided and self._this_way:
+        if not self._tried and not self.decided and self._this_way:
             seconds = self._elapsed if math.isinf(left) else left * median(self._this_way)
-            self.on = seconds > self._PAYS_AFTER * self._building
+            settled = self._elapsed > self._SETTLED_AFTER
+            self._tried = self.on = settled and seconds > self._PAYS_AFTER * self._building
         return "may" if self.on else ""
 
     def most(self) -> float:
@@ -68,15 +71,19 @@ class Trial:
             self._few_left -= 1  # the first of them has built the program
             if not self._few_left and per_step > self._HOPELESS * median(self._this_way):
                 self.decided, self.on = True, False
-        elif self.on and not self.decided:
-            self._other_way.append(per_step)
-            if len(self._other_way) == self._BLOCKS:
-                self.decided = True
-                self.on = median(self._other_way) <= median(self._this_way)
         elif self._blocks == 1:
             self._building = seconds
         elif not self.decided:
-            self._this_way.append(per_step)
+            (self._other_way if self.on else self._this_way).append(per_step)
+            if self._tried:
+                self._take_turns()
+
+    def _take_turns(self) -> None:
+        if len(self._other_way) < self._BLOCKS:
+            self.on = not self.on
+        else:
+            self.decided = True
+            self.on = median(self._other_way) <= median(self._this_way)
 
     def _is_careful(self) -> bool:
         return self.on and not self.decided and self._few_left > 0

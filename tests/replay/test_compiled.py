@@ -211,7 +211,7 @@ def test_other_arguments_are_refused(arguments, message):
 class Eager(trial.CompiledTrial):
     """Tries compiled steps at once."""
 
-    _PAYS_AFTER = 0
+    _PAYS_AFTER = _SETTLED_AFTER = 0
 
 
 def test_auto_trains_as_the_loop_does(tmp_path, programs, monkeypatch):
@@ -234,28 +234,30 @@ def test_compiled_steps_are_kept_where_they_are_faster(seconds, monkeypatch):
     monkeypatch.setattr(trial, "CompiledTrial", Eager)
     chosen = trial.Trials("loop", "auto")
     wishes = []
-    for _ in range(9):
+    for _ in range(10):
         wish = chosen.choices(math.inf)[1]
         wishes.append(wish)
         steps = min(100, chosen.most())
         chosen.ran(steps, steps * (seconds if wish else 1.0))
-    tried = ["", "", "may", "may"] + 3 * ["may"] * (seconds < 4)
-    assert wishes == (tried + ["may" if seconds <= 1 else ""] * 5)[:9]
+    tried = ["", "", "may", "may"] + ["may", "", "may", "", "may"] * (seconds < 4)
+    assert wishes == (tried + ["may" if seconds <= 1 else ""] * 6)[:10]
 
 
 def test_they_are_tried_where_no_device_loop_is_kept(monkeypatch):
     class Loop(trial.DeviceLoopTrial):
-        _PAYS_AFTER = 0
+        _PAYS_AFTER = _SETTLED_AFTER = 0
 
     monkeypatch.setattr(trial, "CompiledTrial", Eager)
     monkeypatch.setattr(trial, "DeviceLoopTrial", Loop)
     chosen = trial.Trials("auto", "auto")
     seen = []
-    for _ in range(9):
+    for _ in range(12):
         device_loop, compiled_steps = chosen.choices(math.inf)
         seen.append("device_loop" if device_loop else "compiled" if compiled_steps else "")
         chosen.ran(8, 8 * {"device_loop": 9.0, "compiled": 0.5, "": 1.0}[seen[-1]])
-    assert seen == ["", "", "device_loop", "device_loop", *["compiled"] * 5]
+    in_turns = ["compiled", "", "compiled", "", "compiled"]
+    tried = ["", "", "device_loop", "device_loop", "compiled", "compiled"]
+    assert seen == [*tried, *in_turns, "compiled"]
 
 
 class TestParts:

@@ -159,29 +159,48 @@ def test_an_execution_that_there_is_not_is_refused(model_dir):
 class Eager(trial.DeviceLoopTrial):
     """Tries a device loop at once."""
 
-    _PAYS_AFTER = 0
+    _PAYS_AFTER = _SETTLED_AFTER = 0
 
 
 @pytest.mark.parametrize("seconds", [0.5, 1.0, 2.0, 5.0], ids=lambda s: f"{s} times as long")
 def test_a_device_loop_is_kept_where_it_is_faster(seconds):
     chosen = Eager("auto")
     sizes = []
-    for _ in range(8):
+    for _ in range(10):
         on = chosen.choice(math.inf)
         sizes.append((min(100, chosen.most()), on))
         chosen.ran(sizes[-1][0], sizes[-1][0] * (seconds if on else 1.0))
     tried = [(100, ""), (100, ""), (8, "may"), (8, "may")]
-    measured = 3 * [(100, "may")] if seconds < 4 else []
+    in_turns = [(100, "may"), (100, ""), (100, "may"), (100, ""), (100, "may")]
+    measured = in_turns if seconds < 4 else []
     last = (100, "may" if seconds <= 1 else "")
-    assert sizes == (tried + measured + 8 * [last])[:8]
+    assert sizes == (tried + measured + 10 * [last])[:10]
+
+
+def decided(speeds):
+    """What is chosen; `speeds(way, block)` are the seconds of a step in a block."""
+    chosen = Eager("auto")
+    for block in range(12):
+        on = chosen.choice(math.inf)
+        chosen.ran(1, speeds(on, block))
+    return chosen.choice(math.inf)
 
 
 def test_one_slow_block_does_not_decide():
-    chosen = Eager("auto")
-    for seconds in (1.0, 1.0, 1.0, 0.1, 0.1, 0.5, 3.0, 0.5):
-        on = chosen.choice(math.inf)
-        chosen.ran(1, seconds)
-    assert on == chosen.choice(math.inf) == "may"
+    assert decided(lambda on, block: 3.0 if block == 6 else 0.5 if on else 1.0) == "may"
+
+
+def test_a_program_that_becomes_faster_as_it_goes_on_is_not_given_up_for_its_start():
+    assert decided(lambda on, block: (1.2 if on else 1.0) / (block + 1)) == ""
+
+
+def test_a_device_loop_is_not_tried_before_the_input_has_settled():
+    chosen = trial.DeviceLoopTrial("auto")
+    wishes = []
+    for _ in range(6):
+        wishes.append(chosen.choice(left=1e9))
+        chosen.ran(1, 0.5)
+    assert wishes == [""] * 5 + ["may"]
 
 
 def test_a_device_loop_is_tried_where_it_pays():
