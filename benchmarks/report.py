@@ -42,7 +42,7 @@ class Result:
     record_s: float | None = None  # Of those, inside model_fn.
     train_rates: list[float] = dataclasses.field(default_factory=list)
     cpu_ms: list[float] = dataclasses.field(default_factory=list)  # All threads, per train step.
-    eval_rate: float = 0.0
+    eval_rate: float = 0.0  # 0: not measured.
     predict_rate: float = 0.0
     train_rss_mb: float = 0.0
     rss_mb: float = 0.0
@@ -69,8 +69,9 @@ def ratios(results: Sequence[Result]) -> Ratios:
 
 
 def rate_ratios(results: Sequence[Result], rate: str) -> Ratios:
-    """The same of `eval_rate` or `predict_rate`."""
-    return _by_model(results, lambda a, b: getattr(a, rate) / getattr(b, rate))
+    """The same of `eval_rate` or `predict_rate`, of those for which it was measured."""
+    measured = [result for result in results if getattr(result, rate)]
+    return _by_model(measured, lambda a, b: getattr(a, rate) / getattr(b, rate))
 
 
 def phases(
@@ -152,9 +153,9 @@ def row(result: Result, verdicts: Sequence[str], steps_per_execution: int) -> li
         f"{statistics.median(result.train_rates):,.0f}",
         train,
         f"{statistics.median(result.cpu_ms):.3g}",
-        f"{result.eval_rate:,.0f}",
+        f"{result.eval_rate:,.0f}" if result.eval_rate else "",
         evaluate,
-        f"{result.predict_rate:,.0f}",
+        f"{result.predict_rate:,.0f}" if result.predict_rate else "",
         predict,
         f"{result.import_s:.1f}",
         f"{result.first_s:.2f}",

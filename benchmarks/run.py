@@ -135,7 +135,7 @@ class Turns:
             for result, answer in self.round():
                 result.train_rates.append(rate(answer, train_chunk))
                 result.cpu_ms.append(1e3 * answer["cpu_seconds"] / train_chunk)
-        for phase in ("eval_rate", "predict_rate"):
+        for phase in ("eval_rate", "predict_rate") if self._evaluations else ():
             rounds = [self.round() for _ in range(self._evaluations)]
             for result, *answers in zip(self.results, *rounds, strict=True):
                 times = [answer for _, answer in answers]
@@ -183,7 +183,9 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--models", default=",".join(MODELS), help="default: %(default)s")
     parser.add_argument("--repeats", type=int, default=5, help="timed train chunks of each")
-    parser.add_argument("--evaluations", type=int, default=3, help="timed evaluate and predict")
+    parser.add_argument(
+        "--evaluations", type=int, default=3, help="timed evaluate and predict; 0: none"
+    )
     parser.add_argument("--legacy-python", help="a Python with TF 2.15, for the real TPUEstimator")
     parser.add_argument("--legacy115-python", help="a Python with TF 1.15, likewise")
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="default: %(default)s")

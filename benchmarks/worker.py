@@ -114,7 +114,7 @@ def work(args: argparse.Namespace, channel: Channel) -> None:
             channel.tell(**two_lengths(function, model.eval_chunk))
     channel.wait()
     extras = {
-        name: statistics.median(timed(extra)[0] for _ in range(args.evaluations))
+        name: statistics.median(timed(extra)[0] for _ in range(args.evaluations or 1))
         for name, extra in contender.extras().items()
     }
     channel.tell(train_rss_mb=trained_rss, rss_mb=peak_rss_mb(), **extras)

@@ -26,6 +26,12 @@ def test_the_committed_ratios_are_of_all_that_is_quickly_measured():
     assert contenders <= set(committed[run.QUICK["models"]])
 
 
+def test_a_phase_that_was_not_measured_has_no_ratio():
+    found = [report.Result("dense", "e2s", eval_rate=6.0), report.Result("dense", "loop")]
+    found.append(report.Result("dense", "keras", eval_rate=2.0))
+    assert report.rate_ratios(found, "eval_rate") == {"dense": {"keras": 3.0}}
+
+
 def test_a_cost_is_divided_by_another_row_or_by_a_field_of_its_own():
     rows = {"one": {"trace_s": 2.0, "all_s": 8.0}, "eight": {"trace_s": 6.0, "all_s": 12.0}}
     cost = costs.Cost("", "cores", {}, {"eight": "one"}, "trace_s")
