@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -20,7 +19,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.run import ROOT, environment
+
 LEGACY = "--contender=legacy"
 
 
@@ -114,16 +114,10 @@ COSTS = {
 def sample(python: str, name: str, options: Sequence[str]) -> dict[str, float]:
     """Makes one, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="e2s_benchmark_") as scratch:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "TMPDIR": scratch,
-        }
         done = subprocess.run(
             [python, "-m", "benchmarks.samples", name, *options],
             cwd=ROOT,
-            env=environment,
+            env=environment(scratch),
             capture_output=True,
             text=True,
         )

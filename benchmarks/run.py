@@ -47,6 +47,16 @@ class WorkerError(RuntimeError):
     """A contender's process ended before its work was done."""
 
 
+def environment(scratch: str) -> dict[str, str]:
+    """Of a process that is measured; `scratch`: a folder for its checkpoints."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TMPDIR": scratch,
+    }
+
+
 class Worker:
     """A contender's process, asked for one piece of work at a time."""
 
@@ -54,19 +64,13 @@ class Worker:
         self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115
         # For its checkpoints; a run of all models leaves gigabytes.
         self._scratch = tempfile.TemporaryDirectory(prefix="e2s_benchmark_")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "TMPDIR": self._scratch.name,
-        }
         self._process = subprocess.Popen(
             [python, "-m", module, *args],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             cwd=ROOT,
-            env=environment,
+            env=environment(self._scratch.name),
             text=True,
         )
 

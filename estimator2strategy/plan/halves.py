@@ -47,7 +47,8 @@ def halves_of(
     names = recorded.ancestors(
         {*map(input_node, tensors), *ops}, lambda edge: input_node(edge) in elsewhere
     )
-    written = _written(recorded, [name for name in names if name != draw])
+    effects = {name for name in names if name != draw and recorded.have_effects([name])}
+    written = _resources_of(recorded, effects)
     first, second = {draw}, set(elsewhere)
     for name in names:
         sources = set(map(input_node, recorded[name].input))
@@ -55,7 +56,7 @@ def halves_of(
             return None
         if name == draw or name in second:
             continue
-        if recorded.have_effects([name]) or not sources.isdisjoint(second | written):
+        if name in effects or not sources.isdisjoint(second | written):
             second.add(name)
         elif not sources.isdisjoint(first):
             first.add(name)
@@ -72,12 +73,7 @@ def halves_of(
     return Halves(tuple(handed_on), tuple(waited_for))
 
 
-def _written(recorded: RecordedGraph, names: Iterable[str]) -> set[str]:
-    """The variables, tables... that one of the nodes `names` may change."""
-    return {
-        source
-        for name in names
-        if recorded.have_effects([name])
-        for source in map(input_node, recorded[name].input)
-        if recorded.creates_resource(source)
-    }
+def _resources_of(recorded: RecordedGraph, names: Iterable[str]) -> set[str]:
+    """The variables, tables... that the nodes `names` are given."""
+    sources = {input_node(edge) for name in names for edge in recorded[name].input}
+    return set(filter(recorded.creates_resource, sources))
