@@ -142,13 +142,6 @@ def e2s(model: Model) -> Estimator:
     return Estimator(model, estimator)
 
 
-def e2s_auto(model: Model) -> Estimator:
-    """The same, with the faster of the ways to run steps."""
-    from estimator2strategy import estimator
-
-    return Estimator(model, estimator, execution="auto")
-
-
 def e2s_jit(model: Model) -> Estimator:
     """The same, with steps that XLA compiles."""
     from estimator2strategy import estimator

@@ -3,11 +3,11 @@
     python -m benchmarks.run --models dense,conv --repeats 5 \\
         --legacy-python /envs/tf215/bin/python --json out.json --plot out.png
 
-Contenders: `e2s` (TPUEstimator of this package), `auto` (the same with execution="auto"), `jit`
-(with jit_compile=True; if asked for), `loop` (a hand-written tf.function loop), `keras` (fit with
-steps_per_execution=50), `orbit` (if asked for), and, with --legacy-python, `legacy` (the real
-TPUEstimator of TF 2.15). Each lives in a process of its own and they take turns, one chunk of steps
-each, so nothing runs at the same time. See benchmarks/README.md.
+Contenders: `e2s` (TPUEstimator of this package), `jit` (the same with jit_compile=True; if asked
+for), `loop` (a hand-written tf.function loop), `keras` (fit with steps_per_execution=50), `orbit`
+(if asked for), and, with --legacy-python, `legacy` (the real TPUEstimator of TF 2.15). Each lives
+in a process of its own and they take turns, one chunk of steps each, so nothing runs at the same
+time. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.report import Result
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ("dense", "conv", "bert", "resnet", "bert12", "ranker", "input")
-CONTENDERS = ("e2s", "auto", "loop", "keras")
+CONTENDERS = ("e2s", "loop", "keras")
 # The ratios of a whole run, which `--quick` puts its own beside.
 COMMITTED = ROOT / "benchmarks/results.json"
 QUICK = {

@@ -7,7 +7,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
@@ -72,17 +72,10 @@ class Estimator(Exporting):
             did at every call. It does so after interruptions too, with a word in the log, if
             datasets cannot say where they are (`from_generator`), if they shuffle more than 1 GB,
             or if the program makes its input otherwise now. False: always anew.
-        execution: How `train` runs steps on one device. "loop": TensorFlow runs one op after the
-            other. "device_loop": a block of steps is one XLA program, as on a TPU; random numbers
-            are XLA's, `tf.debugging`'s checks are left out, and batches must have one shape
-            (`drop_remainder=True`). "auto": both are measured as training starts, and the faster
-            one is kept; a step that XLA cannot compile, that draws random numbers, or that checks
-            something, stays with "loop".
         jit_compile: Whether XLA compiles what a step of `train` computes on one device, in as many
             programs as there are parts between what it has no kernel for: input, `py_func`,
             summaries, checks, random numbers (which stay as they are). Tensors that a program is
-            given must have one shape. "auto": both are measured as training starts, as for
-            `execution`.
+            given must have one shape (`drop_remainder=True`).
         async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
             not with `saving_listeners`, with savers or saver hooks of the program, or on several
             machines. One that cannot be written is then no error, except for the last.
@@ -93,8 +86,8 @@ class Estimator(Exporting):
             how long steps waited for their input.
 
     Raises:
-        ValueError: model_fn's arguments are not the above; a subclass overrides a method; there is
-            no such `execution`; `checkpoint_shards` is not positive.
+        ValueError: model_fn's arguments are not the above; a subclass overrides a method;
+            `jit_compile` is no bool; `checkpoint_shards` is not positive.
 
     Source: `tf.estimator.Estimator`, tensorflow_estimator 2.15.
     """
@@ -109,8 +102,7 @@ class Estimator(Exporting):
         *,
         strategy: tf.distribute.Strategy | None = None,
         resume_input: bool = True,
-        execution: str = "loop",
-        jit_compile: bool | Literal["auto"] = False,
+        jit_compile: bool = False,
         async_checkpoints: bool = True,
         checkpoint_shards: int | None = None,
         profile_dir: str | os.PathLike | None = None,
@@ -125,7 +117,7 @@ class Estimator(Exporting):
         self._model_fn = model_fn
         self._strategy = strategy or self._config.train_distribute
         self._training_options = TrainingOptions(
-            resume_input, execution, jit_compile, async_checkpoints, checkpoint_shards, profile_dir
+            resume_input, jit_compile, async_checkpoints, checkpoint_shards, profile_dir
         )
         # Subclasses of programs read these two.
         self._session_config, self._model_dir = self._config.session_config, self._config.model_dir

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import tensorflow as tf
 
@@ -89,7 +89,7 @@ class TPUEstimator(Estimator):
             or the like itself.
         strategy: Any `tf.distribute.Strategy` to run on instead of a TPU's.
         resume_input: As for Estimator.
-        execution, jit_compile: As for Estimator, with `use_tpu=False`.
+        jit_compile: As for Estimator, with `use_tpu=False`.
         async_checkpoints: As for Estimator; not on a TPU.
         checkpoint_shards: As for Estimator.
         profile_dir: As for Estimator.
@@ -123,8 +123,7 @@ class TPUEstimator(Estimator):
         *,
         strategy: tf.distribute.Strategy | None = None,
         resume_input: bool = True,
-        execution: str = "loop",
-        jit_compile: bool | Literal["auto"] = False,
+        jit_compile: bool = False,
         async_checkpoints: bool = True,
         checkpoint_shards: int | None = None,
         profile_dir: str | os.PathLike | None = None,
@@ -154,7 +153,6 @@ class TPUEstimator(Estimator):
             warm_start_from=warm_start_from,
             strategy=strategy,
             resume_input=resume_input,
-            execution=execution,
             jit_compile=jit_compile,
             async_checkpoints=async_checkpoints,
             checkpoint_shards=checkpoint_shards,

@@ -17,7 +17,6 @@ import tensorflow as tf
 from estimator2strategy.plan.draws import may_draw_beside
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.replay.compiled import Program
-from estimator2strategy.replay.device_loop import is_nan
 from estimator2strategy.replay.draw import Draw, blank, only_draw
 
 Batch: TypeAlias = dict[str, tf.Tensor]
@@ -91,6 +90,11 @@ def block_of(
         return done, *values
 
     return block.get_concrete_function()
+
+
+def is_nan(loss: tf.Tensor) -> tf.Tensor:
+    """Whether a loss is NaN, so that no further step is to run."""
+    return tf.reduce_any(tf.math.is_nan(loss))
 
 
 class _DrawnBySteps:

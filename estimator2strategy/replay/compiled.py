@@ -9,6 +9,7 @@ random numbers: XLA would draw others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +21,11 @@ from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.segments import Segment
 from estimator2strategy.plan.xla_kernels import checks, why_not_compiled
-from estimator2strategy.replay.device_loop import check_shapes, not_compiled
+from estimator2strategy.record.functions import user_line
 from estimator2strategy.replay.importer import GraphImporter
+
+# How errors spell the nodes that a GraphImporter has imported.
+_NAMED = re.compile(r"\{\{node (?:[^}]*/)?replay(?:_\d+)?/([^}]+)\}\}")
 
 
 def on_host(recorded: RecordedGraph, name: str) -> bool:
@@ -46,7 +50,7 @@ class Program:
     def __init__(self, session: Any, segment: Segment):
         self.segment = segment
         specs = [session.spec(name) for name in segment.takes]
-        check_shapes(session, segment.takes, specs)
+        _check_shapes(session, segment.takes, specs)
 
         @tf.function(autograph=False, jit_compile=True, input_signature=specs)
         def program(*taken: tf.Tensor) -> list[tf.Tensor]:
@@ -64,7 +68,7 @@ class Program:
                 # Runs nothing, and finds whatever has no program.
                 program.experimental_get_compiler_ir(*specs)(stage="hlo")
         except (tf.errors.OpError, ValueError, TypeError) as error:
-            raise not_compiled(session.graph, error, "jit_compile") from error
+            raise _not_compiled(session.graph, error) from error
         self._function = program.get_concrete_function()
 
     def call(self, importer: GraphImporter, behind: frozenset[str], draws: Sequence[str]) -> None:
@@ -95,26 +99,15 @@ class CompiledSteps:
         """Frees them."""
         self._found.clear()
 
-    def of(self, tensors: tuple[str, ...], ops: tuple[str, ...], wish: str) -> tuple[Program, ...]:
-        """The programs of such a step; none if it is not to be compiled, or may not be.
-
-        Args:
-            wish: See `Step.compiled`.
+    def of(self, tensors: tuple[str, ...], ops: tuple[str, ...]) -> tuple[Program, ...]:
+        """The programs of such a step.
 
         Raises:
-            UnsupportedError: There must be some, and cannot be.
+            UnsupportedError: XLA cannot compile it, or it runs on several devices.
         """
-        if not wish:
-            return ()
         key = (tensors, ops)
         if key not in self._found:
-            try:
-                self._found[key] = self._serving(tensors, ops) or self._made(tensors, ops)
-            except UnsupportedError as error:
-                if wish == "must":
-                    raise
-                tf.compat.v1.logging.info("Steps are not compiled: %s", error)
-                self._found[key] = ()
+            self._found[key] = self._serving(tensors, ops) or self._made(tensors, ops)
         return self._found[key]
 
     def _serving(self, tensors: Sequence[str], ops: Sequence[str]) -> tuple[Program, ...]:
@@ -168,3 +161,33 @@ def replay_compiled(
 
 def _behind(recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]) -> frozenset[str]:
     return frozenset(recorded.ancestors([*map(input_node, tensors), *ops]))
+
+
+def _check_shapes(session: Any, names: Sequence[str], specs: Sequence[tf.TensorSpec]) -> None:
+    """Args: names, specs: The tensors that an XLA program is given.
+
+    Raises:
+        UnsupportedError: The shape of one is not known.
+    """
+    for name, spec in zip(names, specs, strict=True):
+        if not spec.shape.is_fully_defined():
+            line = user_line(session.graph.get_tensor_by_name(name).op.traceback)
+            raise UnsupportedError(
+                f"XLA wants batches of one shape, and there is a {spec.dtype.name} of shape "
+                f"{spec.shape} ({line}): say batch(..., drop_remainder=True), or call set_shape."
+            )
+
+
+def _not_compiled(graph: tf.Graph, error: Exception) -> UnsupportedError:
+    """What to raise where XLA could not compile nodes of the recorded `graph`."""
+    operations = {op.name: op for op in graph.get_operations()}
+    lines = [
+        f"  {op.type} {op.name!r}, made at {user_line(op.traceback)}"
+        for name in dict.fromkeys(_NAMED.findall(str(error)))
+        if (op := operations.get(name))
+    ]
+    why = "\n".join(lines) or f"  {str(error)[:500]}"
+    return UnsupportedError(
+        f"XLA cannot compile the training step:\n{why}\n"
+        "  Move such ops into input_fn's Dataset.map, or leave out jit_compile=."
+    )

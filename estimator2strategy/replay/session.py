@@ -14,13 +14,12 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy import _tf_private
-from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.plan.edges import input_node
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.plan.rewrites import SINGLE_REPLICA
@@ -28,9 +27,8 @@ from estimator2strategy.record.legacy import modern_world
 from estimator2strategy.replay import splice as splice_lib
 from estimator2strategy.replay import uninitialized
 from estimator2strategy.replay.ahead import ahead_of
-from estimator2strategy.replay.block import block_of
+from estimator2strategy.replay.block import block_of, is_nan
 from estimator2strategy.replay.compiled import CompiledSteps, Program, replay_compiled
-from estimator2strategy.replay.device_loop import DeviceLoop, device_loop_of, is_nan
 from estimator2strategy.replay.draw import Draw, only_draw
 from estimator2strategy.replay.fetches import key_of, readable, shown_after
 from estimator2strategy.replay.halves import block_in_halves
@@ -55,11 +53,8 @@ class Step:
             comes with the block's results: a read of its own costs as much as a small step.
         in_halves: Whether a step may begin while the one before is still at work; see
             `replay.halves`. Not with `healthy` or `counter`.
-        device_loop: Whether a block of steps is one XLA program; see `replay.device_loop`. "must":
-            it is an error if it cannot be; "may": then it is not. In any case not where strings are
-            fetched.
-        compiled: Likewise, whether XLA compiles what lies between the host's ops; see
-            `replay.compiled`.
+        compiled: Whether XLA compiles what lies between the host's ops; see `replay.compiled`. It
+            is an error if it cannot.
     """
 
     op: str
@@ -67,8 +62,7 @@ class Step:
     may_end: bool = True
     counter: str | None = None
     in_halves: bool = False
-    device_loop: Literal["", "may", "must"] = ""
-    compiled: Literal["", "may", "must"] = ""
+    compiled: bool = False
 
 
 class ReplaySession(_tf_private.SessionInterface):
@@ -115,7 +109,6 @@ class ReplaySession(_tf_private.SessionInterface):
         self._handlers: dict[Any, Any] = {}
         self._writes: dict[tuple[str, ...], list[str]] = {}
         self._shown_after: dict[tuple, Collection[str]] = {}
-        self._device_loops: dict[tuple, DeviceLoop | None] = {}
         self._compiled = CompiledSteps(self)
         self._watched: Any = None  # a variable, once something is watched
         self._last_watched: Any = None
@@ -199,10 +192,10 @@ class ReplaySession(_tf_private.SessionInterface):
             )
             self._ran.add((names, feed_names))
         if is_step:
-            started, programs = time.perf_counter(), len(self._functions) + len(self._device_loops)
+            started, programs = time.perf_counter(), len(self._functions)
             self.steps_run, results = self._block(tensor_names, op_names, feed_names, values)
             elapsed = time.perf_counter() - started
-            built = len(self._functions) + len(self._device_loops) > programs
+            built = len(self._functions) > programs
             building, steps = self.spent
             self.spent = (building + elapsed, steps) if built else (building, steps + elapsed)
             return results
@@ -220,24 +213,16 @@ class ReplaySession(_tf_private.SessionInterface):
             if (loss := self._loss_in(tensors, results)) is not None:
                 self._last_watched = loss.numpy()
             return 1, results
-        done = 0
-        device_loop = None if feeds else self._device_loop(tensors, ops)
-        if device_loop:
-            done, healthy, results = device_loop.run(self.steps_ahead)
-            if done and (watched := self.watched_variable(tensors)) is not None:
-                watched.assign(self._loss_in(tensors, results), read_value=False)
-            if not healthy:
-                return done, results
-        if done < self.steps_ahead:
-            assert self.step
-            programs = () if feeds else self._compiled.of(tensors, ops, self.step.compiled)
-            function = self.traced(tensors, ops, feeds, programs)
-            count, *results = function(tf.constant(self.steps_ahead - done), *values)
-            done += int(count)
-            if self.step.counter:
-                self._counted = {self.step.counter: results.pop(0)}
-            if done < self.steps_ahead and not self._became_nan(tensors, results):
-                raise tf.errors.OutOfRangeError(None, None, "End of sequence")
+        assert self.step
+        compiled = self.step.compiled and not feeds
+        programs = self._compiled.of(tensors, ops) if compiled else ()
+        function = self.traced(tensors, ops, feeds, programs)
+        count, *results = function(tf.constant(self.steps_ahead), *values)
+        done = int(count)
+        if self.step.counter:
+            self._counted = {self.step.counter: results.pop(0)}
+        if done < self.steps_ahead and not self._became_nan(tensors, results):
+            raise tf.errors.OutOfRangeError(None, None, "End of sequence")
         return done, results
 
     def _became_nan(self, tensors: tuple[str, ...], results: Sequence[tf.Tensor]) -> bool:
@@ -258,22 +243,6 @@ class ReplaySession(_tf_private.SessionInterface):
             self._draws[key] = draw and (draw.outputs, self.draw_together(draw))
         names, next_batch = self._draws[key] or ((), list)
         return names, next_batch()
-
-    def _device_loop(self, tensors, ops) -> DeviceLoop | None:
-        assert self.step
-        if not self.step.device_loop or any(self.spec(name).dtype == tf.string for name in tensors):
-            return None
-        key = (tensors, ops)
-        if key not in self._device_loops:
-            self.on_build()
-            try:
-                self._device_loops[key] = device_loop_of(self, tensors, ops, self.step)
-            except UnsupportedError as error:
-                if self.step.device_loop == "must":
-                    raise
-                tf.compat.v1.logging.info("Steps do not run as a device loop: %s", error)
-                self._device_loops[key] = None
-        return self._device_loops[key]
 
     def watched_variable(self, tensors: Sequence[str]) -> Any:
         """Where `step.healthy` is kept aside, if it is one of `tensors` and the input may end."""
@@ -479,7 +448,6 @@ class ReplaySession(_tf_private.SessionInterface):
                 self._renew()
             else:
                 self._functions.clear()
-                self._device_loops.clear()
                 self._compiled.clear()
                 self.state.close()
 

@@ -136,15 +136,11 @@ class Lookahead:
             return _never
         return _PATIENCE.get(type(hook), lambda hook, step: 1)
 
-    def steps(self, step: int, most: float = math.inf) -> int:
-        """How many steps the next block may run, `step` being the number before it.
-
-        Args:
-            most: How many the caller wants at most.
-        """
+    def steps(self, step: int) -> int:
+        """How many steps the next block may run, `step` being the number before it."""
         until = min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
-        self._planned = max(1, int(min(until, affordable, most)))
+        self._planned = max(1, int(min(until, affordable)))
         for hook in self._counting:
             hook._iter_count += self._planned - 1  # so that it finds its run to be the last step's
         self._started = time.perf_counter()
@@ -207,10 +203,10 @@ class Iterations:
         self._seconds_per_step: float | None = None
         self._started = 0.0
 
-    def steps(self, step: int, most: float = math.inf) -> int:
+    def steps(self, step: int) -> int:
         """As of Lookahead."""
         self._started = time.perf_counter()
-        return max(1, int(min(self.last_step() - step, self._wanted(), most)))
+        return max(1, int(min(self.last_step() - step, self._wanted())))
 
     def last_step(self) -> float:
         """As of Lookahead."""

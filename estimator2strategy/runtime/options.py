@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Literal
 
 from estimator2strategy.runtime import profiling
 
@@ -14,29 +13,19 @@ class TrainingOptions:
     """See the arguments of `Estimator`, which have the same names.
 
     Raises:
-        ValueError: There is no such value, or one does not go with another.
+        ValueError: There is no such value.
     """
 
     resume_input: bool = True
-    execution: str = "loop"
-    jit_compile: bool | Literal["auto"] = False
+    jit_compile: bool = False
     async_checkpoints: bool = True
     checkpoint_shards: int | None = None
     profile_dir: str | os.PathLike | None = None
 
     def __post_init__(self) -> None:
-        if self.execution not in ("loop", "device_loop", "auto"):
+        if self.jit_compile not in (True, False):
             raise ValueError(
-                "execution must be 'loop', 'device_loop' or 'auto', but provided "
-                f"{self.execution!r}."
-            )
-        if self.jit_compile not in (True, False, "auto"):
-            raise ValueError(
-                f"jit_compile must be True, False or 'auto', but provided {self.jit_compile!r}."
-            )
-        if self.jit_compile and self.execution == "device_loop":
-            raise ValueError(
-                "execution='device_loop' is compiled as a whole: leave out jit_compile=."
+                f"jit_compile must be True or False, but provided {self.jit_compile!r}."
             )
         shards = self.checkpoint_shards
         if shards is not None and not (isinstance(shards, int) and shards >= 1):

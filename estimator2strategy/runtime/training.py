@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -26,7 +24,6 @@ from estimator2strategy.runtime.options import TrainingOptions
 from estimator2strategy.runtime.profiling import Profile
 from estimator2strategy.runtime.saving import SaverHook, can_save_beside
 from estimator2strategy.runtime.sharded_saving import default_saver
-from estimator2strategy.runtime.trial import Trials
 from estimator2strategy.runtime.workers import SameStartHook
 
 tf1 = tf.compat.v1
@@ -54,9 +51,11 @@ def train(
     Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
     """
     spec = recording.spec
-    if recording.strategy or recording.worker:
-        _check_for_one_device(options)
-        options = dataclasses.replace(options, execution="loop", jit_compile=False)
+    if options.jit_compile and (recording.strategy or recording.worker):
+        raise UnsupportedError(
+            "jit_compile is for training on one device; here each core runs "
+            "iterations_per_loop steps in one call already. Leave it out."
+        )
     _summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, options.checkpoint_shards)
     beside = options.async_checkpoints and can_save_beside(recording)
@@ -78,7 +77,6 @@ def train(
             pace = _pace(recording, all_hooks)
             logged.tensors = pace.logged()
             train_op = _op(spec.train_op)
-            trials = Trials(options.execution, options.jit_compile)
             profile = Profile(creator.session, options.profile_folder)
             afterwards.callback(profile.stop)
             loss = _loop(
@@ -88,7 +86,7 @@ def train(
                 spec.loss,
                 pace,
                 interruption,
-                trials,
+                options.jit_compile,
                 profile,
                 on_first_block,
             )
@@ -111,19 +109,6 @@ def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations
         return Lookahead(hooks, watched=[recording.spec.loss])
     warn_of_missed_steps(recording.iterations, hooks)
     return Iterations(recording.iterations, hooks)
-
-
-def _check_for_one_device(options: TrainingOptions) -> None:
-    asked = {
-        "execution='device_loop'": options.execution == "device_loop",
-        "jit_compile": options.jit_compile is True,
-    }
-    for argument, is_asked in asked.items():
-        if is_asked:
-            raise UnsupportedError(
-                f"{argument} is for training on one device; here each core runs "
-                "iterations_per_loop steps in one call already. Leave it out."
-            )
 
 
 def _hooks(
@@ -163,17 +148,18 @@ def _loop(
     loss,
     pace: Lookahead | Iterations,
     interruption: Interruption,
-    trials: Trials,
+    jit_compile: bool,
     profile: Profile,
     on_first_block: Callable[[], None],
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
     global_step = tf1.train.get_global_step()
-    one_step = Step(
+    session.step = Step(
         train_op.name,
         healthy=loss.name,
         may_end=_may_end(session),
         counter=global_step.handle.op.name,
+        compiled=jit_compile,
     )
     fetches = [train_op, loss]
     step = first_step = int(session.value(global_step))
@@ -181,10 +167,7 @@ def _loop(
     with live_line(first_step, pace.last_step()) as line:
         session.on_build = line.compiling
         while not monitored.should_stop() and not interruption.requested:
-            device_loop, compiled = trials.choices(pace.last_step() - step)
-            session.step = dataclasses.replace(one_step, device_loop=device_loop, compiled=compiled)
-            session.steps_ahead = pace.steps(step, trials.most())
-            started = time.perf_counter()
+            session.steps_ahead = pace.steps(step)
             try:
                 with profile.block(step):
                     value = monitored.run(fetches)[1]
@@ -193,7 +176,6 @@ def _loop(
                 _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
                 raise
             on_first_block()
-            trials.ran(session.steps_run, time.perf_counter() - started)
             pace.ran(session.steps_run)
             step = int(session.value(global_step))
             line.show(step, value)

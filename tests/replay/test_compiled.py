@@ -14,8 +14,6 @@ from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.plan import segments
 from estimator2strategy.plan.graph import RecordedGraph
 from estimator2strategy.replay import compiled
-from estimator2strategy.runtime import trial
-from tests.replay.test_device_loop import classifier, dense, digits, one_by_one
 from tests.runtime.programs import Steps, cores_estimator, falling, ones
 
 tf1 = tf.compat.v1
@@ -33,6 +31,38 @@ def programs(monkeypatch):
 
     monkeypatch.setattr(compiled.Program, "__init__", noted)
     return seen
+
+
+def classifier(features, labels, mode):
+    """Two layers, Adam: several variables, slots, an update that no two steps share."""
+    hidden = tf1.nn.relu(dense(features, 16, "hidden"))
+    logits = dense(hidden, 3, "logits")
+    loss = tf1.losses.sparse_softmax_cross_entropy(labels, logits)
+    train_op = tf1.train.AdamOptimizer(0.01).minimize(loss, tf1.train.get_global_step())
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def dense(inputs, units, name):
+    kernel = tf1.get_variable(f"{name}/kernel", [inputs.shape[-1], units])
+    return inputs @ kernel + tf1.get_variable(f"{name}/bias", [units])
+
+
+def digits(batches=None):
+    """input_fn: batches of one shape, without end if `batches` is None."""
+
+    def input_fn():
+        rng = np.random.default_rng(0)
+        features = rng.normal(size=(64, 8)).astype(np.float32)
+        labels = rng.integers(0, 3, 64).astype(np.int32)
+        data = tf.data.Dataset.from_tensor_slices((features, labels)).repeat()
+        data = data.batch(4, drop_remainder=True)
+        return data if batches is None else data.take(batches)
+
+    return input_fn
+
+
+def one_by_one():
+    return tf.data.Dataset.from_tensors(tf.ones([])).repeat().batch(1, drop_remainder=True)
 
 
 def trained(folder, jit_compile, model_fn=classifier, input_fn=None, steps=20, **kwargs):
@@ -196,68 +226,9 @@ def test_it_is_for_one_device(emulated_cores, model_dir):
         model.train(ones, steps=1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"jit_compile": "yes"}, "jit_compile must be True, False or 'auto'"),
-        ({"jit_compile": True, "execution": "device_loop"}, "compiled as a whole"),
-    ],
-)
-def test_other_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        estimator.Estimator(falling, **arguments)
-
-
-class Eager(trial.CompiledTrial):
-    """Tries compiled steps at once."""
-
-    _PAYS_AFTER = _SETTLED_AFTER = 0
-
-
-def test_auto_trains_as_the_loop_does(tmp_path, programs, monkeypatch):
-    monkeypatch.setattr(trial, "CompiledTrial", Eager)
-    found = trained(tmp_path / "auto", "auto")
-    same(found, trained(tmp_path / "loop", False))
-    assert len(programs) == 1
-
-
-def test_auto_leaves_alone_what_cannot_be_compiled(model_dir, programs, monkeypatch):
-    monkeypatch.setattr(trial, "CompiledTrial", Eager)
-    model = estimator.Estimator(falling, model_dir, params={}, jit_compile="auto")
-    model.train(lambda: tf.data.Dataset.from_tensors(tf.ones([])).repeat().batch(1), steps=300)
-    assert model.get_variable_value("weight") == -300
-    assert programs == []
-
-
-@pytest.mark.parametrize("seconds", [0.5, 2.0, 5.0], ids=lambda s: f"{s} times as long")
-def test_compiled_steps_are_kept_where_they_are_faster(seconds, monkeypatch):
-    monkeypatch.setattr(trial, "CompiledTrial", Eager)
-    chosen = trial.Trials("loop", "auto")
-    wishes = []
-    for _ in range(10):
-        wish = chosen.choices(math.inf)[1]
-        wishes.append(wish)
-        steps = min(100, chosen.most())
-        chosen.ran(steps, steps * (seconds if wish else 1.0))
-    tried = ["", "", "may", "may"] + ["may", "", "may", "", "may"] * (seconds < 4)
-    assert wishes == (tried + ["may" if seconds <= 1 else ""] * 6)[:10]
-
-
-def test_they_are_tried_where_no_device_loop_is_kept(monkeypatch):
-    class Loop(trial.DeviceLoopTrial):
-        _PAYS_AFTER = _SETTLED_AFTER = 0
-
-    monkeypatch.setattr(trial, "CompiledTrial", Eager)
-    monkeypatch.setattr(trial, "DeviceLoopTrial", Loop)
-    chosen = trial.Trials("auto", "auto")
-    seen = []
-    for _ in range(12):
-        device_loop, compiled_steps = chosen.choices(math.inf)
-        seen.append("device_loop" if device_loop else "compiled" if compiled_steps else "")
-        chosen.ran(8, 8 * {"device_loop": 9.0, "compiled": 0.5, "": 1.0}[seen[-1]])
-    in_turns = ["compiled", "", "compiled", "", "compiled"]
-    tried = ["", "", "device_loop", "device_loop", "compiled", "compiled"]
-    assert seen == [*tried, *in_turns, "compiled"]
+def test_what_is_no_bool_is_refused():
+    with pytest.raises(ValueError, match="jit_compile must be True or False"):
+        estimator.Estimator(falling, jit_compile="yes")
 
 
 class TestParts:

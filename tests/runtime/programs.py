@@ -68,11 +68,9 @@ class Steps(tf1.train.SessionRunHook):
         self.seen.append(int(run_context.session.run(tf1.train.get_global_step())))
 
 
-def host_estimator(model_dir, model_fn=falling, params=None, execution="loop", **config):
+def host_estimator(model_dir, model_fn=falling, params=None, **config):
     run_config = estimator.RunConfig(model_dir=model_dir, **config)
-    return estimator.Estimator(
-        model_fn, config=run_config, params=params or {}, execution=execution
-    )
+    return estimator.Estimator(model_fn, config=run_config, params=params or {})
 
 
 def cores_estimator(
