@@ -116,7 +116,7 @@ def start(args: argparse.Namespace) -> Sample:
 def record(args: argparse.Namespace) -> Sample:
     """model_fn in a plain v1 graph; model_fn and making the replayed step in train()."""
     from estimator2strategy import estimator
-    from estimator2strategy.replay.session import ReplaySession
+    from estimator2strategy.engine.replay.session import ReplaySession
 
     model = models.MODELS[args.model]
     program = program_of("e2s", model).estimator
@@ -147,7 +147,7 @@ def chain(layers: int) -> Model:
 
 def ops(args: argparse.Namespace) -> Sample:
     """Recording, tracing and all until the first step is done, of a chain of layers."""
-    from estimator2strategy.replay.session import ReplaySession
+    from estimator2strategy.engine.replay.session import ReplaySession
 
     program = program_of("e2s", chain(args.number))
     first, recorded, replayed = FirstStep(), Stopwatch(), Stopwatch()
@@ -198,8 +198,8 @@ def on_cores(model: Model, batch_size: int, **options: Any) -> Any:
 
 def cores(args: argparse.Namespace) -> Sample:
     """Tracing the loop of steps for emulated cores, and the rest of its first call of two steps."""
-    from estimator2strategy.replay.session import ReplaySession
-    from estimator2strategy.runtime import devices
+    from estimator2strategy.engine.replay.session import ReplaySession
+    from estimator2strategy.engine.runtime import devices
 
     devices.emulate_tpu(args.number)
     model = models.MODELS[args.model]
@@ -217,7 +217,7 @@ def cores(args: argparse.Namespace) -> Sample:
 
 def hosts(args: argparse.Namespace) -> Sample:
     """Tracing the loop of steps for the TPU cores of so many hosts, eight each."""
-    from estimator2strategy.xla.tpu_metadata import tpu_strategy
+    from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
     from tests.tpu_program import traced_training
 
     model = models.MODELS[args.model]
@@ -249,7 +249,7 @@ def large_model_fn(megabytes: int) -> Callable[..., Any]:
 def checkpoint(args: argparse.Namespace) -> Sample:
     """How long training waits for a checkpoint of 1 GB, and how long writing it takes (clock)."""
     from estimator2strategy import estimator
-    from estimator2strategy.runtime.saving import SaverHook
+    from estimator2strategy.engine.runtime.saving import SaverHook
 
     config = estimator.RunConfig(
         tempfile.mkdtemp(), save_checkpoints_secs=CHECKPOINT_S, save_summary_steps=NEVER

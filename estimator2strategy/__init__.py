@@ -32,10 +32,10 @@ _HOMES = {
     "TPUConfig": "estimator2strategy.estimator.tpu",
     "TPUEstimator": "estimator2strategy.estimator.tpu",
     "TPUEstimatorSpec": "estimator2strategy.estimator.tpu",
-    "emulate_tpu": "estimator2strategy.runtime.devices",
-    "LegacyModel": "estimator2strategy.model.legacy_model",
-    "keras_updates": "estimator2strategy.model.inside",
-    "transfer_weights": "estimator2strategy.model.transfer",
+    "emulate_tpu": "estimator2strategy.engine.runtime.devices",
+    "LegacyModel": "estimator2strategy.keras_model.legacy_model",
+    "keras_updates": "estimator2strategy.keras_model.inside",
+    "transfer_weights": "estimator2strategy.keras_model.transfer",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

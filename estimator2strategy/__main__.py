@@ -1,7 +1,88 @@
-"""`python -m estimator2strategy` is the command `e2s`."""
+"""The command `e2s`: a table of its commands, each a module whose `main` is imported to run it.
 
+    e2s doctor --json               # is estimator2strategy.tools.check.doctor.main(["--json"])
+
+What `main` returns is the exit code; 0 or None is success.
+"""
+
+from __future__ import annotations
+
+import importlib
 import sys
+from collections.abc import Sequence
 
-from estimator2strategy.cli import main
+# Command -> the module whose `main(arguments)` it is, and what it does.
+_COMMANDS = {
+    "check": (
+        "estimator2strategy.tools.check.check_command",
+        "say what in a program will not run, or will mean something else, and where",
+    ),
+    "explain": (
+        "estimator2strategy.tools.check.explain",
+        "say what a rule of `e2s check` is about, and what to do",
+    ),
+    "doctor": (
+        "estimator2strategy.tools.check.doctor",
+        "say what is installed here, and what does not go together",
+    ),
+    "migrate": (
+        "estimator2strategy.tools.migrate.migrate_command",
+        "rewrite a program towards TensorFlow 2, one stage at a time",
+    ),
+    "checkpoint": (
+        "estimator2strategy.tools.checkpoint.checkpoint_command",
+        "inspect, compare and convert checkpoints of TF1, TF2 and Keras",
+    ),
+    "record": (
+        "estimator2strategy.tools.golden.record_command",
+        "record what a model does: a golden to verify it against",
+    ),
+    "verify": (
+        "estimator2strategy.tools.golden.verify",
+        "replay a golden here, and say tier by tier whether it is the same model",
+    ),
+    "run": (
+        "estimator2strategy.legacy.run",
+        "run an unchanged TF 1.x program on today's TensorFlow",
+    ),
+}
 
-sys.exit(main())
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs `e2s` with these arguments, by default those of the process; returns the exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if argv and argv[0] in _COMMANDS:
+        module, _ = _COMMANDS[argv[0]]
+        return importlib.import_module(module).main(argv[1:]) or 0
+    if argv and argv[0] == "--version":
+        from estimator2strategy import __version__
+
+        sys.stdout.write(f"e2s {__version__}\n")
+        return 0
+    if argv and argv[0] in ("-h", "--help"):
+        sys.stdout.write(_help())
+        return 0
+    said = f"e2s: there is no command {argv[0]!r}\n\n" if argv else ""
+    sys.stderr.write(said + _help())
+    return 2
+
+
+def _help() -> str:
+    width = max(map(len, _COMMANDS))
+    lines = [f"  {name:{width}}  {what}" for name, (_, what) in _COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: e2s COMMAND ...",
+            "",
+            "Runs, checks and migrates programs written for TensorFlow's Estimator.",
+            "",
+            *lines,
+            "",
+            "`e2s COMMAND --help` says more about one of them.",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from absl import flags
 
-from estimator2strategy import legacy
+from estimator2strategy.legacy import importing
 
-legacy.install()
+importing.install()
 
 
 def pytest_runtest_setup() -> None:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
-from estimator2strategy import legacy
+from estimator2strategy.legacy import importing
 
 FOLDER = Path(__file__).parent / "programs"
 
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "programs"
 def imported(name: str) -> Iterator[ModuleType]:
     """A program as a module on the facade; forgotten at the end."""
     with mock.patch.object(sys, "path", [str(FOLDER), *sys.path]):
-        yield legacy.import_module(name)
+        yield importing.import_module(name)
     del sys.modules[name]
 
 

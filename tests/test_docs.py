@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from estimator2strategy import cli
+from estimator2strategy import __main__
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "migration_guide").glob("*.md"))]
@@ -97,7 +97,7 @@ ANSWERED_FIRST = {("record", "--print")}
 def help_of(*command: str) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        cli.main([*command, "--help"])
+        __main__.main([*command, "--help"])
     return printed.getvalue()
 
 

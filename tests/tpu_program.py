@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from estimator2strategy.record.recording import Recording
-from estimator2strategy.replay.session import ReplaySession
-from estimator2strategy.runtime import devices
-from estimator2strategy.runtime.monitored import ReplaySessionCreator
-from estimator2strategy.xla.tpu_program import (
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.tools.xla.tpu_program import (
     TpuProgram,
     session_without_values,
     traced_train_function,

@@ -22,6 +22,8 @@ from tensorflow.compat.v1.train import (
     VocabInfo,
 )
 
+from estimator2strategy.engine.runtime.devices import emulate_tpu_if_asked
+from estimator2strategy.engine.runtime.liveness import watch as watch_other_processes
 from estimator2strategy.estimator import experimental, export, inputs, tpu
 from estimator2strategy.estimator.canned import (
     BaselineClassifier,
@@ -72,11 +74,9 @@ from estimator2strategy.estimator.heads import (
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
-from estimator2strategy.estimator.training import train_and_evaluate
+from estimator2strategy.estimator.train_evaluate import train_and_evaluate
 from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
 from estimator2strategy.estimator.warm_start import WarmStartSettings
-from estimator2strategy.runtime.devices import emulate_tpu_if_asked
-from estimator2strategy.runtime.peers import watch as watch_other_processes
 
 __all__ = [
     "BaselineClassifier",

@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
-from estimator2strategy.record.functions import argument_names, location
 
 tf1 = tf.compat.v1
 

@@ -6,8 +6,8 @@ import time
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.checkpoints import step_in
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.runtime.checkpoints import step_in
 
 tf1 = tf.compat.v1
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from estimator2strategy.record.functions import argument_names, location
+from estimator2strategy.engine.user_code import argument_names, location
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook

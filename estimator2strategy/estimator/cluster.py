@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.record.multi_worker import Worker
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.record.workers import Worker
 
 tf1 = tf.compat.v1
 

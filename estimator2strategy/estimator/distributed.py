@@ -12,12 +12,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.record import feeding
-from estimator2strategy.record.legacy import modern_world
-from estimator2strategy.record.recording import Recording
-from estimator2strategy.record.replicated import Cores
-from estimator2strategy.record.strategy import one_replica_of, reports_mean_loss
-from estimator2strategy.runtime.evaluation import metric_pairs
+from estimator2strategy.engine.record import feeding
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
+from estimator2strategy.engine.record.replicated import Cores
+from estimator2strategy.engine.runtime.evaluation import metric_pairs
+from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
 CallModelFn = Callable[[Any, Any], Any]

@@ -13,7 +13,21 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.metrics.objects import metric_objects
+from estimator2strategy.engine.metrics.observe import observe_metric_calls
+from estimator2strategy.engine.record import input_fn as inputs_lib
+from estimator2strategy.engine.record import multi_worker
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime import evaluation, prediction, training
+from estimator2strategy.engine.runtime.checkpoints import step_in
+from estimator2strategy.engine.runtime.evaluation_cache import KeptEvaluation
+from estimator2strategy.engine.runtime.gc_pause import few_full_collections
+from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
+from estimator2strategy.engine.runtime.model_dir import held_for_training
+from estimator2strategy.engine.runtime.session_config import applied, applied_to_each
+from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.worlds import legacy_world, recording
 from estimator2strategy.estimator import distributed
 from estimator2strategy.estimator.calling import call_model_fn, not_a_spec
 from estimator2strategy.estimator.checks import (
@@ -29,24 +43,7 @@ from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tf_config import TaskType
 from estimator2strategy.estimator.warm_start import settings_from
-from estimator2strategy.legacy import called_from_tf115
-from estimator2strategy.metrics.objects import metric_objects
-from estimator2strategy.metrics.observe import observe_metric_calls
-from estimator2strategy.record import inputs as inputs_lib
-from estimator2strategy.record import workers
-from estimator2strategy.record.legacy import legacy_world, recording
-from estimator2strategy.record.recording import Recording
-from estimator2strategy.runtime import evaluation, prediction, training
-from estimator2strategy.runtime.checkpoints import step_in
-from estimator2strategy.runtime.garbage import few_full_collections
-from estimator2strategy.runtime.kept import KeptEvaluation
-from estimator2strategy.runtime.latest_checkpoint import latest_checkpoint
-from estimator2strategy.runtime.model_dir import held_for_training
-from estimator2strategy.runtime.options import TrainingOptions
-from estimator2strategy.runtime.session_config import (
-    applied,
-    applied_to_each,
-)
+from estimator2strategy.legacy.importing import called_from_tf115
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -343,7 +340,9 @@ class Estimator(Exporting):
         worker = worker_of(self._config)
         result = self._call_input_fn(input_fn, ModeKeys.TRAIN)
         if worker:
-            return workers.record_training(graph, result, worker, self._model_fn_of(ModeKeys.TRAIN))
+            return multi_worker.record_training(
+                graph, result, worker, self._model_fn_of(ModeKeys.TRAIN)
+            )
         if _several(self._strategy):
             return distributed.record_training(
                 graph, result, self._strategy, self._model_fn_of(ModeKeys.TRAIN)

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator.canned.kmeans import KMeansClustering as KMeans
 from estimator2strategy.estimator.canned.networks import (
     dnn_logit_fn_builder,
@@ -22,7 +23,6 @@ from estimator2strategy.estimator.early_stopping import (
 )
 from estimator2strategy.estimator.export import build_raw_supervised_input_receiver_fn
 from estimator2strategy.estimator.in_memory_evaluator import InMemoryEvaluatorHook
-from estimator2strategy.record.functions import argument_names, location
 
 __all__ = [
     "InMemoryEvaluatorHook",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy._tf_private import model_utils as _model_utils
+from estimator2strategy.engine._tf_private import model_utils as _model_utils
 
 ExportOutput = _model_utils.ExportOutput
 ClassificationOutput = _model_utils.ClassificationOutput

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.record.functions import argument_names, location
+from estimator2strategy.engine.user_code import argument_names, location
 
 tf1 = tf.compat.v1
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import evaluation
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.runtime import evaluation
 
 tf1 = tf.compat.v1
 

@@ -230,7 +230,7 @@ def _batches(
 class _Rows:
     """Functions that take rows of arrays: one and the same for the same arrays.
 
-    By it an input is known that was there before; see `runtime/kept.py`.
+    By it an input is known that was there before; see `runtime/evaluation_cache.py`.
     """
 
     def __init__(self) -> None:

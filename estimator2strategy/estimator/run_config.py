@@ -18,9 +18,9 @@ from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, overload
 
 import tensorflow as tf
 
-from estimator2strategy import strategies
+from estimator2strategy.engine.runtime.session_config import default_session_config
 from estimator2strategy.estimator.tf_config import read_task, read_tf_config
-from estimator2strategy.runtime.session_config import default_session_config
+from estimator2strategy.legacy import strategies
 
 ConfigProto = tf.compat.v1.ConfigProto
 _T = TypeVar("_T")

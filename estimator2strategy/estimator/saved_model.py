@@ -17,14 +17,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
+from estimator2strategy.engine.user_code import location
+from estimator2strategy.engine.worlds import serving
 from estimator2strategy.estimator import export
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
-from estimator2strategy.record.functions import location
-from estimator2strategy.record.legacy import serving
-from estimator2strategy.runtime.monitored import leave_out_summaries_of_branches
 
 tf1 = tf.compat.v1
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import strategies
+from estimator2strategy.engine.user_code import location
 from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig, check_positive_integer
-from estimator2strategy.record.functions import location
+from estimator2strategy.legacy import strategies
 
 
 def check_use_of_cores(

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 from estimator2strategy.estimator import run_config, tf_config
-from estimator2strategy.runtime.lookahead import IterationsPerLoop
 
 _Config = TypeVar("_Config", bound="RunConfig")
 

@@ -11,9 +11,9 @@ import functools
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.devices import Host, hosts
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
-from estimator2strategy.runtime.devices import Host, hosts
 
 _BATCH_SIZE_ARGUMENT = {
     ModeKeys.TRAIN: "train_batch_size",

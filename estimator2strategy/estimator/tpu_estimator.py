@@ -9,6 +9,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.record import feeding
+from estimator2strategy.engine.record.embedding import Embedding
+from estimator2strategy.engine.record.input_fn import call_input_fn
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.replicated import Cores, one_shard_of
+from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
+from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator import tpu_export
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec, set_param
 from estimator2strategy.estimator.estimator import Estimator
@@ -44,14 +52,6 @@ from estimator2strategy.estimator.tpu_outfeed import (
 )
 from estimator2strategy.estimator.tpu_partition import partition_dims
 from estimator2strategy.estimator.tpu_scaffold import scaffold_of
-from estimator2strategy.record import feeding
-from estimator2strategy.record.embedding import Embedding
-from estimator2strategy.record.functions import argument_names, location
-from estimator2strategy.record.inputs import call_input_fn
-from estimator2strategy.record.recording import Recording
-from estimator2strategy.record.replicated import Cores, one_shard_of
-from estimator2strategy.runtime import devices
-from estimator2strategy.runtime.hooks import InfeedSleepHook
 
 tf1 = tf.compat.v1
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.record import feeding
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 from estimator2strategy.estimator.tpu_context import Deployment
-from estimator2strategy.record import feeding
 
 
 def fed_to_cores(

@@ -6,8 +6,8 @@ import math
 
 import tensorflow as tf
 
-from estimator2strategy.runtime.hooks import ExamplesPerSecondHook
-from estimator2strategy.runtime.lookahead import IterationsPerLoop
+from estimator2strategy.engine.runtime.hooks import ExamplesPerSecondHook
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 
 tf1 = tf.compat.v1
 

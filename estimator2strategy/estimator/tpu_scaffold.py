@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.record.functions import location, user_line
-from estimator2strategy.record.replicated import Cores
+from estimator2strategy.engine.record.replicated import Cores
+from estimator2strategy.engine.user_code import location, user_line
 
 tf1 = tf.compat.v1
 

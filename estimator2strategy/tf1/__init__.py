@@ -1,7 +1,7 @@
 """The `tensorflow` of TF 1.15, on today's: `import estimator2strategy.tf1 as tf`.
 
-`tf.compat.v1` is the base. `facade/symbols.csv` says what stands for the names that it lacks, or
-that Keras 3 took from it: `tf.layers`, `tf.keras` and `tf.nn.rnn_cell` are tf-keras's (whatever
+`tf.compat.v1` is the base. `tf1/facade/symbols.csv` says what stands for the names that it lacks,
+or that Keras 3 took from it: `tf.layers`, `tf.keras` and `tf.nn.rnn_cell` are tf-keras's (whatever
 TF_USE_LEGACY_KERAS says), `tf.estimator` and `tf.contrib` are this package's. What cannot work
 imports, and says at its use what to do. Names are looked up at their first use.
 """
@@ -14,13 +14,14 @@ def __getattr__(name: str):
     if name == "__path__":
         raise AttributeError(name)
 
-    from estimator2strategy import _tf_switches, legacy
-    from estimator2strategy.facade import namespace
+    from estimator2strategy.engine import _tf_switches
+    from estimator2strategy.legacy import importing
+    from estimator2strategy.tf1.facade import namespace
 
     if name == "__all__":
         return [n for n in __dir__() if not n.startswith("_")]
     _tf_switches.give_variables_what_references_have()
-    legacy.build_tf115_graphs()
+    importing.build_tf115_graphs()
     value = namespace.member("tf", [import_module("tensorflow.compat.v1")], name)
     globals()[name] = value
     return value
@@ -29,6 +30,6 @@ def __getattr__(name: str):
 def __dir__():
     from importlib import import_module
 
-    from estimator2strategy.facade import namespace
+    from estimator2strategy.tf1.facade import namespace
 
     return namespace.names_in("tf", [import_module("tensorflow.compat.v1")])

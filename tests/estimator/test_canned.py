@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.estimator.canned import optimizers
-from estimator2strategy.facade import namespace, table
+from estimator2strategy.tf1.facade import name_table, namespace
 from tests.programs import canned as program
 from tests.same import assert_same
 
@@ -296,6 +296,8 @@ def test_programs_of_tf_1_and_of_tf_2_each_find_their_own():
     private = "tensorflow_estimator.python.estimator.canned.dnn.DNNClassifierV2"
     assert namespace.resolve(private) is estimator.DNNClassifierV2
     assert namespace.resolve("tf.compat.v2.estimator.RunConfig") is estimator.RunConfig
-    assert table.find("tf.compat.v2.estimator.LinearRegressor").home.endswith("LinearRegressorV2")
-    assert table.find("tf.compat.v2.estimator.RunConfig").home.endswith(":RunConfig")
-    assert table.find("tf.estimator.LinearRegressor").home.endswith(":LinearRegressor")
+    assert name_table.find("tf.compat.v2.estimator.LinearRegressor").home.endswith(
+        "LinearRegressorV2"
+    )
+    assert name_table.find("tf.compat.v2.estimator.RunConfig").home.endswith(":RunConfig")
+    assert name_table.find("tf.estimator.LinearRegressor").home.endswith(":LinearRegressor")

@@ -7,7 +7,7 @@ import shutil
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from tests.runtime.programs import host_estimator, numbers
+from tests.engine.runtime.programs import host_estimator, numbers
 
 tf1 = tf.compat.v1
 make_hook = estimator.experimental.make_stop_at_checkpoint_step_hook

@@ -17,9 +17,9 @@ import tensorflow as tf
 import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
+from tests.engine.runtime.programs import host_estimator, numbers
 from tests.estimator import workers_program
 from tests.estimator.test_train_and_evaluate import steps_evaluated
-from tests.runtime.programs import host_estimator, numbers
 from tests.strategies import mirrored
 
 tf1 = tf.compat.v1
@@ -160,7 +160,7 @@ PROGRAM = """
 import json, sys, time
 import tensorflow as tf
 from estimator2strategy import estimator
-from tests.runtime.programs import host_estimator, numbers
+from tests.engine.runtime.programs import host_estimator, numbers
 
 def slow():
     def wait(x):

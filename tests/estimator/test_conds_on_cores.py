@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.plan.hosted import keep_order
+from estimator2strategy.engine.plan.host_resources import keep_order
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu

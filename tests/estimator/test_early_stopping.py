@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from tests.runtime.programs import falling, numbers
+from tests.engine.runtime.programs import falling, numbers
 
 tf1 = tf.compat.v1
 experimental = estimator.experimental

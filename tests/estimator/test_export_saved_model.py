@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.estimator import export
+from tests.engine.runtime.programs import falling, host_estimator, numbers
 from tests.programs import served
-from tests.runtime.programs import falling, host_estimator, numbers
 
 tf1 = tf.compat.v1
 ModeKeys = estimator.ModeKeys

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.runtime.evaluation import write_results
+from estimator2strategy.engine.runtime.evaluation import write_results
 
 tf1 = tf.compat.v1
 

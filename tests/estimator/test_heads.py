@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.estimator.heads import base, v1
-from estimator2strategy.facade import table
+from estimator2strategy.tf1.facade import name_table
 from tests.same import assert_same
 
 tf1 = tf.compat.v1
@@ -347,7 +347,7 @@ def test_tensors_of_eval_metrics_are_told_from_the_rest():
     ],
 )
 def test_programs_find_them_where_they_were(path, is_this):
-    found = table.find(f"tensorflow_estimator.python.estimator.{path}")
+    found = name_table.find(f"tensorflow_estimator.python.estimator.{path}")
     module, _, name = found.home.partition(":")
     expected, _, attribute = f"estimator2strategy.estimator.{is_this}".rpartition(
         ":" if ":" in is_this else "."

@@ -8,8 +8,14 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from tests.engine.runtime.programs import (
+    cores_estimator,
+    falling_on_cores,
+    host_estimator,
+    numbers,
+    ones,
+)
 from tests.estimator.test_train_and_evaluate import steps_evaluated, weight_as_loss
-from tests.runtime.programs import cores_estimator, falling_on_cores, host_estimator, numbers, ones
 
 tf1 = tf.compat.v1
 InMemoryEvaluatorHook = estimator.experimental.InMemoryEvaluatorHook

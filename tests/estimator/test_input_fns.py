@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from tests.runtime.programs import host_estimator
+from tests.engine.runtime.programs import host_estimator
 
 tf1 = tf.compat.v1
 numpy_input_fn = estimator.inputs.numpy_input_fn

@@ -15,7 +15,7 @@ import tf_keras
 from estimator2strategy import estimator
 from estimator2strategy.estimator import RunConfig
 from estimator2strategy.estimator.keras_models import model_to_estimator, model_to_estimator_v2
-from estimator2strategy.facade import namespace
+from estimator2strategy.tf1.facade import namespace
 from tests import legacy_programs
 from tests.hooks import LossRecorder
 from tests.same import assert_same

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from tests.runtime.programs import falling, host_estimator, numbers
+from tests.engine.runtime.programs import falling, host_estimator, numbers
 
 tf1 = tf.compat.v1
 

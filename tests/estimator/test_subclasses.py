@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from tests.runtime.programs import falling
+from tests.engine.runtime.programs import falling
 
 tf1 = tf.compat.v1
 pytestmark = pytest.mark.oldest

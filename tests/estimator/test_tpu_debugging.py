@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from tests.runtime.programs import cores_estimator, falling_on_cores, ones
+from tests.engine.runtime.programs import cores_estimator, falling_on_cores, ones
 
 tf1 = tf.compat.v1
 

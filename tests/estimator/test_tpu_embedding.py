@@ -17,7 +17,7 @@ from estimator2strategy.estimator.embedding_spec import (
     MomentumParameters,
     TableConfig,
 )
-from estimator2strategy.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 from tests.programs import embeddings
 
 tf1 = tf.compat.v1

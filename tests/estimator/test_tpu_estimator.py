@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1_facade
 from estimator2strategy import estimator
-from tests.runtime.programs import cores_estimator, falling_on_cores, ones
+from tests.engine.runtime.programs import cores_estimator, falling_on_cores, ones
 from tests.strategies import mirrored
 
 tf1 = tf.compat.v1
@@ -195,7 +195,7 @@ def test_cores_start_from_the_values_of_warm_start_from(tmp_path):
 
 
 def test_strategy_is_what_it_runs_on_in_place_of_a_tpu(model_dir, monkeypatch):
-    monkeypatch.setattr("estimator2strategy.runtime.devices._emulated_cores", 0)
+    monkeypatch.setattr("estimator2strategy.engine.runtime.devices._emulated_cores", 0)
     strategy = mirrored(4)
     seen = []
 

@@ -14,8 +14,14 @@ from estimator2strategy import estimator
 from estimator2strategy.estimator import export
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_export import tensors_of
+from tests.engine.runtime.programs import (
+    cores_estimator,
+    falling_on_cores,
+    host_estimator,
+    numbers,
+    ones,
+)
 from tests.programs import served
-from tests.runtime.programs import cores_estimator, falling_on_cores, host_estimator, numbers, ones
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu

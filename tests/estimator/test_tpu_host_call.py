@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.errors import RecordingError
-from tests.runtime.programs import ones
+from tests.engine.runtime.programs import ones
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu

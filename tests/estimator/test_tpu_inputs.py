@@ -7,9 +7,14 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.runtime import hooks
+from estimator2strategy.engine.runtime import hooks
+from tests.engine.runtime.programs import (
+    cores_estimator,
+    falling,
+    falling_on_cores,
+    ones,
+)
 from tests.hooks import LossRecorder
-from tests.runtime.programs import cores_estimator, falling, falling_on_cores, ones
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu

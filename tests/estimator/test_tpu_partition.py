@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.tpu_partition import partition_dims
-from estimator2strategy.runtime import devices
-from estimator2strategy.xla.tpu_metadata import MetadataResolver
-from estimator2strategy.xla.tpu_program import TpuProgram, traced
+from estimator2strategy.tools.xla.tpu_metadata import MetadataResolver
+from estimator2strategy.tools.xla.tpu_program import TpuProgram, traced
 from tests.tpu_program import make_session
 
 tf1 = tf.compat.v1

@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime.devices import emulated_strategy
 from estimator2strategy.errors import DeviceError, UnsupportedError
-from estimator2strategy.runtime.devices import emulated_strategy
-from tests.runtime.programs import cores_estimator, falling_on_cores, ones
+from tests.engine.runtime.programs import cores_estimator, falling_on_cores, ones
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu

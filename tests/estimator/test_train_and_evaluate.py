@@ -10,7 +10,12 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
-from tests.runtime.programs import Steps, falling, host_estimator, numbers
+from tests.engine.runtime.programs import (
+    Steps,
+    falling,
+    host_estimator,
+    numbers,
+)
 
 tf1 = tf.compat.v1
 private = tf115.python.estimator.training

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.estimator.warm_start import WarmStartSettings, settings_from
-from tests.runtime.programs import falling, host_estimator, numbers
+from tests.engine.runtime.programs import falling, host_estimator, numbers
 
 
 @pytest.fixture

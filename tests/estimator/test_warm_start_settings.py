@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from tests.runtime.programs import numbers
+from tests.engine.runtime.programs import numbers
 
 tf1 = tf.compat.v1
 Settings = estimator.WarmStartSettings

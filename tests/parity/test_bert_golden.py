@@ -16,8 +16,8 @@ import pytest
 import tensorflow as tf
 
 import estimator2strategy.tf1
-from estimator2strategy import legacy
 from estimator2strategy.estimator import tpu
+from estimator2strategy.legacy import importing
 from tests.hooks import LossRecorder
 
 CASE = Path(__file__).parents[1] / "goldens" / "bert_classifier"
@@ -30,7 +30,7 @@ tf1 = tf.compat.v1
 
 @pytest.fixture(scope="module")
 def bert(imported):
-    return imported(lambda: legacy.import_module("bert.run_classifier"))
+    return imported(lambda: importing.import_module("bert.run_classifier"))
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 from tpu_program import traced_training
 
-from estimator2strategy import legacy
 from estimator2strategy.estimator import tpu
-from estimator2strategy.xla.tpu_metadata import tpu_strategy
+from estimator2strategy.legacy import importing
+from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 
 DATA = Path(__file__).parents[1] / "goldens" / "bert_classifier" / "data"
 LENGTH, LAYERS = 32, 2
@@ -20,7 +20,7 @@ LENGTH, LAYERS = 32, 2
 
 @pytest.fixture(scope="module")
 def bert(imported):
-    return imported(lambda: legacy.import_module("bert.run_classifier"))
+    return imported(lambda: importing.import_module("bert.run_classifier"))
 
 
 def input_fn(params):

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.record import replicated
-from estimator2strategy.replay import emulated
+from estimator2strategy.engine.record import replicated
+from estimator2strategy.engine.replay import handle_packing
 from tests.hooks import LossRecorder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
@@ -150,12 +150,12 @@ def test_emulated_cores_train_like_one_device(
 
 
 def _eightfold_gradients(monkeypatch) -> None:
-    totals = emulated.totals
+    totals = handle_packing.totals
 
     def eightfold(strategy, parts):
         return [[8.0 * total for total in of_core] for of_core in totals(strategy, parts)]
 
-    monkeypatch.setattr(emulated, "totals", eightfold)
+    monkeypatch.setattr(handle_packing, "totals", eightfold)
 
 
 def _summed_loss(monkeypatch) -> None:

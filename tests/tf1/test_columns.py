@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from estimator2strategy import _tf_switches
+from estimator2strategy.engine import _tf_switches
 from estimator2strategy.tf1 import contrib
 from tests import legacy_programs
 from tests.same import assert_same

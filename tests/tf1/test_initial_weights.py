@@ -7,7 +7,7 @@ import tensorflow
 import tf_keras
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy.record.legacy import legacy_world
+from estimator2strategy.engine.worlds import legacy_world
 
 STEPS = np.ones([2, 3, 4], np.float32)
 

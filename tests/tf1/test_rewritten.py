@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import DeviceError, UnsupportedError
-from estimator2strategy.facade import tpu
-from estimator2strategy.runtime import devices
+from estimator2strategy.tf1.facade import tpu
 from tests import legacy_programs
 from tests.same import assert_same
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from estimator2strategy import legacy
-from estimator2strategy.record.legacy import legacy_world, recording
+from estimator2strategy.engine.worlds import legacy_world, recording
+from estimator2strategy.legacy import importing
 from tests import legacy_programs
 from tests.same import assert_same
 
@@ -99,6 +99,6 @@ def test_what_an_estimator_exports_has_variables_that_tf_2_can_hand_out(tmp_path
     program = types.ModuleType("program")
     program.folder = str(tmp_path)
     with tf.Graph().as_default():
-        legacy.execute(compile(EXPORTING, "program.py", "exec"), program)
+        importing.execute(compile(EXPORTING, "program.py", "exec"), program)
     loaded = tf.saved_model.load(program.exported.decode())
     assert "v:0" in [variable.name for variable in loaded.variables]

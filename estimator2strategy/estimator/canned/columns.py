@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy.engine import _tf_private
 
 tf1 = tf.compat.v1
 _api = tf.__internal__.feature_column

@@ -35,7 +35,7 @@ from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.heads import RegressionHead, v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
 from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
-from estimator2strategy.estimator.heads.training import share_of_replica
+from estimator2strategy.estimator.heads.train_op import share_of_replica
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
 

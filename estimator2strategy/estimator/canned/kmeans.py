@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy.engine import _tf_private
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.export import PredictOutput
 from estimator2strategy.estimator.run_config import RunConfig

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_switches
+from estimator2strategy.engine import _tf_switches
 
 tf1 = tf.compat.v1
 

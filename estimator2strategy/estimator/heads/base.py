@@ -16,10 +16,10 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.heads import checks
+from estimator2strategy.estimator.heads import head_checks
 from estimator2strategy.estimator.heads.keys import MetricKeys
 from estimator2strategy.estimator.heads.metric_rows import Observed, Row, regularization_row
-from estimator2strategy.estimator.heads.training import create_estimator_spec_train_op
+from estimator2strategy.estimator.heads.train_op import create_estimator_spec_train_op
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 
@@ -201,7 +201,7 @@ class SingleHead(BuiltInHead):
     ):
         self._check_loss_reduction(loss_reduction)
         if loss_fn:
-            checks.validate_loss_fn_args(loss_fn, self._loss_fn_arguments)
+            head_checks.validate_loss_fn_args(loss_fn, self._loss_fn_arguments)
         self._logits_dimension = logits_dimension
         self._weight_column = weight_column
         self._loss_reduction = loss_reduction
@@ -258,7 +258,7 @@ class SingleHead(BuiltInHead):
     def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
         del mode
         with tf1.name_scope("losses"):
-            logits = checks.check_logits_final_dim(logits, self._logits_dimension)
+            logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
             _, unweighted, weights = self._losses(features, logits, labels)
             loss = self._reduced(unweighted, weights)
             if regularization_losses is not None:
@@ -268,7 +268,7 @@ class SingleHead(BuiltInHead):
     def predictions(self, logits, keys=None):
         wanted = tuple(keys or self._prediction_keys())
         check_prediction_keys(wanted, self._prediction_keys())
-        logits = checks.check_logits_final_dim(logits, self._logits_dimension)
+        logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
         with tf1.name_scope("predictions"):
             found = self._predicted(logits, wanted)
         return {key: found[key] for key in wanted}
@@ -294,10 +294,10 @@ class SingleHead(BuiltInHead):
         labels = self._processed_labels(logits, labels)
         if self._loss_fn:
             size = self._loss_dimension()
-            unweighted = checks.call_loss_fn(self._loss_fn, labels, logits, features, size)
+            unweighted = head_checks.call_loss_fn(self._loss_fn, labels, logits, features, size)
         else:
             unweighted = self._unweighted_loss(labels, logits)
-        weights = checks.get_weights_and_check_match_logits(
+        weights = head_checks.get_weights_and_check_match_logits(
             features, self._weight_column, logits, self._per_logit_weights
         )
         return labels, unweighted, weights
@@ -306,7 +306,7 @@ class SingleHead(BuiltInHead):
         self, features: Mapping[str, Any], logits: Any, labels: Any, regularization_losses: Any
     ) -> Observed:
         """What the rows measure."""
-        logits = checks.check_logits_final_dim(logits, self._logits_dimension)
+        logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
         labels, unweighted, weights = self._losses(features, logits, labels)
         observed = {
             **self.predictions(logits),

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.heads import base, checks
+from estimator2strategy.estimator.heads import base, head_checks
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE, SingleHead
 from estimator2strategy.estimator.heads.keys import (
     CLASSIFY_SERVING_KEY,
@@ -115,8 +115,8 @@ class BinaryClassHead(ClassHead):
         loss_fn: Callable | None = None,
         name: str | None = None,
     ):
-        self._label_vocabulary = checks.checked_vocabulary(label_vocabulary)
-        self._thresholds = checks.checked_thresholds(thresholds)
+        self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary)
+        self._thresholds = head_checks.checked_thresholds(thresholds)
         super().__init__(1, weight_column, loss_reduction, loss_fn, name)
 
     def _prediction_keys(self):
@@ -131,10 +131,10 @@ class BinaryClassHead(ClassHead):
         }
 
     def _processed_labels(self, logits, labels):
-        labels = checks.check_dense_labels_match_logits_and_reshape(labels, logits, 1)
+        labels = head_checks.check_dense_labels_match_logits_and_reshape(labels, logits, 1)
         if self._label_vocabulary is not None:
             labels = self._class_ids(labels)
-        return checks.check_label_range(tf.cast(labels, tf.float32), n_classes=2)
+        return head_checks.check_label_range(tf.cast(labels, tf.float32), n_classes=2)
 
     def _unweighted_loss(self, labels, logits):
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -208,7 +208,7 @@ class MultiClassHead(ClassHead):
         if isinstance(n_classes, int) and n_classes <= 2:
             raise ValueError(f"n_classes must be > 2: {n_classes}.")
         self._n_classes = n_classes
-        self._label_vocabulary = checks.checked_vocabulary(label_vocabulary, n_classes)
+        self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary, n_classes)
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
 
     def _prediction_keys(self):
@@ -218,7 +218,7 @@ class MultiClassHead(ClassHead):
         return {PredictionKeys.LOGITS: logits, **self._class_predictions(logits, wanted)}
 
     def _processed_labels(self, logits, labels):
-        labels = checks.check_dense_labels_match_logits_and_reshape(labels, logits, 1)
+        labels = head_checks.check_dense_labels_match_logits_and_reshape(labels, logits, 1)
         if self._label_vocabulary is not None:
             if labels.dtype != tf.string:
                 raise ValueError(
@@ -228,7 +228,7 @@ class MultiClassHead(ClassHead):
             labels = self._class_ids(labels)
         elif not labels.dtype.is_integer:
             raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
-        return checks.check_label_range(labels, self._n_classes)
+        return head_checks.check_label_range(labels, self._n_classes)
 
     def _unweighted_loss(self, labels, logits):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.estimator.heads import base, checks
+from estimator2strategy.estimator.heads import base, head_checks
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
 from estimator2strategy.estimator.heads.classification import ClassHead, threshold_rows
 from estimator2strategy.estimator.heads.keys import MetricKeys, PredictionKeys
@@ -55,8 +55,8 @@ class MultiLabelHead(ClassHead):
                 f"n_classes must be > 1 for multi-label classification. Given: {n_classes}"
             )
         self._n_classes = n_classes
-        self._thresholds = checks.checked_thresholds(thresholds)
-        self._label_vocabulary = checks.checked_vocabulary(label_vocabulary, n_classes)
+        self._thresholds = head_checks.checked_thresholds(thresholds)
+        self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary, n_classes)
         self._measured_classes = _class_ids(
             classes_for_class_based_metrics or (), n_classes, label_vocabulary
         )
@@ -75,13 +75,15 @@ class MultiLabelHead(ClassHead):
 
     def _processed_labels(self, logits, labels):
         if labels is None:
-            raise ValueError(checks.NO_LABELS)
+            raise ValueError(head_checks.NO_LABELS)
         if isinstance(labels, tf.SparseTensor):
             labels = self._indicators(labels)
         else:
             message = "labels must be an integer indicator Tensor with values in [0, 1]"
-            labels = checks.check_label_range(tf.convert_to_tensor(labels), 2, message)
-        return checks.check_dense_labels_match_logits_and_reshape(labels, logits, self._n_classes)
+            labels = head_checks.check_label_range(tf.convert_to_tensor(labels), 2, message)
+        return head_checks.check_dense_labels_match_logits_and_reshape(
+            labels, logits, self._n_classes
+        )
 
     def _indicators(self, labels: tf.SparseTensor) -> tf.Tensor:
         if labels.dtype == tf.string:
@@ -92,7 +94,7 @@ class MultiLabelHead(ClassHead):
             message = (
                 f"labels must be an integer SparseTensor with values in [0, {self._n_classes})"
             )
-            ids = checks.check_label_range(labels.values, self._n_classes, message)
+            ids = head_checks.check_label_range(labels.values, self._n_classes, message)
         sparse = tf.SparseTensor(labels.indices, ids, labels.dense_shape)
         return tf.cast(tf.sparse.to_indicator(sparse, self._n_classes), tf.int64)
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.heads import checks
+from estimator2strategy.estimator.heads import head_checks
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE, SingleHead
 from estimator2strategy.estimator.heads.keys import (
     DEFAULT_SERVING_KEY,
@@ -71,7 +71,7 @@ class RegressionHead(SingleHead):
         return self._logits_dimension
 
     def _processed_labels(self, logits, labels):
-        labels = checks.check_dense_labels_match_logits_and_reshape(
+        labels = head_checks.check_dense_labels_match_logits_and_reshape(
             labels, logits, self._logits_dimension
         )
         return tf.cast(labels, tf.float32)
@@ -105,7 +105,7 @@ def poisson_loss(compute_full_loss: bool) -> Callable[..., tf.Tensor]:
 
 def logistic_loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """Sigmoid cross entropy of labels in [0, 1]."""
-    labels = checks.check_label_range(labels, 2, "Labels must be in range [0, 1]")
+    labels = head_checks.check_label_range(labels, 2, "Labels must be in range [0, 1]")
     return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy.estimator.heads import base, checks
+from estimator2strategy.estimator.heads import base, head_checks
 from estimator2strategy.estimator.heads.base import Head, SingleHead
 from estimator2strategy.estimator.heads.classification import BinaryClassHead, MultiClassHead
 from estimator2strategy.estimator.heads.keys import MetricKeys, PredictionKeys
@@ -78,7 +78,7 @@ class _V1(SingleHead):
         regularization_losses=None,
     ):
         with tf1.name_scope(self._name, "head"):
-            logits = checks.check_logits_final_dim(logits, self._logits_dimension)
+            logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:
                 outputs = self._export_outputs(predictions)

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy import symbols
-from estimator2strategy.facade.refused import Refused
+from estimator2strategy.tf1.facade import symbols
+from estimator2strategy.tf1.facade.refused import Refused
 
 _LEGACY = "tf.contrib"
 _HERE = Path(__file__).parent
@@ -152,11 +152,11 @@ _LIBRARIES = {
 
 
 def _imported(name: str) -> types.ModuleType:
-    from estimator2strategy import legacy
+    from estimator2strategy.legacy import importing
 
-    is_legacy = name.partition(".")[0] in legacy.LEGACY_PACKAGES
+    is_legacy = name.partition(".")[0] in importing.LEGACY_PACKAGES
     try:
-        return legacy.import_module(name) if is_legacy else importlib.import_module(name)
+        return importing.import_module(name) if is_legacy else importlib.import_module(name)
     except ModuleNotFoundError as error:
         error.msg += _LIBRARIES.get(str(error.name), "")
         raise

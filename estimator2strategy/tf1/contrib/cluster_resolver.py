@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_switches
-from estimator2strategy.runtime import devices
+from estimator2strategy.engine import _tf_switches
+from estimator2strategy.engine.runtime import devices
 from estimator2strategy.tf1.contrib import names_of
 
 __getattr__ = names_of("cluster_resolver")

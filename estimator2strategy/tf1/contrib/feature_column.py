@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy import _tf_private
+from estimator2strategy.engine import _tf_private
 from estimator2strategy.tf1.contrib import names_of
 
 _v1 = tf.compat.v1

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy._tf_private import lookup_ops
+from estimator2strategy.engine._tf_private import lookup_ops
 from estimator2strategy.tf1.contrib import names_of
 
 __getattr__ = names_of("lookup")

@@ -7,7 +7,7 @@ import tensorflow
 
 import estimator2strategy.tf1 as tf
 from estimator2strategy.errors import UnsupportedError
-from tests.runtime.programs import falling, numbers
+from tests.engine.runtime.programs import falling, numbers
 
 learn = tf.contrib.learn
 

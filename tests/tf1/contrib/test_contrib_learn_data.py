@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy import legacy
 from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.legacy import importing
 
 learn = tf.contrib.learn
 
@@ -32,7 +32,7 @@ def digits(tmp_path):
 def test_a_tutorials_digits_come_in_the_order_of_tf_1_15(digits):
     source = "from tensorflow.examples.tutorials.mnist import input_data\n"
     program = types.ModuleType("program")
-    legacy.execute(compile(source, "program.py", "exec"), program)
+    importing.execute(compile(source, "program.py", "exec"), program)
     found = program.input_data.read_data_sets(digits, validation_size=4, seed=3)
     batches = [found.train.next_batch(8)[1].tolist() for _ in range(3)]
     # What TF 1.15 gave with this seed; the third batch goes on in the next epoch.

@@ -5,8 +5,8 @@ import parity
 import pytest
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy import _tf_switches
-from estimator2strategy.record.legacy import legacy_world
+from estimator2strategy.engine import _tf_switches
+from estimator2strategy.engine.worlds import legacy_world
 
 CASES = [(m, name) for m in parity.modules() for name in parity.cases(m)]
 # What updates variables: it has kernels, or code, of its own for reference variables. The loss of

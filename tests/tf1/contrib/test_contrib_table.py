@@ -9,8 +9,8 @@ import pytest
 import tensorflow
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy import legacy
 from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.legacy import importing
 from estimator2strategy.tf1 import contrib
 
 ROWS = contrib.table().symbols.values()
@@ -196,7 +196,7 @@ def test_gan_is_the_library_that_became_of_it():
 def test_a_star_import_brings_the_names_that_work_and_nothing_of_ours(module, some):
     program = types.ModuleType("program")
     source = f"import tensorflow as tf\nbefore = tf\nfrom tensorflow.contrib.{module} import *\n"
-    legacy.execute(compile(source, "program.py", "exec"), program)
+    importing.execute(compile(source, "program.py", "exec"), program)
     names = vars(program)
     assert some <= names.keys()
     assert names["tf"] is names["before"]

@@ -1,7 +1,0 @@
-"""The process of one level; see `process.main`."""
-
-import sys
-
-from estimator2strategy.check.levels import process
-
-process.main(sys.argv[1])

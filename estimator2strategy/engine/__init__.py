@@ -1,0 +1,1 @@
+"""What records legacy functions, and replays what they built on TensorFlow 2."""

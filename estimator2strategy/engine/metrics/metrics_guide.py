@@ -1,0 +1,142 @@
+"""Writes the page of the migration guide that is about metrics, its table from `table.py`.
+
+python -m estimator2strategy.engine.metrics.metrics_guide > migration_guide/metrics.md
+"""
+
+from __future__ import annotations
+
+import sys
+
+from estimator2strategy.engine.metrics.metric_table import MetricRow, Weights, rows
+
+_PAGE = """\
+# Metrics
+
+<!-- Made by `python -m estimator2strategy.engine.metrics.metrics_guide > migration_guide/metrics.md`. -->
+
+A program keeps its `eval_metric_ops` or its `metric_fn`, and `evaluate` gives the numbers that it
+always gave. Behind them are Keras metrics, which you can take along to the migrated program.
+
+## What `evaluate` does
+
+A `tf.metrics` pair that the program hands over as it got it becomes a Keras metric with the rule of
+its row below. A pair that the program made itself becomes a Keras metric that replays the ops
+recorded for it: a streaming metric of your own, an F1 of a precision and a recall, a `tf.py_func`.
+Hooks that fetch the value or the update get what they always got.
+
+**One number over all examples.** A metric is updated once per step, on the host, with the batches
+of all cores as one: core 0's examples first, then core 1's. It is never a mean of the cores'
+means, nor of the batches'. A last batch that is smaller counts with the examples it has. On
+cores, where all batches have one size, a program that fills up the last one gives its padding a
+weight of 0, and that then counts nothing.
+
+**What stays in the recorded graph**, with the same numbers, because a Keras metric would not have
+the same effect (each evaluation logs `Metrics computed by Keras metrics: ...; in the recorded
+graph: ...`):
+
+- metrics that share variables: where an F1 is made of a precision that is a metric as well, what
+  updates one updates the other;
+- metrics whose update gives something else than the metric so far, which a hook may fetch:
+  `mean_iou` (a confusion matrix), `mean_per_class_accuracy` (the accuracy of each class);
+- metrics whose value is several tensors or needs the last batch, and those that keep what they
+  know elsewhere than in local variables of a fixed shape: in a table, say.
+
+**Mistakes give what they gave.** NaN predictions, a total weight of 0 and an evaluation without
+a batch give the same number (which may be NaN). Predictions and labels of different lengths, and
+labels that are no class, end the evaluation with the same error where they did before. On cores, a
+`metric_fn` that captures a tensor of `model_fn`, and does not take it as an argument, is an error
+that names the tensor and the line.
+
+## The metrics as objects
+
+`keras_metrics` gives those of a program. It calls input_fn and model_fn once; nothing is trained
+or restored.
+
+```python
+import keras
+import numpy as np
+import estimator2strategy.tf1 as tf
+
+def model_fn(features, labels, mode):
+    predictions = tf.layers.dense(features, 1, tf.sigmoid)
+    loss = tf.losses.log_loss(labels, predictions)
+    metrics = {{
+        "auc": tf.metrics.auc(labels, predictions, num_thresholds=500),
+        "error": tf.metrics.mean_absolute_error(labels, predictions),
+    }}
+    return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
+
+x = np.random.default_rng(0).normal(size=[64, 3]).astype("float32")
+y = (x[:, :1] > 0).astype("float32")
+
+def input_fn():
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(20)
+
+metrics = tf.estimator.Estimator(model_fn).keras_metrics(input_fn)
+
+model = keras.Sequential([keras.layers.Dense(1, "sigmoid")])
+model.compile(loss="binary_crossentropy", metrics=[metrics["auc"], metrics["error"]])
+results = model.evaluate(x, y, batch_size=20, return_dict=True)
+assert {{"auc", "error"}} <= results.keys()
+```
+
+A metric of a row below takes what its function took: `update_state(labels, predictions,
+sample_weight)`. So the model has to put out what the function was given: classes for
+`accuracy`, where a legacy program took an `argmax` first. A function that was given `weights`
+belongs in `weighted_metrics`. Without a program at hand,
+
+```python
+from estimator2strategy.engine.metrics import keras_metric_for
+
+precision = keras_metric_for("precision_at_thresholds", thresholds=[0.3, 0.7])
+precision.update_state([0, 1, 1], [0.2, 0.9, 0.6])
+assert [round(float(p), 6) for p in precision.result()] == [1.0, 1.0]
+```
+
+Any other metric is a `ReplayedMetric`. Its `update_state` takes the values of the recorded tensors
+that `metric.inputs` names, so it serves to compare with, not in `model.compile`.
+
+## All functions
+
+None of them becomes a plain Keras class, as none has the legacy rule in every case. "Nearest
+in Keras" is what you would write in a new program, and the last column says when its number is
+another one. How weights broadcast:
+
+{weights}
+
+All rules were read from TensorFlow 2.16 to 2.21, `tensorflow/python/ops/metrics_impl.py`; each is
+held against the function itself in the tests.
+
+{table}
+"""
+
+_WEIGHTS_NAMES = {
+    Weights.ELEMENT: "element",
+    Weights.PRODUCT: "product",
+    Weights.FLAT: "flat",
+    Weights.FLAT_OR_SCALAR: "flat or scalar",
+    Weights.ROW: "row",
+}
+
+
+def page() -> str:
+    """The text of `migration_guide/metrics.md`."""
+    weights = "\n".join(f"- *{name}*: {kind.value}." for kind, name in _WEIGHTS_NAMES.items())
+    return _PAGE.format(weights=weights, table=_table())
+
+
+def _table() -> str:
+    head = ("function", "nearest in Keras", "weights", "when plain Keras differs", "source")
+    lines = [head, ("---",) * len(head), *map(_cells, rows())]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _cells(row: MetricRow) -> tuple[str, ...]:
+    keras_class = f"`{row.keras.removeprefix('keras.metrics.')}`" if row.keras else "none"
+    weights = _WEIGHTS_NAMES[row.weights]
+    source = f"`metrics_impl.{row.function}`"
+    return f"`{row.function}`", keras_class, weights, row.differences, source
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,55 @@
+"""Effects: what an op does beside giving its results.
+
+There are two questions, for TensorFlow calls more ops stateful than those that change something:
+
+- Does running it change anything (`changes_something`)? A write does, and a draw of random numbers,
+  which moves a stream. A check does not, nor does a look into a table, nor any read. What answers
+  no may run sooner, twice, or side by side with others.
+- Is it worth waiting for (`may_be_waited_for`)? Besides those also a check, which may end the step,
+  a look into a table, a read that itself waits for something, and a stateful call of a function,
+  whatever that consists of. An edge is cut only where the answer is no, so all that is not known to
+  be harmless answers yes.
+
+What is not said here of an op, TensorFlow's registry says: is it stateful?
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimator2strategy.engine import _tf_private
+
+# Ops that write a variable.
+WRITERS = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"})
+# Ops that read one, or what is known of it.
+READERS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather", "VariableShape"})
+
+# Further ops that are stateful to TensorFlow, but change nothing.
+_LOOKS = frozenset(
+    {"Assert", "LookupTableFindV2", "LookupTableSizeV2", "ResourceGatherNd", "VarHandleOp"}
+)
+# Nobody waits for these if they themselves wait for nothing.
+_SOURCES = frozenset({"ReadVariableOp", "VarHandleOp"})
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+
+def changes_something(node: Any) -> bool:
+    """Whether running a node has an effect of its own that anything else can notice.
+
+    Args:
+        node: A NodeDef. A call of functions has what effects those have, and none of its own.
+    """
+    if node.op in READERS | _LOOKS or not _tf_private.is_stateful(node.op):
+        return False
+    return not any(attr.func.name or attr.list.func for attr in node.attr.values())
+
+
+def may_be_waited_for(node: Any) -> bool:
+    """Whether something else may wait for a node for the sake of more than its results."""
+    at_once = node.op in _SOURCES and len(node.input) < 2
+    return _tf_private.is_stateful(node.op) and not at_once
+
+
+def calls_python(node: Any) -> bool:
+    """Whether a node is a call of a Python function."""
+    return node.op in _PYTHON

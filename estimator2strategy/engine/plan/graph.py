@@ -1,0 +1,322 @@
+"""A recorded graph as plain nodes, and the question every replay asks of it: what must run?
+
+Nothing here executes TensorFlow: a `RecordedGraph` is read from the `tf.Graph` that a legacy
+function built, and answers with node names in creation order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.calls import as_partitioned_calls
+from estimator2strategy.engine.plan.edges import input_node, tensor_name
+from estimator2strategy.engine.plan.effects import (
+    READERS,
+    WRITERS,
+    calls_python,
+    changes_something,
+)
+from estimator2strategy.engine.plan.gate_gradients import open_gates
+
+NodeDef: TypeAlias = tf.compat.v1.NodeDef
+
+_DRAWS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
+
+# The ops of `tf.compat.v1.summary`.
+SUMMARIES = frozenset(
+    {
+        "AudioSummary",
+        "AudioSummaryV2",
+        "HistogramSummary",
+        "ImageSummary",
+        "MergeSummary",
+        "ScalarSummary",
+        "TensorSummary",
+        "TensorSummaryV2",
+    }
+)
+
+# The collection of a recorded graph that has pairs (name of a placeholder, name of the tensor that
+# is to take its place in a replay).
+STAND_INS = "estimator2strategy/stand_ins"
+
+# The names of the variables that would have been reference variables in the original are in this
+# collection. Its key is no string, so that nobody exports it.
+REFERENCES: Any = ("estimator2strategy/references",)
+
+
+def element_of(node: NodeDef) -> dict[str, list[Any]]:
+    """The attributes of an iterator, or of a draw from one, that say what a batch consists of."""
+    return {
+        "output_types": [tf.as_dtype(dtype) for dtype in node.attr["output_types"].list.type],
+        "output_shapes": [tf.TensorShape(s) for s in node.attr["output_shapes"].list.shape],
+    }
+
+
+class RecordedGraph:
+    """The nodes of a recorded `tf.Graph`, in creation order.
+
+    Creation order matters: replayed side effects on one resource happen in the order in which the
+    legacy program wrote them down.
+
+    Keeps the `tf.Graph` alive, because the callbacks of `tf.py_func` live exactly as long.
+
+    Args:
+        graph: What a legacy function built.
+        hosts: Devices of the hosts that feed the cores, as nodes name them. A node keeps such a
+            device when it is replayed; all other devices that a program names are forgotten.
+    """
+
+    def __init__(self, graph: tf.Graph, hosts: Collection[str] = ()):
+        self.graph = graph
+        self.hosts = frozenset(hosts)
+        self._version = -1
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reads nodes that were added since the last look (hooks and scaffolds add some)."""
+        if self.graph.version == self._version:
+            return
+        self._version = self.graph.version
+        graph_def = self.graph.as_graph_def()
+        as_partitioned_calls(graph_def)
+        open_gates(graph_def.node)
+        self.versions = graph_def.versions
+        self.library = {f.signature.name: f for f in graph_def.library.function}
+        self.nodes = list(graph_def.node)
+        self.position = {node.name: i for i, node in enumerate(self.nodes)}
+        self.references = frozenset(self.graph.get_collection(REFERENCES))
+        for placeholder, tensor in self.graph.get_collection(STAND_INS):
+            self._replace(placeholder, tensor)
+
+    def _replace(self, placeholder: str, tensor: str) -> None:
+        """Makes what was recorded on `placeholder` use `tensor`, which was recorded later."""
+        place = self.position[placeholder]
+        late = [
+            name for name in self.ancestors([input_node(tensor)]) if self.position[name] > place
+        ]
+        node = self.nodes[place]
+        dtype = node.attr["dtype"].type
+        node.attr.clear()
+        node.attr["T"].type = dtype
+        node.op = "Identity"
+        node.input[:] = [tensor]
+        moved = set(late)
+        rest = [node for node in self.nodes[place:] if node.name not in moved]
+        self.nodes[place:] = [self[name] for name in late] + rest
+        self.position = {node.name: i for i, node in enumerate(self.nodes)}
+
+    def __getitem__(self, name: str) -> NodeDef:
+        return self.nodes[self.position[name]]
+
+    def host_of(self, name: str) -> str:
+        """The host's device that a node runs on; "" where it does not matter."""
+        device = self[name].device
+        return device if device in self.hosts else ""
+
+    def touches_variable(self, name: str) -> bool:
+        """Whether a node reads or writes a variable, itself or in a function that it calls."""
+        return any(self[input_node(edge)].op == "VarHandleOp" for edge in self[name].input)
+
+    def creates_resource(self, name: str) -> bool:
+        """Whether a node makes a variable, table, iterator, writer...
+
+        A Session kept such a thing between runs. Here it is made once, and every replay gets it
+        as an argument.
+        """
+        node = self[name]
+        if "shared_name" not in node.attr and node.input:
+            return False
+        outputs = self.graph.get_operation_by_name(name).outputs
+        return bool(outputs) and all(t.dtype == tf.resource for t in outputs)
+
+    def ancestors(
+        self, names: Iterable[str], stop: Callable[[str], bool] = lambda edge: False
+    ) -> list[str]:
+        """The nodes among and behind `names`, in creation order.
+
+        Args:
+            names: Nodes that must run.
+            stop: Told each edge as a NodeDef spells it (`x`, `x:1`, `^x`); true where the walk
+                must not go on, because that value is supplied from elsewhere.
+        """
+        seen: set[str] = set()
+        frontier = list(names)
+        while frontier:
+            name = frontier.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            frontier.extend(input_node(edge) for edge in self[name].input if not stop(edge))
+        return sorted(seen, key=self.position.__getitem__)
+
+    def reads_at_once(self, name: str) -> bool:
+        """Whether a node reads a variable without waiting for anything.
+
+        A Session ran such a read as a step began, before the writes, wherever the program had
+        written it down: `tf.identity(global_step)` made after `minimize` is the step before it.
+        """
+        node = self[name]
+        return node.op == "ReadVariableOp" and len(node.input) == 1
+
+    def is_read(self, name: str) -> bool:
+        """Whether a node gives the value, or rows, of a variable."""
+        return self[name].op in {"ReadVariableOp", "ResourceGather"}
+
+    def shape(self, tensor: str) -> tf.TensorShape:
+        """What is known of the shape of a recorded tensor."""
+        return tf.TensorShape(self.graph.get_tensor_by_name(tensor).shape.as_proto())
+
+    def variable_read(self, tensor: str) -> str | None:
+        """The VarHandleOp whose value, and nothing else, is `tensor`; None if it is more."""
+        name = input_node(tensor)
+        while self[name].op == "Identity" and len(self[name].input) == 1:
+            name = input_node(self[name].input[0])
+        if not self.reads_at_once(name):
+            return None
+        variable = input_node(self[name].input[0])
+        return variable if self[variable].op == "VarHandleOp" else None
+
+    def variables_behind(
+        self, names: Iterable[str], stop: Callable[[str], bool] = lambda edge: False
+    ) -> set[str]:
+        """The variables (their VarHandleOps) that the nodes among and behind `names` use.
+
+        Args:
+            stop: As for `ancestors`.
+        """
+        return {n for n in self.ancestors(names, stop) if self[n].op == "VarHandleOp"}
+
+    def variables_written(
+        self, names: Iterable[str], stop: Callable[[str], bool] = lambda edge: False
+    ) -> list[str]:
+        """The variables that some op among or behind `names` (ops or tensors) may write to.
+
+        Args:
+            stop: As for `ancestors`.
+        """
+        behind = self.ancestors(map(input_node, names), stop)
+        return sorted({variable for name in behind for variable in self.written_by(name)})
+
+    def written_by(self, name: str) -> list[str]:
+        """The variables that the op `name` itself may write to."""
+        if self[name].op in READERS:
+            return []
+        sources = map(input_node, self[name].input)
+        return [source for source in sources if self[source].op == "VarHandleOp"]
+
+    def only_draw(self, names: Iterable[str]) -> str | None:
+        """The one node among and behind `names` that draws a batch; None if there is not just one.
+
+        Nor may it hide in a function, or get its iterator other than from the node that makes it.
+        """
+        behind = self.ancestors(names)
+        called = (self.library[name] for name in self.functions_behind(behind))
+        hidden = any(node.op in _DRAWS for function in called for node in function.node_def)
+        draws = [name for name in behind if self[name].op in _DRAWS]
+        if hidden or len(draws) != 1:
+            return None
+        iterator = input_node(self[draws[0]].input[0])
+        return draws[0] if self.creates_resource(iterator) else None
+
+    def draws(self, name: str) -> bool:
+        """Whether a node draws a batch."""
+        return self[name].op in _DRAWS
+
+    def is_pure(self, names: Iterable[str], draw: str) -> bool:
+        """Whether running `names` has no effect but that `draw` takes a batch."""
+        behind = self.ancestors(names, lambda edge: input_node(edge) == draw)
+        running = [name for name in behind if name != draw and not self.creates_resource(name)]
+        return not self.have_effects(running)
+
+    def have_effects(self, names: Collection[str]) -> bool:
+        """Whether running one of the nodes `names` changes anything."""
+        return any(map(changes_something, self.with_functions(names)))
+
+    def with_functions(self, names: Collection[str]) -> Iterator[NodeDef]:
+        """The nodes `names`, and those of the functions that they call."""
+        yield from map(self.__getitem__, names)
+        for function in self.functions_behind(names):
+            yield from self.library[function].node_def
+
+    def runs_python(self) -> bool:
+        """Whether anything in the graph, the functions of datasets among it, calls Python."""
+        inner = (node for function in self.library.values() for node in function.node_def)
+        return any(map(calls_python, itertools.chain(self.nodes, inner)))
+
+    def call_python(self, names: Collection[str]) -> bool:
+        """Whether running the nodes `names` calls Python."""
+        return any(map(calls_python, self.with_functions(names)))
+
+    def writers_without_input(
+        self, names: Iterable[str], fed: Collection[str]
+    ) -> tuple[set[str], list[str]]:
+        """(those of `names` that write a variable whatever the batch is, those the batch is from).
+
+        A step whose input has ended must change nothing, so the former have to wait for the
+        latter. A counter is such a one.
+
+        Args:
+            fed: Nodes whose values are supplied, as part of a batch is to a replica.
+        """
+        names = list(names)
+        draws = [name for name in names if self[name].op in _DRAWS] + list(fed)
+        if not draws:
+            return set(), []
+        behind = set(self.ancestors(draws))
+        following = set(draws)
+        writers = set()
+        for name in names:  # creation order: inputs first, but for the back edges of v1 loops
+            edges = [input_node(edge) for edge in self[name].input]
+            if following.intersection(edges):
+                following.add(name)
+            elif name not in behind and self[name].op in WRITERS:
+                writers.add(name)
+        return writers, draws
+
+    def frontier(
+        self,
+        tensors: Iterable[str],
+        ops: Iterable[str],
+        inner: Iterable[str],
+        outputs: Iterable[str],
+    ) -> list[str]:
+        """The tensors that leave the inside of a splice on the way to `tensors` and `ops`.
+
+        Args:
+            inner: Tensors that exist inside only; what depends on them is inside too.
+            outputs: Tensors that the splice returns; what depends on them is outside. So are
+                summaries: they are strings, which no TPU core can make.
+        """
+        tensors = list(tensors)
+        roots = {*map(input_node, tensors), *ops}
+        stops = {input_node(name) for name in outputs}
+        inside, outside = set(map(input_node, inner)), set(stops)
+        leaving: dict[str, None] = {}
+        for name in self.ancestors(roots, lambda edge: input_node(edge) in stops):
+            sources = [input_node(edge) for edge in self[name].input]
+            if outside.intersection(sources) or self[name].op in SUMMARIES:
+                outside.add(name)
+                for edge in self[name].input:
+                    if input_node(edge) in inside and not edge.startswith("^"):
+                        leaving[tensor_name(edge)] = None
+            elif inside.intersection(sources):
+                inside.add(name)
+        leaving.update((name, None) for name in tensors if input_node(name) in inside)
+        return [name for name in leaving if name not in outputs]
+
+    def functions_behind(self, names: Iterable[str]) -> Iterator[str]:
+        """Names of the library functions that nodes call, directly or through one another."""
+        seen: set[str] = set()
+        frontier = [self[name] for name in names]
+        while frontier:
+            for attr in frontier.pop().attr.values():
+                for called in (attr.func.name, *(f.name for f in attr.list.func)):
+                    if called in self.library and called not in seen:
+                        seen.add(called)
+                        frontier.extend(self.library[called].node_def)
+                        yield called

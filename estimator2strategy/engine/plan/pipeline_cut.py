@@ -1,0 +1,79 @@
+"""A step cut in two: what it computes of its batch alone, and the rest, which has effects.
+
+    draw ─▶ first half: layers, loss ─▶ second half: metrics add up, a step is counted
+
+The first half depends on no step before it, so that it may run before those have ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable
+
+from estimator2strategy.engine.plan.edges import input_node, tensor_name
+from estimator2strategy.engine.plan.graph import RecordedGraph
+
+
+@dataclasses.dataclass(frozen=True)
+class Halves:
+    """Where a step is cut.
+
+    Attributes:
+        handed_on: Names of the tensors that the second half takes from the first, or from the draw.
+        waited_for: Names of the ops of the first half that the second waits for besides.
+    """
+
+    handed_on: tuple[str, ...]
+    waited_for: tuple[str, ...]
+
+
+def halves_of(
+    recorded: RecordedGraph,
+    tensors: Collection[str],
+    ops: Iterable[str],
+    draw: str,
+    elsewhere: Collection[str] = (),
+) -> Halves | None:
+    """Where to cut the step that `tensors` and `ops` make.
+
+    Args:
+        tensors: Names of what the second half gives, or needs.
+        draw: The one node that draws a batch.
+        elsewhere: Nodes in whose place something else works, in the second half.
+
+    Returns:
+        None if nothing can be computed of a batch alone, or not told apart (in a loop of TF 1's).
+    """
+    names = recorded.ancestors(
+        {*map(input_node, tensors), *ops}, lambda edge: input_node(edge) in elsewhere
+    )
+    effects = {name for name in names if name != draw and recorded.have_effects([name])}
+    written = _resources_of(recorded, effects)
+    first, second = {draw}, set(elsewhere)
+    for name in names:
+        sources = set(map(input_node, recorded[name].input))
+        if any(recorded.position[source] > recorded.position[name] for source in sources):
+            return None
+        if name == draw or name in second:
+            continue
+        if name in effects or not sources.isdisjoint(second | written):
+            second.add(name)
+        elif not sources.isdisjoint(first):
+            first.add(name)
+    if first == {draw}:
+        return None
+    handed_on = dict.fromkeys(name for name in tensors if input_node(name) in first)
+    waited_for: dict[str, None] = {}
+    for name in filter(second.__contains__, names):
+        for edge in recorded[name].input:
+            if input_node(edge) in first and edge[0] == "^":
+                waited_for[input_node(edge)] = None
+            elif input_node(edge) in first:
+                handed_on[tensor_name(edge)] = None
+    return Halves(tuple(handed_on), tuple(waited_for))
+
+
+def _resources_of(recorded: RecordedGraph, names: Iterable[str]) -> set[str]:
+    """The variables, tables... that the nodes `names` are given."""
+    sources = {input_node(edge) for name in names for edge in recorded[name].input}
+    return set(filter(recorded.creates_resource, sources))

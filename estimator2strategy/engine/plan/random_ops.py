@@ -1,0 +1,72 @@
+"""Seeded random ops become stateless ones, which draw what the kernels of the former would have.
+
+A kernel of `RandomUniform` and its like keeps a Philox generator: the key is `seed`, the upper half
+of the counter `seed2`, and each call moves the lower half on by 256 for each number that it returns
+(`GuardedPhiloxRandom::ReserveRandomOutputs`, tensorflow/core/util/guarded_philox_random.h). So the
+place in the stream is one number, which can be kept where it outlives a kernel.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from estimator2strategy.engine.plan.graph import NodeDef
+
+# By how much one number that is drawn moves the counter on.
+STRIDE = 256
+
+
+class _Twin(NamedTuple):
+    op: str
+    dtype: str  # the attribute of the stateful op that says what it returns
+
+
+_TWINS = {
+    "RandomUniform": _Twin("StatelessRandomUniformV2", "dtype"),
+    "RandomUniformInt": _Twin("StatelessRandomUniformIntV2", "Tout"),
+    "RandomStandardNormal": _Twin("StatelessRandomNormalV2", "dtype"),
+    "TruncatedNormal": _Twin("StatelessTruncatedNormalV2", "dtype"),
+}
+
+
+class Drawn(NamedTuple):
+    """What a stateless op is given beside its shape.
+
+    Attributes:
+        seed, seed2: Those of the op that it was.
+        key, counter, algorithm: The edges on which it expects `[seed]` (uint64), `[place, seed2]`
+            (uint64), and the number of the Philox algorithm (int32 scalar).
+    """
+
+    seed: int
+    seed2: int
+    key: str
+    counter: str
+    algorithm: str
+
+
+def is_seeded(node: NodeDef) -> bool:
+    """Whether `node` is a random op with a seed, and with a twin."""
+    return node.op in _TWINS and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
+def make_stateless(node: NodeDef) -> Drawn:
+    """Turns a seeded op into its twin; the new edges come from outside of the graph."""
+    seed, seed2 = node.attr["seed"].i, node.attr["seed2"].i
+    drawn = Drawn(
+        seed, seed2, f"random/key_{seed}", f"random/counter/{node.name}", "random/algorithm"
+    )
+    twin = _TWINS[node.op]
+    dtype, shape_type = node.attr[twin.dtype].type, node.attr["T"].type
+    shape, *rest = node.input
+    node.op = twin.op
+    node.input[:] = [shape, drawn.key, drawn.counter, drawn.algorithm, *rest]
+    node.attr.clear()
+    node.attr["dtype"].type = dtype
+    node.attr["Tshape"].type = shape_type
+    return drawn
+
+
+def draws(node: NodeDef) -> bool:
+    """Whether `node` draws random numbers, with a seed or without."""
+    return "seed2" in node.attr or node.op.startswith("StatelessRandom")

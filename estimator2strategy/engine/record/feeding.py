@@ -1,0 +1,262 @@
+"""Records how batches reach the cores: one function per input pipeline of TPUConfig.
+
+Each returns the (features, labels) of every core, as tensors of the recorded host graph that are
+drawn anew at each step, and the hooks that start the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.engine.record import input_fn as inputs_lib
+from estimator2strategy.errors import RecordingError
+
+tf1 = tf.compat.v1
+
+
+class Fed(NamedTuple):
+    """What the cores get.
+
+    Attributes:
+        cores: The flat components of (features, labels), core by core.
+        structure: (features, labels) of core 0, to pack components like.
+        hooks: Start the input.
+        padding: Predict only: per core, a [batch] tensor that is 1 where an example is padding.
+    """
+
+    cores: list[list[tf.Tensor]]
+    structure: Any
+    hooks: tuple[tf1.train.SessionRunHook, ...]
+    padding: Any = None
+
+
+# `call(k)` calls the user's input_fn for a host's core k (for all of its cores: 0), with `params`
+# and `context` set for it.
+Call = Callable[[int], Any]
+
+
+def together(parts: Sequence[Fed], replicas: Sequence[Sequence[int]]) -> Fed:
+    """The input of several hosts as one.
+
+    Args:
+        parts: Per host, the input of its cores.
+        replicas: Per host, which of all cores these are.
+    """
+    of_core = sorted(
+        (replica, part, i)
+        for part, numbers in enumerate(replicas)
+        for i, replica in enumerate(numbers)
+    )
+    padding = [part.padding for part in parts if part.padding is not None]
+    return parts[0]._replace(
+        cores=[parts[part].cores[i] for _, part, i in of_core],
+        hooks=tuple(hook for part in parts for hook in part.hooks),
+        padding=[padding[part][i] for _, part, i in of_core] if padding else None,
+    )
+
+
+def per_core(call: Call, num_cores: int) -> Fed:
+    """PER_SHARD_V1: input_fn is called once per core and returns tensors."""
+    parts = []
+    for core in range(num_cores):
+        result = call(core)
+        if isinstance(result, tf.data.Dataset):
+            raise TypeError(
+                "`input_fn` returning `Dataset` is not yet supported in per-Core input pipeline "
+                "deployment yet. Please set TPUConfig.per_host_input_for_training to True or "
+                "return `features` and `labels` from `input_fn`"
+            )
+        parts.append(inputs_lib.features_and_labels(result))
+    return _fed([_pair(part) for part in parts], ())
+
+
+def per_host(call: Call, num_cores: int, batch_axis: Sequence[int] | None = None) -> Fed:
+    """PER_HOST_V1 and SLICED: input_fn's batch is split over the cores."""
+    inputs = inputs_lib.features_and_labels(call(0))
+    structure = _present(_pair(inputs))
+    flat = tf.nest.flatten(structure)
+    axes = list(batch_axis) if batch_axis is not None else [0] * len(flat)
+    if len(axes) != len(flat):
+        raise ValueError(
+            f"shard_dimensions is {axes}, but must be a list of length {len(flat)}: batch_axis of "
+            "TPUEstimator has one axis for each tensor of the features and labels that input_fn "
+            "returns."
+        )
+    splits = [_split(t, num_cores, axis) for t, axis in zip(flat, axes, strict=True)]
+    cores = [tf.nest.pack_sequence_as(structure, part) for part in zip(*splits, strict=True)]
+    return _fed([(*core, None)[:2] for core in cores], inputs.hooks)
+
+
+def per_host_v2(call: Call, num_cores: int) -> Fed:
+    """PER_HOST_V2: input_fn's Dataset has per-core batches; each core draws the next one."""
+    dataset = call(0)
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            "`input_fn` must return a `Dataset` for the PER_HOST_V2 input pipeline configuration."
+        )
+    return _drawn(dataset, num_cores)
+
+
+def per_replica(result: Any, num_replicas: int) -> Fed:
+    """`train_distribute`: each replica draws the next batch of input_fn's Dataset.
+
+    What is no Dataset (tensors of an iterator, say) every replica gets alike.
+    """
+    if isinstance(result, tf.data.Dataset):
+        return _drawn(result, num_replicas)
+    inputs = inputs_lib.features_and_labels(result)
+    return _fed([_pair(inputs)] * num_replicas, inputs.hooks)
+
+
+def per_replica_to_the_end(result: Any, num_replicas: int) -> Fed:
+    """`eval_distribute`: as `per_replica`, and the last batches count, however few they are.
+
+    Features become `(features, real)`. `real` is False for a replica that found no batch any more:
+    it gets the first one again.
+    """
+    if not isinstance(result, tf.data.Dataset):
+        inputs = inputs_lib.features_and_labels(result)
+        pair = ((inputs.features, tf.constant(True)), inputs.labels)
+        return _fed([pair] * num_replicas, inputs.hooks)
+
+    def marked(dataset: tf.data.Dataset, real: bool) -> tf.data.Dataset:
+        return tf.data.Dataset.zip((dataset, tf.data.Dataset.from_tensors(real).repeat()))
+
+    filler = marked(result.take(1), real=False).repeat(num_replicas - 1)
+    elements, hooks = _draw(marked(result, real=True).concatenate(filler), num_replicas)
+    cores = []
+    for element, real in elements:
+        inputs = inputs_lib.features_and_labels(element)
+        cores.append(((inputs.features, real), inputs.labels))
+    return _fed(cores, hooks)
+
+
+def broadcast(call: Call, num_cores: int) -> Fed:
+    """BROADCAST: every core gets the whole of input_fn's batch."""
+    inputs = inputs_lib.features_and_labels(call(0))
+    return _fed([_pair(inputs)] * num_cores, inputs.hooks)
+
+
+def padded(call: Call, num_cores: int, batch_size: int, whole: bool) -> Fed:
+    """Predict: the last batch is filled up, and what is padding is marked.
+
+    Args:
+        batch_size: Of the Dataset's batches.
+        whole: The Dataset's batches are for all cores together, and are split.
+    """
+    dataset = call(0)
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            "For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`."
+        )
+    dataset = dataset.map(_named).map(lambda element: _pad(element, batch_size))
+    if whole:
+        inputs, hooks = inputs_lib.iterate(dataset)
+        flat = [_split(t, num_cores, 0) for t in tf.nest.flatten(inputs)]
+        parts = [tf.nest.pack_sequence_as(inputs, part) for part in zip(*flat, strict=True)]
+    else:
+        # The cores that find no batch in the last step get one that is padding throughout.
+        empty = tf.nest.map_structure(
+            lambda spec: tf.zeros(spec.shape, spec.dtype), dataset.element_spec
+        )
+        empty["padding"] = tf.ones_like(empty["padding"])
+        filler = tf.data.Dataset.from_tensors(empty).repeat(num_cores - 1)
+        parts, hooks = _draw(dataset.concatenate(filler), num_cores)
+    cores = [(part["features"], part.get("labels")) for part in parts]
+    return _fed(cores, hooks)._replace(padding=[part["padding"] for part in parts])
+
+
+def padded_broadcast(call: Call, num_cores: int, batch_size: int) -> Fed:
+    """Predict, BROADCAST: as `padded`, and every core gets the whole of the batch."""
+    fed = padded(call, 1, batch_size, whole=True)
+    return fed._replace(cores=fed.cores * num_cores, padding=fed.padding * num_cores)
+
+
+def _named(*element: Any) -> dict[str, Any]:
+    """The features, and the labels if there are some: TPU model_fns get them in prediction too."""
+    if len(element) == 1 and isinstance(element[0], tuple):
+        element = element[0]
+    inputs = inputs_lib.features_and_labels(element if len(element) > 1 else element[0])
+    named = {"features": inputs.features}
+    return named if inputs.labels is None else {**named, "labels": inputs.labels}
+
+
+def _pad(element: dict[str, Any], batch_size: int) -> dict[str, Any]:
+    """Fills the batch up with zeros to a static size; `padding` marks what was added."""
+    real = tf.shape(tf.nest.flatten(element["features"])[0])[0]
+    fits = tf1.debugging.assert_greater_equal(
+        batch_size, real, message="The real batch size should not be greater than batch_size."
+    )
+    with tf.control_dependencies([fits] if fits is not None else []):
+        missing = batch_size - real
+
+    def fill(tensor: tf.Tensor) -> tf.Tensor:
+        paddings = tf.concat([[[0, missing]], tf.zeros([len(tensor.shape) - 1, 2], tf.int32)], 0)
+        filled = tf.pad(tensor, paddings)
+        filled.set_shape([batch_size, *tensor.shape.as_list()[1:]])
+        return filled
+
+    padding = tf.concat([tf.zeros([batch_size - missing]), tf.ones([missing])], 0)
+    padding.set_shape([batch_size])
+    return {**tf.nest.map_structure(fill, element), "padding": padding}
+
+
+def _drawn(dataset: tf.data.Dataset, num_cores: int) -> Fed:
+    elements, hooks = _draw(dataset, num_cores)
+    return _fed([_pair(inputs_lib.features_and_labels(element)) for element in elements], hooks)
+
+
+def _draw(dataset: tf.data.Dataset, count: int):
+    """`count` successive elements; replay keeps the order of creation."""
+    iterator = tf1.data.make_initializable_iterator(dataset)
+    elements = [iterator.get_next() for _ in range(count)]
+    return elements, (inputs_lib.DatasetInitializerHook(iterator),)
+
+
+def _split(tensor: tf.Tensor, num_cores: int, axis: int) -> list[tf.Tensor]:
+    size = tf.compat.dimension_value(tensor.shape[axis]) if tensor.shape.rank else None
+    if size is None:
+        raise ValueError(
+            f"The features to the model returned by input_fn must have static shape. Tensor: "
+            f"{tensor}. Use drop_remainder=True where the dataset is batched."
+        )
+    if size % num_cores:
+        raise RecordingError(
+            f"input_fn returned a batch of {size} examples, which cannot be split over "
+            f"{num_cores} cores. Batch by params['batch_size']. Tensor: {tensor}"
+        )
+    return tf.split(tensor, num_cores, axis)
+
+
+def _pair(inputs: Any) -> tuple[Any, Any]:
+    return inputs.features, inputs.labels
+
+
+def _fed(cores: list[tuple[Any, Any]], hooks) -> Fed:
+    flat = [tf.nest.flatten(_present(core), expand_composites=True) for core in cores]
+    tensors = [[tf.convert_to_tensor(part) for part in core] for core in flat]
+    for core in range(1, len(tensors)):
+        _check_alike(tensors[0], tensors[core], core)
+    return Fed(tensors, _present(cores[0]), hooks)
+
+
+def _check_alike(first: list[tf.Tensor], other: list[tf.Tensor], core: int) -> None:
+    """One program runs on all cores, so all are fed tensors of the same dtypes and shapes."""
+
+    def described(tensors: list[tf.Tensor]) -> list[str]:
+        return [f"{t.dtype.name} {t.shape}" for t in tensors]
+
+    if described(first) != described(other):
+        raise RecordingError(
+            f"input_fn must return the same shapes and dtypes for every core. For core {core} it "
+            f"returned {described(other)}, for core 0 {described(first)}."
+        )
+
+
+def _present(pair: tuple[Any, Any]) -> tuple[Any, ...]:
+    """(features, labels), or (features,) where there are no labels: None is no leaf to feed."""
+    features, labels = pair
+    return (features,) if labels is None else (features, labels)

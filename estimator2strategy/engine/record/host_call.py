@@ -1,0 +1,79 @@
+"""What a TPUEstimatorSpec's `host_call` adds to the host graph of a recording."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.graph import SUMMARIES
+from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
+from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.splice import Splice
+from estimator2strategy.engine.user_code import location, user_line
+from estimator2strategy.errors import RecordingError
+
+tf1 = tf.compat.v1
+
+
+@contextlib.contextmanager
+def refusing_v1_summaries(function: Callable, name: str) -> Iterator[None]:
+    """Where a function of the host is called that must write its summaries itself.
+
+    Raises:
+        RecordingError: It makes summaries of TF1, which nobody writes.
+
+    Source: `CatchInvalidHostcallFunctions`, tensorflow_estimator 2.15 tpu_estimator.py.
+    """
+    graph = tf1.get_default_graph()
+    before = len(graph.get_operations())
+    yield
+    for op in graph.get_operations()[before:]:
+        if op.type in SUMMARIES:
+            raise RecordingError(
+                "Please use tf.contrib.summary instead of tf.summary inside of host_calls.\n"
+                f"  {name} {location(function)} makes {op.name!r} at {user_line(op.traceback)}\n"
+                "  tf.contrib.summary is tf.summary of TensorFlow 2, on a "
+                "tf.summary.create_file_writer(...).as_default()."
+            )
+
+
+def every_n_steps(
+    steps: int, fetches: Sequence[Any], inputs: Sequence[tf.Tensor]
+) -> tuple[tf.Operation, Splice]:
+    """Makes what a host_call returned run at the steps 0, n, 2n, ... of each execution.
+
+    Args:
+        steps: `TPUConfig.experimental_host_call_every_n_steps`.
+        fetches: The tensors and ops.
+        inputs: What the host_call was given.
+
+    Returns:
+        The op that stands for it in the host graph, and what it stands for.
+    """
+    with tf1.name_scope("host_call"):
+        op = tf.no_op(name="step")
+        done = tf1.placeholder(tf.bool, [], name="done")
+    ops = [fetch if isinstance(fetch, tf.Operation) else fetch.op for fetch in fetches]
+    names = tuple(fetched.name for fetched in ops)
+    fed = [tensor.name for tensor in inputs]
+
+    def trace(session: Any, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        def call() -> tf.Tensor:
+            importer = GraphImporter(
+                session.recorded,
+                session.state.handle,
+                feeds=dict(zip(fed, values, strict=True)),
+                rewrite=SINGLE_REPLICA,
+            )
+            importer.fetch([], names)
+            return tf.constant(True)
+
+        if session.step_in_block is None:
+            return [call()]
+        now = tf.equal(session.step_in_block % steps, 0)
+        return [tf.cond(now, call, lambda: tf.constant(False))]
+
+    return op, Splice(op.name, tuple(fed), (done.name,), trace, ops=names)

@@ -1,0 +1,92 @@
+"""Calls input_fn and hands on what it returned: the very objects, in the recorded graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.engine.user_code import argument_names, location, user_line
+from estimator2strategy.errors import UnsupportedError
+
+
+class DatasetInitializerHook(tf.compat.v1.train.SessionRunHook):
+    """Starts a dataset's iterator as soon as there is a session."""
+
+    def __init__(self, iterator: tf.compat.v1.data.Iterator):
+        self._iterator = iterator
+
+    def begin(self):
+        self._initializer = self._iterator.initializer
+
+    def after_create_session(self, session, coord):
+        del coord
+        session.run(self._initializer)
+
+
+class Inputs(NamedTuple):
+    """What input_fn returned, as model_fn will get it."""
+
+    features: Any
+    labels: Any
+    hooks: tuple[tf.compat.v1.train.SessionRunHook, ...]
+
+
+def call_input_fn(input_fn: Callable, available: dict[str, Any]) -> Any:
+    """Calls `input_fn` with those of the `available` arguments that it declares.
+
+    Raises:
+        UnsupportedError: It reads from queue runners.
+    """
+    names = argument_names(input_fn)
+    with tf.compat.v1.device("/cpu:0"):
+        result = input_fn(**{name: value for name, value in available.items() if name in names})
+    refuse_queue_runners(input_fn)
+    return result
+
+
+def refuse_queue_runners(input_fn: Callable) -> None:
+    runners = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.QUEUE_RUNNERS)
+    if runners:
+        raise UnsupportedError(
+            f"input_fn {location(input_fn)} reads from a queue runner, made at "
+            f"{user_line(runners[0].queue.queue_ref.op.traceback)}\n"
+            "  Queues need threads that feed a Session; here the input is a tf.data.Dataset.\n"
+            "  Return a Dataset instead, for example tf.data.TFRecordDataset(files)"
+            ".shuffle(1000).repeat().batch(n); see migration_guide/inputs.md."
+        )
+
+
+def iterate(result: Any) -> tuple[Any, tuple[tf.compat.v1.train.SessionRunHook, ...]]:
+    """The next element of a Dataset, and the hook that starts it; anything else as it is."""
+    if not isinstance(result, tf.data.Dataset):
+        return result, ()
+    iterator = tf.compat.v1.data.make_initializable_iterator(result)
+    hook = DatasetInitializerHook(iterator)
+    return iterator.get_next(), (hook,)
+
+
+def features_and_labels(result: Any) -> Inputs:
+    """Splits what input_fn returned, as Estimator did.
+
+    Raises:
+        ValueError: A tuple or list that is not (features, labels).
+    """
+    result, hooks = iterate(result)
+    if isinstance(result, (list, tuple)):
+        if len(result) != 2:
+            raise ValueError(
+                "input_fn should return (features, labels) as a len 2 tuple, "
+                f"but returned {len(result)} values."
+            )
+        return Inputs(result[0], result[1], hooks)
+    return Inputs(result, None, hooks)
+
+
+def ends(graph: tf.Graph) -> bool:
+    """Whether anything in the graph could run out of data. Constants never do."""
+    return any(
+        "Iterator" in op.type or "Queue" in op.type or "Reader" in op.type
+        for op in graph.get_operations()
+    )

@@ -1,0 +1,78 @@
+"""What a run's fetches are: tensors to read, and variables of which TF 1.x showed the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.plan.graph import RecordedGraph
+
+# Ops whose result is their input's memory, on the host.
+_SAME_MEMORY = frozenset({"ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
+
+
+def readable(tensor: tf.Tensor) -> tf.Tensor:
+    """`tensor`; of a variable's handle, which has no value to fetch, the read of the variable.
+
+    Programs fetch "global_step:0": with TF1's ref variables that was the value.
+    """
+    if tensor.op.type != "VarHandleOp":
+        return tensor
+    reads = (op for op in tensor.consumers() if op.type == "ReadVariableOp")
+    return next((op.outputs[0] for op in reads if not op.control_inputs), tensor)
+
+
+def key_of(fetches: Any) -> Any:
+    """A key that is equal for equal fetches; None where they hold more than tensors and ops.
+
+    The graph keeps its tensors, ops and variables, so that their ids are theirs for good.
+    """
+    if isinstance(fetches, (tf.Tensor, tf.Operation, tf.Variable)):
+        return id(fetches)
+    keys: Any
+    if isinstance(fetches, dict):
+        keys, values = tuple(fetches), tuple(fetches.values())
+    elif type(fetches) in (list, tuple):
+        keys, values = type(fetches), tuple(fetches)
+    else:
+        return None
+    parts = tuple(map(key_of, values))
+    return None if None in parts else (keys, parts)
+
+
+def shown_after(
+    recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]
+) -> Collection[str]:
+    """Those of `tensors` that a run shows as they are when all of it is done.
+
+    A fetched reference variable was its memory itself, which became an array after the run: with
+    the run's own updates of the variable. `v + 0` and the like were computed before these.
+
+    Args:
+        tensors: Names of the tensors that the run fetches.
+        ops: Names of the ops that it runs.
+    """
+    copies = {t.name for t in recorded.graph.get_collection(_tf_private.GLOBAL_STEP_READ)}
+    shared = {name: _reference(recorded, name) for name in tensors if name not in copies}
+    if not any(shared.values()):
+        return ()
+    written = set(recorded.variables_written([*tensors, *ops]))
+    return frozenset(name for name, variable in shared.items() if variable in written)
+
+
+def _reference(recorded: RecordedGraph, tensor: str) -> str | None:
+    """The reference variable whose memory `tensor` was; None if it was none's."""
+    node = recorded[input_node(tensor)]
+    while node.op in _SAME_MEMORY:
+        first, *others = node.input
+        if any(edge[0] == "^" or recorded[input_node(edge)].op != "Const" for edge in others):
+            return None
+        node = recorded[input_node(first)]
+    if not recorded.reads_at_once(node.name):
+        return None
+    variable = input_node(node.input[0])
+    return variable if variable in recorded.references else None

@@ -1,0 +1,60 @@
+"""Replicas that share one CPU, as emulated cores do: what they have together, not one by one.
+
+A function takes each handle that it uses as an input, as do the loop and the function around it.
+The variables of eight cores would take TensorFlow longer to trace than the step itself does, so
+the handles of a core are one tensor on the way to its step. And replicas on one CPU need no copies
+of a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.replay.tpu_step import is_tpu
+
+
+def share_a_cpu(strategy: tf.distribute.Strategy | None) -> bool:
+    """Whether several replicas, all there are, run on the CPU of this machine."""
+    if strategy is None or is_tpu(strategy) or strategy.num_replicas_in_sync == 1:
+        return False
+    used = [tf.DeviceSpec.from_string(name) for name in strategy.extended.worker_devices]
+    on_cpus = all(spec.device_type == "CPU" for spec in used)
+    return on_cpus and len(used) == strategy.num_replicas_in_sync
+
+
+def pack(handles: Sequence[tf.Tensor], device: str) -> tf.Tensor:
+    """One tensor of several handles of variables on `device`; made outside of all functions."""
+    with tf.init_scope(), tf.device(device):
+        return tf.stack(handles)
+
+
+def unpack(packed: tf.Tensor, handles: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Called in a function that is being traced: what `packed`, made of `handles`, consists of."""
+    unpacked = tf.unstack(packed)
+    for inside, outside in zip(unpacked, handles, strict=True):
+        _tf_private.copy_handle_data(outside, inside)  # or reads would be of unknown shape
+    return unpacked
+
+
+def totals(
+    strategy: tf.distribute.Strategy, parts: Sequence[Sequence[tf.Tensor]]
+) -> list[Sequence[tf.Tensor]]:
+    """The sums of the replicas' `parts`, for each replica.
+
+    Args:
+        parts: For each replica as many tensors, of which the first ones are added up, and so on.
+    """
+    if share_a_cpu(strategy):
+        with tf.device(strategy.extended.worker_devices[0]):
+            return [[tf.add_n(each) for each in zip(*parts, strict=True)]] * len(parts)
+
+    def all_reduce() -> Sequence[tf.Tensor]:
+        context = tf.distribute.get_replica_context()
+        replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, list(parts[replica]))
+
+    reduced = map(strategy.experimental_local_results, strategy.run(all_reduce))
+    return [list(of_replica) for of_replica in zip(*reduced, strict=True)]

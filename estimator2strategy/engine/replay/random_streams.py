@@ -1,0 +1,163 @@
+"""Where each seeded random op of a session is in its stream of numbers.
+
+A Session kept the generator of an op as long as it lived, whatever was fetched. Here an op is part
+of several functions, so its place in the stream is kept beside the variables, and every function
+that draws goes on from there. A place can be saved, and training gone on with in another process.
+
+Ops inside functions (branches, loop bodies, the functions of a dataset) are not among them: each
+function that they become part of begins their stream anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.random_ops import STRIDE, Drawn
+
+_PHILOX = 1
+
+
+class _Row(NamedTuple):
+    """Where `[place, seed2]` of an op is kept: in which row of which variable."""
+
+    block: tf.Variable
+    number: int
+    seed2: int
+
+
+class RandomStreams:
+    """The streams of the ops that one replica imports.
+
+    Args:
+        device: Where the places are kept.
+        first: The streams of the first replica, whose blocks these are laid out like; None: these
+            are the first replica's.
+        shift: By how much seeds differ from those of `first`.
+    """
+
+    def __init__(self, device: str, first: RandomStreams | None = None, shift: int = 0):
+        self._first_places: dict[str, int] = {}
+        self._device = device
+        self._source = first
+        self._shift = shift
+        # Ops that were first imported together share a variable, a block, with a row each, so that
+        # a step with many of them reads and writes it once.
+        self._rows: dict[str, _Row] = {}
+        self._twins: dict[int, tf.Variable] = {}
+
+    def places(self) -> dict[str, int]:
+        """Name of each op -> its place."""
+        places = dict(self._first_places)
+        for block, names in self._by_block(self._rows):
+            column = block.numpy()[:, 0]
+            places.update((name, int(column[self._rows[name].number])) for name in names)
+        return places
+
+    def move(self, places: Mapping[str, int]) -> None:
+        """Makes ops go on from `places`, those that are not imported yet too."""
+        self._first_places.update((n, place) for n, place in places.items() if n not in self._rows)
+        for block, names in self._by_block(name for name in places if name in self._rows):
+            rows = block.numpy()
+            for name in names:
+                rows[self._rows[name].number, 0] = places[name]
+            block.assign(rows)
+
+    def rewind(self) -> None:
+        """Makes all ops begin anew."""
+        self._first_places.clear()
+        self.move(dict.fromkeys(self._rows, 0))
+
+    def supplied(self, drawn: Mapping[str, Drawn]) -> dict[str, tf.Tensor]:
+        """Called where ops are imported: what each is given, by the edges of its `Drawn`.
+
+        Args:
+            drawn: Name of each op -> what it asks for.
+        """
+        self._make_rows({name: of_op.seed2 for name, of_op in drawn.items()})
+        values: dict[str, tf.Tensor] = {}
+        for block, names in self._by_block(drawn):
+            counters = tf.unstack(tf.bitcast(block.read_value(), tf.uint64))
+            values.update(
+                (drawn[name].counter, counters[self._rows[name].number]) for name in names
+            )
+        for key, seed in {of_op.key: of_op.seed for of_op in drawn.values()}.items():
+            values[key] = tf.constant([seed % 2**64], tf.uint64)
+        algorithm = tf.constant(_PHILOX)
+        values.update((of_op.algorithm, algorithm) for of_op in drawn.values())
+        return values
+
+    def advance(self, results: Mapping[str, tf.Tensor]) -> None:
+        """Called after that: moves on by what was drawn.
+
+        Args:
+            results: Name of each op -> what it returned.
+        """
+        for block, names in self._by_block(results):
+            counts: list[Any] = [np.int64(0)] * block.shape[0]
+            for name in names:
+                size = results[name].shape.num_elements()
+                counts[self._rows[name].number] = (
+                    tf.size(results[name], tf.int64) if size is None else np.int64(size)
+                )
+            static = not any(isinstance(count, tf.Tensor) for count in counts)
+            column = np.stack(counts)[:, None] if static else tf.stack(counts)[:, None]
+            block.assign_add(column * np.array([[STRIDE, 0]]), read_value=False)
+
+    def counterparts(self, captured: Iterable[tf.Tensor]) -> dict[int, tf.Tensor]:
+        """What this replica has in place of those of `captured` that are the first replica's.
+
+        Returns:
+            Handles of blocks, by the id of the first replica's.
+        """
+        assert self._source
+        ids = set(map(id, captured))
+        blocks = [block for block, _ in self._source._by_block(self._source._rows)]
+        return {
+            id(block.handle): self._twin(block).handle
+            for block in blocks
+            if id(block.handle) in ids
+        }
+
+    def _make_rows(self, seeds: Mapping[str, int]) -> None:
+        """Args: seeds: Name of each op -> its `seed2`."""
+        new = {name: seed2 for name, seed2 in seeds.items() if name not in self._rows}
+        if not new:
+            return
+        if self._source is None:
+            self._make_block(new)
+            return
+        self._source._make_rows({name: seed2 - self._shift for name, seed2 in new.items()})
+        for block, _ in self._source._by_block(new):
+            self._twin(block)
+
+    def _twin(self, block: tf.Variable) -> tf.Variable:
+        """The block that is laid out as `block` of the first replica is."""
+        assert self._source
+        if id(block) not in self._twins:
+            rows = [(name, row) for name, row in self._source._rows.items() if row.block is block]
+            seeds = {name: row.seed2 + self._shift for name, row in rows}
+            self._twins[id(block)] = self._make_block(seeds)
+        return self._twins[id(block)]
+
+    def _make_block(self, seeds: Mapping[str, int]) -> tf.Variable:
+        rows = [[self._first_places.pop(name, 0), seed2] for name, seed2 in seeds.items()]
+        with tf.init_scope(), tf.device(self._device):
+            block = _tf_private.UninitializedVariable(
+                shape=[len(rows), 2], dtype=tf.int64, name="random_streams"
+            )
+            block.assign(rows)
+        for i, (name, seed2) in enumerate(seeds.items()):
+            self._rows[name] = _Row(block, i, seed2)
+        return block
+
+    def _by_block(self, names: Iterable[str]) -> list[tuple[tf.Variable, list[str]]]:
+        blocks: dict[int, tuple[tf.Variable, list[str]]] = {}
+        for name in names:
+            block = self._rows[name].block
+            blocks.setdefault(id(block), (block, []))[1].append(name)
+        return list(blocks.values())

@@ -1,0 +1,100 @@
+"""The values that a save op writes, as they are now, to be written while training goes on.
+
+Nothing is copied: TensorFlow gives a variable new memory when it is changed while somebody still
+holds the value that was read from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private, _tf_switches
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.worlds import modern_world
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shard:
+    """What one SaveV2 writes: where to, and each tensor with its name and slice."""
+
+    prefix: tf.Tensor
+    names: Sequence[bytes]
+    slices: Sequence[bytes]
+    tensors: Sequence[tf.Tensor]
+
+    @classmethod
+    def of(cls, operation: tf.Operation) -> _Shard:
+        prefix, names, slices, *tensors = operation.inputs
+        return cls(prefix, tf.get_static_value(names), tf.get_static_value(slices), tensors)
+
+
+class Snapshot(_tf_private.SessionInterface):
+    """A session for `tf.compat.v1.train.Saver.save` alone, which may be used in another thread.
+
+    Args:
+        session: The ReplaySession whose variables are to be written.
+        saver_def: Which of its tensors the saver feeds and fetches. It is of version 2.
+    """
+
+    def __init__(self, session: Any, saver_def: Any):
+        save, filename = saver_def.save_tensor_name, saver_def.filename_tensor_name
+        recorded, graph = session.recorded, session.graph
+        recorded.refresh()
+        behind = map(graph.get_operation_by_name, recorded.ancestors([input_node(save)]))
+        by_type: dict[str, list[tf.Operation]] = {"SaveV2": [], "MergeV2Checkpoints": []}
+        for operation in behind:
+            by_type.get(operation.type, []).append(operation)
+        self._graph, self._save = graph, save
+        self._shards = [_Shard.of(operation) for operation in by_type["SaveV2"]]
+        self._is_merged = bool(by_type["MergeV2Checkpoints"])
+        names = dict.fromkeys(tensor.name for shard in self._shards for tensor in shard.tensors)
+        with modern_world():
+            # Traced here: tracing is nothing for a thread beside one that trains.
+            prefixes = tuple(shard.prefix.name for shard in self._shards)
+            self._prefixes = session.traced(prefixes, (), (filename,))
+            self._values = dict(zip(names, session.traced(tuple(names))(), strict=True))
+
+    @property
+    def graph(self):
+        return self._graph
+
+    @property
+    def sess_str(self) -> str:
+        return ""
+
+    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        """Writes the values to the file that is fed; returns its path as bytes."""
+        del options, run_metadata
+        assert fetches == self._save
+        (filename,) = (feed_dict or {}).values()
+        with _tf_switches.eager_mode():
+            path = tf.constant(filename)
+            prefixes = self._prefixes(path)
+            # Threads of their own: those of TensorFlow are for the steps that run beside this.
+            with ThreadPoolExecutor(len(prefixes)) as pool:
+                list(pool.map(self._write, self._shards, prefixes))
+            if self._is_merged:
+                tf.raw_ops.MergeV2Checkpoints(
+                    checkpoint_prefixes=prefixes, destination_prefix=path, delete_old_dirs=True
+                )
+        return path.numpy()
+
+    def _write(self, shard: _Shard, prefix: tf.Tensor) -> None:
+        with _tf_switches.eager_mode(), tf.device("/CPU:0"):
+            tf.raw_ops.SaveV2(
+                prefix=prefix,
+                tensor_names=shard.names,
+                shape_and_slices=shard.slices,
+                tensors=[self._values[tensor.name] for tensor in shard.tensors],
+            )
+
+    def partial_run_setup(self, fetches, feeds=None):
+        raise NotImplementedError
+
+    def partial_run(self, handle, fetches, feed_dict=None):
+        raise NotImplementedError

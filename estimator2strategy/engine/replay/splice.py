@@ -1,0 +1,124 @@
+"""A place in a recorded graph where replay goes on in TF2 code.
+
+The host graph of a recording is ordinary: it draws batches, calls metric_fn, counts steps. Where
+the legacy program handed work to a TPU, or where Keras metrics take over from `tf.metrics`, the
+recording holds only stand-ins (an op to run, placeholders for its results); a `Splice` says how to
+trace what they stand for. So hooks, savers and scaffolds see one graph, as they always did.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.importer import GraphImporter
+
+
+@dataclasses.dataclass(frozen=True)
+class Splice:
+    """What runs in place of `op`.
+
+    Attributes:
+        op: Name of the op in the recorded graph that stands for the whole.
+        inputs: Names of recorded tensors whose values `trace` needs.
+        outputs: Names of the placeholders that stand for what `trace` returns.
+        trace: `trace(session, values)`, called once per traced function, in the function's graph,
+            with a value per input. Returns a tensor per output.
+        inner: Names of placeholders that only have values inside `trace`: what a core is fed.
+        expose: `expose(names)` gives the splice that also returns those tensors of its inside;
+            of several cores, the first's.
+        ops: Names of the recorded ops that `trace` runs on the host.
+        reset: Puts back what the work has changed outside of the session's state: Keras metrics.
+        model: The ReplicatedModel that `trace` runs, if that is what it does.
+    """
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    trace: Callable[[Any, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
+    inner: tuple[str, ...] = ()
+    expose: Callable[[Sequence[str]], Splice] | None = None
+    ops: tuple[str, ...] = ()
+    reset: Callable[[], None] = lambda: None
+    model: Any = None
+
+    @property
+    def nodes(self) -> set[str]:
+        return {self.op, *map(input_node, self.outputs)}
+
+
+def exposing(
+    splices: Sequence[Splice], recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]
+) -> list[Splice]:
+    """`splices`, returning also what `tensors` and `ops` need from inside of them.
+
+    A hook may log a tensor of model_fn, or a summary may hold one, where model_fn runs on cores.
+    """
+    exposed = []
+    for splice in splices:
+        if splice.expose:
+            inside = recorded.frontier(tensors, ops, splice.inner, splice.outputs)
+            splice = splice.expose(inside) if inside else splice
+        exposed.append(splice)
+    return exposed
+
+
+def leaving(splices: Sequence[Splice], recorded: RecordedGraph, names: Sequence[str]) -> set[str]:
+    """The nodes inside of `splices` whose values `names` (tensors or ops) need outside of them."""
+    return {
+        input_node(tensor)
+        for splice in splices
+        if splice.expose
+        for tensor in recorded.frontier(names, (), splice.inner, splice.outputs)
+    }
+
+
+def needed(
+    splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str], fed: set[str]
+) -> list[Splice]:
+    """The splices behind the nodes `roots`, in the order in which they must run.
+
+    Args:
+        splices: In an order in which each depends only on earlier ones.
+        fed: Nodes whose values the caller supplies.
+    """
+    chosen = []
+    for splice in reversed(splices):
+        behind = recorded.ancestors(roots, lambda edge: input_node(edge) in fed)
+        if splice.nodes.intersection(behind):
+            chosen.append(splice)
+            roots = roots | set(map(input_node, splice.inputs))
+    return chosen[::-1]
+
+
+def _used_beside(splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str]) -> set[str]:
+    """The variables that the host uses, where the nodes `roots` and the `splices` run."""
+    supplied = {node for splice in splices for node in splice.nodes}
+    inputs = (input_node(name) for splice in splices for name in splice.inputs)
+    names = {*roots, *inputs, *(op for splice in splices for op in splice.ops)} - supplied
+    return recorded.variables_behind(names, lambda edge: input_node(edge) in supplied)
+
+
+def replay(
+    session: Any,
+    importer: GraphImporter,
+    splices: Sequence[Splice],
+    tensors: Sequence[str],
+    ops: Sequence[str],
+) -> list[tf.Tensor]:
+    """Traces `splices`, then the rest of what `tensors` and `ops` need; returns the tensors."""
+    if splices:
+        counter = session.step and session.step.counter  # is read after a block
+        roots = {*map(input_node, tensors), *ops, *([counter] if counter else [])}
+        session.host_uses = _used_beside(splices, session.recorded, roots)
+    for splice in splices:
+        results = list(splice.trace(session, importer.fetch(splice.inputs)))
+        importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
+        importer.wait_with_variables(splice.op)
+    session.host_uses = ()
+    return importer.fetch(tensors, ops)

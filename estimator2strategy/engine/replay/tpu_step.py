@@ -1,0 +1,118 @@
+"""One step of all replicas of a TPUStrategy: the recorded graph, imported once, as one TPU program.
+
+    variables ─ TPUReplicatedInput ┐                            ┌ TPUReplicatedOutput ─ loss, ...
+    batch     ─ TPUReplicatedInput ┴ recorded graph, untouched ─┴ variables, updated in place
+
+Nothing is cut or rewritten: a CrossReplicaSum is native there. Every replica runs the same program,
+so replicas differ by their variables and their part of the batch only; what a random op draws on
+which core is the TPU's business, as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.plan.rewrites import ON_TPU
+from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.user_code import user_line
+from estimator2strategy.errors import UnsupportedError
+
+
+def is_tpu(strategy: tf.distribute.Strategy | None) -> bool:
+    """Whether `strategy` compiles what it runs for TPU cores."""
+    strategies = (tf.distribute.TPUStrategy, tf.distribute.experimental.TPUStrategy)
+    return isinstance(strategy, strategies)
+
+
+def uninitialized_variable(
+    strategy: tf.distribute.Strategy, name: str, shape: tf.TensorShape, dtype: tf.DType
+) -> tf.Variable:
+    """A variable with one copy per core, each with a life of its own and no value yet.
+
+    A copy is changed by its own core's program only, and the first one is what is saved: ON_READ,
+    ONLY_FIRST_REPLICA.
+    """
+
+    def without_value(next_creator: Any, **kwargs: Any) -> tf.Variable:
+        del next_creator  # it would want an initial value
+        return _tf_private.UninitializedVariable(**kwargs)
+
+    # The strategy asks the creator outside of its scope for each core's copy.
+    with tf.variable_creator_scope(without_value), strategy.scope():
+        return tf.Variable(
+            None,
+            trainable=False,
+            name=name,
+            shape=shape,
+            dtype=dtype,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )
+
+
+def trace(model: Any, session: Any, batches: Sequence[Sequence[tf.Tensor]]) -> list[Any]:
+    """Traces one step of all cores.
+
+    Args:
+        model: The ReplicatedModel to run.
+        session: The ReplaySession whose graph and variables to use.
+        batches: Per replica, a tensor for each of `model.feeds`, of fully defined shape.
+
+    Returns:
+        For each of `model.outputs`, its values on all replicas (a PerReplica).
+
+    Raises:
+        UnsupportedError: model_fn uses a resource that a TPU core cannot have, a table for example.
+    """
+    recorded, strategy = session.recorded, model.strategy
+    # Made before `run`: inside, a replica could not make a variable of all replicas.
+    variables = {
+        node: _variable(session, node)
+        for node in recorded.ancestors(model.roots)
+        if recorded.creates_resource(node)
+    }
+
+    def per_replica(feed: int) -> Any:
+        return strategy.experimental_distribute_values_from_function(
+            lambda context: batches[context.replica_id_in_sync_group][feed]
+        )
+
+    def partitioned(tensor: tf.Tensor, parts: Any) -> tf.Tensor:
+        if parts is None:
+            return tensor
+        return strategy.experimental_split_to_logical_devices(tensor, parts)
+
+    # A function of its own: imported into the replicated graph itself, nodes would get control
+    # inputs from ops of `strategy.run`, which `import_graph_def` cannot map.
+    @tf.function(autograph=False)
+    def step(*batch: tf.Tensor) -> list[tf.Tensor]:
+        if model.partitions:
+            batch = tuple(map(partitioned, batch, model.partitions))
+        importer = GraphImporter(
+            recorded,
+            lambda node: variables[node].handle,
+            feeds=dict(zip(model.feeds, batch, strict=True)),
+            rewrite=ON_TPU,
+        )
+        return importer.fetch(model.outputs, model.ops)
+
+    return strategy.run(step, args=tuple(map(per_replica, range(len(model.feeds)))))
+
+
+def _variable(session: Any, node: str) -> tf.Variable:
+    recorded: RecordedGraph = session.recorded
+    is_variable = recorded[node].op == "VarHandleOp"
+    variable = session.state.tpu_variable(node) if is_variable else None
+    if variable is None:
+        line = user_line(recorded.graph.get_operation_by_name(node).traceback)
+        raise UnsupportedError(
+            f"model_fn uses {node!r} ({recorded[node].op}), made at {line}\n"
+            "  It lives on the host, and TPU cores cannot reach it.\n"
+            "  Use it in input_fn, or in a host_call, instead."
+        )
+    return variable

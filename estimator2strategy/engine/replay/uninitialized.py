@@ -1,0 +1,94 @@
+"""Variables that are read before they have a value, and summary writers that nothing has opened.
+
+Read in a function, a variable without a value is an empty tensor, with which a step may well go on.
+A Session says that it has none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.user_code import user_line
+
+
+def refuse_uninitialized(
+    recorded: RecordedGraph,
+    state: State,
+    names: Sequence[str],
+    feeds: Sequence[str],
+    is_step: bool,
+) -> None:
+    """Raises where what is about to run reads variables that have no value.
+
+    Only reads that wait for nothing count: others may wait for the value, or never run.
+
+    Args:
+        names: Names of the tensors and ops that are about to run.
+        feeds: Names of tensors that are fed.
+        is_step: Whether they are a step, at whose begin all it reads must have a value; what is
+            none may initialise variables that it reads.
+
+    Raises:
+        tf.errors.FailedPreconditionError: See above; names the first of the variables.
+    """
+    fed = set(map(input_node, feeds))
+    behind = recorded.ancestors(map(input_node, names), lambda edge: input_node(edge) in fed)
+    read = {input_node(recorded[name].input[0]) for name in behind if recorded.reads_at_once(name)}
+    written = () if is_step else recorded.variables_written(names)
+    for node in sorted(read.difference(written)):
+        if recorded[node].op == "VarHandleOp":
+            refuse_if_uninitialized(state, node)
+
+
+def is_initialized(state: State, node: str) -> bool:
+    """Whether the variable of a VarHandleOp has a value."""
+    return bool(tf.raw_ops.VarIsInitializedOp(resource=state.handle(node)))
+
+
+def refuse_if_uninitialized(state: State, node: str) -> None:
+    """Raises a FailedPreconditionError if the variable of a VarHandleOp has no value."""
+    if not is_initialized(state, node):
+        raise tf.errors.FailedPreconditionError(
+            None, None, f"Attempting to use uninitialized value {node}"
+        )
+
+
+@contextlib.contextmanager
+def naming_unopened_writers(recorded: RecordedGraph, state: State) -> Iterator[None]:
+    """Where a run may write summaries.
+
+    Raises:
+        tf.errors.NotFoundError: TensorFlow's own, of a writer that was not opened, with the line
+            that made the writer.
+    """
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        writer = _writer_in(error.message, state)
+        if writer is None:
+            raise
+        line = user_line(recorded.graph.get_operation_by_name(writer).traceback)
+        raise tf.errors.NotFoundError(
+            error.node_def,
+            error.op,
+            f"Nothing has opened the summary writer made at {line}\n"
+            "  Make what it writes wait for writer.init() (tf.control_dependencies), or run "
+            "writer.init() before the first step: Scaffold(local_init_op=...). "
+            "(tf.contrib.summary.summary_writer_initializer_op() is the init of all writers.)\n"
+            f"  TensorFlow's words: {error.message}",
+        ) from error
+
+
+def _writer_in(message: str, state: State) -> str | None:
+    """The summary writer that a message is about, by the name that it has in the process."""
+    for node in state.made("SummaryWriter"):
+        found = state.found(node)
+        if found and found.node.attr["shared_name"].s.decode() in message:
+            return node
+    return None

@@ -1,0 +1,122 @@
+"""What the processes of a training in step must have in common, and where they differ.
+
+Each says what it is about to run; all compare all with the chief, and come to the same result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.plan.rewrites import CROSS_REPLICA_SUM
+
+tf1 = tf.compat.v1
+Facts: TypeAlias = Mapping[str, Any]
+
+# What may differ: names, places, seeds.
+_OF_EACH = frozenset({"_class", "_output_shapes", "seed", "seed2", "shared_name", "container"})
+_SHOWN = 3
+
+
+def facts_of(recorded: RecordedGraph, train_op: str) -> dict[str, Any]:
+    """What this process trains: variables, sums over the processes, and the step's nodes.
+
+    What makes the input may differ, and so may initial values: the chief's are taken.
+    """
+    recorded.refresh()
+    draws = {node.name for node in recorded.nodes if node.op.startswith("IteratorGetNext")}
+    behind = recorded.ancestors([train_op], lambda edge: input_node(edge) in draws)
+    nodes = [recorded[name] for name in behind if name not in draws]
+    variables = {
+        node.name: f"{tf.as_dtype(node.attr['dtype'].type).name} "
+        f"{tf.TensorShape(node.attr['shape'].shape)}"
+        for node in nodes
+        if node.op == "VarHandleOp"
+    }
+    return {
+        "variables": variables,
+        "sums": sum(node.op == CROSS_REPLICA_SUM for node in nodes),
+        "step": [[_digest(node), f"{node.op} {node.name!r}{_value(node)}"] for node in nodes],
+    }
+
+
+def _digest(node: Any) -> str:
+    digest = hashlib.blake2b(f"{node.op} {len(node.input)}".encode(), digest_size=6)
+    for name in sorted(set(node.attr) - _OF_EACH):
+        if not node.attr[name].HasField("func"):  # functions have made-up names
+            digest.update(name.encode() + node.attr[name].SerializeToString(deterministic=True))
+    return digest.hexdigest()
+
+
+def _value(node: Any) -> str:
+    if node.op != "Const":
+        return ""
+    value = tf.make_ndarray(node.attr["value"].tensor)
+    return f" = {value.tolist()}" if value.size == 1 else f" of shape {list(value.shape)}"
+
+
+def differences(chief: Facts, other: Facts) -> tuple[list[str], list[str]]:
+    """(what makes training together impossible, what makes it another training), a line each."""
+    fatal = []
+    for name in sorted({*chief["variables"], *other["variables"]}):
+        of_chief, of_other = (facts["variables"].get(name) for facts in (chief, other))
+        if of_chief != of_other:
+            fatal.append(
+                f"variable {name}: {of_other or 'none'}, the chief has {of_chief or 'none'}"
+            )
+    if chief["sums"] != other["sums"]:
+        fatal.append(f"{other['sums']} sums over the processes, the chief has {chief['sums']}")
+    of_chief, of_other = (Counter(digest for digest, _ in f["step"]) for f in (chief, other))
+    names = dict(map(tuple, [*chief["step"], *other["step"]]))
+    lines = [f"only it has {names[digest]}" for digest in of_other - of_chief]
+    lines += [f"only the chief has {names[digest]}" for digest in of_chief - of_other]
+    return fatal, lines
+
+
+def check(facts: Facts, gather: Callable[[bytes], Sequence[bytes]]) -> None:
+    """Compares what all processes are about to run.
+
+    Args:
+        facts: Of this process.
+        gather: Gives what each process, the chief first, called it with.
+
+    Raises:
+        ValueError: Some process has other variables than the chief, or sums up other things. The
+            message names them. Where only the step differs, that is logged.
+    """
+    texts = gather(zlib.compress(json.dumps(facts).encode()))
+    chief, *others = (json.loads(zlib.decompress(text)) for text in texts)
+    refused = []
+    for number, other in enumerate(others, start=1):
+        fatal, lines = differences(chief, other)
+        shown = [f"  process {number} has {line}" for line in fatal]
+        refused += shown
+        if lines and not fatal:
+            more = f"\n  and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+            tf1.logging.warn(
+                "Process %d does not train the chief's step:\n  %s%s\n  Start all processes with "
+                "the same code and flags.",
+                number,
+                "\n  ".join(lines[:_SHOWN]),
+                more,
+            )
+    if refused:
+        raise ValueError(
+            "The processes cannot train together:\n"
+            + "\n".join(refused[: 2 * _SHOWN])
+            + "\n  Start all of them with the same code and flags."
+        )
+
+
+def padded(text: bytes, length: int) -> np.ndarray:
+    """`text` as an int32 vector that can be added to zeros."""
+    return np.frombuffer(text.ljust(length, b"\0"), np.uint8).astype(np.int32)

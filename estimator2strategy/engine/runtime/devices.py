@@ -1,0 +1,254 @@
+"""Which cores a program runs on: real ones, or emulated ones for tests without a TPU.
+
+emulate_tpu(num_cores=8)      # once, before TensorFlow starts its devices
+cores = tpu_cores(config.cluster)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.errors import DeviceError
+
+EMULATE_VARIABLE = "E2S_EMULATE_TPU_CORES"
+
+_emulated_cores = 0
+_emulated_hosts = 1
+
+
+def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
+    """Lets this process behave as if a TPU with `num_cores` cores were attached.
+
+    `use_tpu=True` then trains with TPU semantics (per-core batches, real all-reduces, batch norm
+    per core, padding rules) on logical CPU devices, one per core. It shows what a program does on
+    several cores, not how fast. With several `num_hosts` the cores are dealt out to as many hosts,
+    each with an input pipeline of its own; all of them are this process.
+
+    Call it before anything touches TensorFlow's devices. The environment variable
+    E2S_EMULATE_TPU_CORES does the same without a change to the program: `8`, or `2x4` for two hosts
+    of four cores.
+
+    Raises:
+        DeviceError: TensorFlow has started its devices already, with another number.
+        ValueError: `num_cores` is not positive, or cannot be dealt out to `num_hosts`.
+    """
+    global _emulated_cores, _emulated_hosts
+    if num_cores < 1:
+        raise ValueError(f"num_cores must be at least 1, got {num_cores}.")
+    if num_hosts < 1 or num_cores % num_hosts:
+        raise ValueError(f"{num_cores} cores cannot be dealt out to {num_hosts} hosts.")
+    if num_cores != _emulated_cores:
+        split_cpu(num_cores, f"emulate_tpu(num_cores={num_cores})")
+    _emulated_cores, _emulated_hosts = num_cores, num_hosts
+
+
+def split_cpu(num_cores: int, asked: str) -> None:
+    """Makes the CPU `num_cores` logical devices.
+
+    Args:
+        num_cores: How many.
+        asked: Who wants them, for the error.
+
+    Raises:
+        DeviceError: TensorFlow has started its devices already, and there are fewer.
+    """
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    configuration = [tf.config.LogicalDeviceConfiguration()] * num_cores
+    try:
+        tf.config.set_logical_device_configuration(cpu, configuration)
+    except RuntimeError as error:
+        # Somebody else may have split the CPU already, a test suite for example.
+        if len(tf.config.list_logical_devices("CPU")) < num_cores:
+            raise DeviceError(
+                f"{asked} came too late: TensorFlow has started with "
+                f"{len(tf.config.list_logical_devices('CPU'))} CPU device(s). Call it right after "
+                f"the imports, or set {EMULATE_VARIABLE}={num_cores} in the environment."
+            ) from error
+
+
+def emulate_tpu_if_asked() -> None:
+    """Applies E2S_EMULATE_TPU_CORES, unless `emulate_tpu` was called."""
+    asked = os.environ.get(EMULATE_VARIABLE, "")
+    if asked and not _emulated_cores:
+        match = re.fullmatch(r"(?:(\d+)x)?(\d+)", asked)
+        if not match:
+            raise ValueError(
+                f"{EMULATE_VARIABLE} must be a number of cores, or hosts x cores of each as in "
+                f"'2x4', got {asked!r}."
+            )
+        num_hosts, cores_of_each = int(match[1] or 1), int(match[2])
+        emulate_tpu(num_hosts * cores_of_each, num_hosts)
+
+
+def emulated_cores() -> int:
+    """How many TPU cores this process emulates; 0 if none."""
+    return _emulated_cores
+
+
+def emulated_strategy(num_cores: int | None = None) -> tf.distribute.Strategy:
+    """A strategy over the emulated cores."""
+    cores = [f"/CPU:{i}" for i in range(num_cores or _emulated_cores)]
+    if len(cores) == 1:
+        return tf.distribute.OneDeviceStrategy(cores[0])
+    # One process, one host: reducing on one device is exact in any order that is fixed.
+    return tf.distribute.MirroredStrategy(
+        cores, cross_device_ops=tf.distribute.ReductionToOneDevice()
+    )
+
+
+# Cores of a replica -> how many of them lie along each axis of the TPU's topology (x, y, z, core).
+# Source: tensorflow_estimator 2.15 tpu_context.py.
+_COMPUTATION_SHAPES = {
+    1: (1, 1, 1, 1),
+    2: (1, 1, 1, 2),
+    4: (1, 2, 1, 2),
+    8: (2, 2, 1, 2),
+    16: (4, 2, 1, 2),
+    32: (4, 4, 1, 2),
+    64: (8, 4, 1, 2),
+    128: (8, 8, 1, 2),
+}
+
+
+class TpuCores(NamedTuple):
+    """The cores that a program runs on.
+
+    Attributes:
+        strategy: Whose replicas they are.
+        device_assignment: Which cores each replica has; None: one each.
+    """
+
+    strategy: tf.distribute.Strategy
+    device_assignment: tf.tpu.experimental.DeviceAssignment | None = None
+
+
+def tpu_cores(cluster: Any, master: str | None, tpu_config: Any) -> TpuCores:
+    """The cores for `use_tpu=True`: of the TPU that the RunConfig names, or emulated.
+
+    Args:
+        cluster: `RunConfig.cluster`, a TPUClusterResolver or None.
+        master: `RunConfig.master`, where there is no `cluster`.
+        tpu_config: A TPUConfig.
+
+    Raises:
+        DeviceError: There is no TPU, and none is emulated; or a replica is to be spread over
+            several emulated cores.
+        ValueError: A replica is to have more cores than there are.
+    """
+    emulate_tpu_if_asked()
+    if _emulated_cores:
+        return _emulated(tpu_config)
+    if isinstance(cluster, tf.distribute.cluster_resolver.TPUClusterResolver):
+        return _connected(cluster, tpu_config)
+    if tf.config.list_physical_devices("TPU") or master:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+            master or "", job_name=tpu_config.tpu_job_name or "worker"
+        )
+        return _connected(resolver, tpu_config)
+    raise DeviceError(
+        "use_tpu=True, but this machine has no TPU.\n"
+        "  To test the program's TPU behaviour on CPUs, call estimator2strategy.emulate_tpu("
+        f"num_cores=8) before TensorFlow starts, set {EMULATE_VARIABLE}=8, or run it with "
+        "e2s run --emulate_tpu_cores=8.\n"
+        "  To train on CPU or GPU, pass use_tpu=False."
+    )
+
+
+def _emulated(tpu_config: Any) -> TpuCores:
+    per_replica = tpu_config.num_cores_per_replica or 1
+    _check_enough_cores(per_replica, _emulated_cores)
+    if per_replica > 1:
+        raise DeviceError(
+            f"TPUConfig.num_cores_per_replica is {per_replica}, but the cores are emulated.\n"
+            "  Only a real TPU spreads one replica over several cores (model parallelism).\n"
+            "  Leave num_cores_per_replica and input_partition_dims out: the same program then "
+            "runs on one emulated core per replica."
+        )
+    return TpuCores(emulated_strategy(1 if _one_core(tpu_config) else None))
+
+
+def _connected(resolver: Any, tpu_config: Any) -> TpuCores:
+    tf.config.experimental_connect_to_cluster(resolver)
+    return assigned(resolver, tf.tpu.experimental.initialize_tpu_system(resolver), tpu_config)
+
+
+def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: Any) -> TpuCores:
+    """The cores of a TPU system that was started, dealt out to replicas.
+
+    Args:
+        resolver: A TPUClusterResolver.
+        topology: What starting the system returned.
+        tpu_config: A TPUConfig.
+
+    Raises:
+        ValueError: A replica is to have more cores than there are.
+    """
+    per_replica = tpu_config.num_cores_per_replica
+    one_core = _one_core(tpu_config)
+    if per_replica is None and not one_core:
+        return TpuCores(tf.distribute.TPUStrategy(resolver))
+    cores = resolver.get_tpu_system_metadata().num_cores
+    _check_enough_cores(per_replica or 1, cores)
+    assignment = tf.tpu.experimental.DeviceAssignment.build(
+        topology,
+        computation_shape=_COMPUTATION_SHAPES[per_replica or 1],
+        num_replicas=1 if one_core else cores // per_replica,
+    )
+    strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
+    return TpuCores(strategy, None if one_core else assignment)
+
+
+def _one_core(tpu_config: Any) -> bool:
+    """Whether one core is to be used of all that there are.
+
+    Source: `_OneCoreTPUContext`, tensorflow_estimator 2.15 tpu_context.py.
+    """
+    if tpu_config.num_shards != 1 or tpu_config.num_cores_per_replica is not None:
+        return False
+    tf.compat.v1.logging.warn(
+        "TPUConfig.num_shards is 1, so that one core is used, whatever the TPU has. Leave it as "
+        "None to use them all."
+    )
+    return True
+
+
+def _check_enough_cores(per_replica: int, cores: int) -> None:
+    if per_replica > cores:
+        raise ValueError(
+            "The num of cores required by the model parallelism, specified by "
+            "TPUConfig.num_cores_per_replica, is larger than the total num of TPU cores in the "
+            f"system. num_cores_per_replica: {per_replica}, num cores in the system: {cores}"
+        )
+
+
+class Host(NamedTuple):
+    """A machine with cores.
+
+    Attributes:
+        device: Its CPU, as `/job:worker/task:1/device:CPU:0`; "" for this very process.
+        replicas: Which of the strategy's replicas run on its cores.
+    """
+
+    device: str
+    replicas: tuple[int, ...]
+
+
+def hosts(strategy: tf.distribute.Strategy | None) -> tuple[Host, ...]:
+    """The hosts of a TPUStrategy's cores; of any other strategy this process, as all of them."""
+    if strategy is None:
+        return (Host("", (0,)),)
+    if not is_tpu(strategy):
+        count = strategy.num_replicas_in_sync
+        each = count // _emulated_hosts if count == _emulated_cores else count
+        return tuple(Host("", tuple(range(i, i + each))) for i in range(0, count, each))
+    replicas: dict[str, list[int]] = {}
+    for replica, core in enumerate(strategy.extended.worker_devices):
+        spec = tf.DeviceSpec.from_string(core)
+        cpu = tf.DeviceSpec(job=spec.job, task=spec.task, device_type="CPU", device_index=0)
+        replicas.setdefault(cpu.to_string(), []).append(replica)
+    return tuple(Host(device, tuple(numbers)) for device, numbers in replicas.items())

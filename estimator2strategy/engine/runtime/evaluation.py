@@ -1,0 +1,235 @@
+"""Evaluation: what model_fn declared becomes metrics, a loop over batches, results and events."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.metrics.splices import metric_splices
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.session import Step
+from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.runtime.lookahead import Iterations, IterationsPerLoop, Lookahead
+from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+
+tf1 = tf.compat.v1
+Hook: TypeAlias = tf1.train.SessionRunHook
+LOSS = "loss"
+GLOBAL_STEP = tf1.GraphKeys.GLOBAL_STEP
+
+
+def metric_pairs(spec: Any) -> dict[str, tuple[tf.Tensor, Any]]:
+    """Name -> (value tensor, update op or tensor) of all metrics, `loss` among them.
+
+    Raises:
+        ValueError: model_fn declares a metric of a reserved name.
+
+    Source: `_verify_and_create_loss_metric`, tensorflow_estimator 2.15.
+    """
+    declared = dict(spec.eval_metric_ops or {})
+    if LOSS in declared:
+        raise ValueError(
+            f'Metric with name "{LOSS}" is not allowed, because Estimator already defines a '
+            "default metric with the same name."
+        )
+    if GLOBAL_STEP in declared:
+        raise ValueError(
+            "Metric with name `global_step` is not allowed, because Estimator already defines a "
+            "default metric with the same name."
+        )
+    declared[LOSS] = tf1.metrics.mean(spec.loss)
+    return {name: _pair(metric) for name, metric in sorted(declared.items())}
+
+
+def _pair(metric: Any) -> tuple[Any, Any]:
+    """(value, update) of a `tf.metrics` pair or of a tf-keras metric that model_fn has updated."""
+    if isinstance(metric, (tuple, list)):
+        value, update = metric
+        return value, tf.group(*tf.nest.flatten(update)) if _nested(update) else update
+    return metric.result(), tf.group(*metric.updates)
+
+
+def _nested(update: Any) -> bool:
+    return isinstance(update, (tuple, list, dict))
+
+
+class Evaluation:
+    """A recorded evaluation, to be run on a checkpoint, or on one after another.
+
+    Must be made with `recording.graph` as the default graph.
+
+    Args:
+        calls: The `tf.metrics` calls that were observed; those become Keras metrics, where the host
+            counts.
+
+    Attributes:
+        reusable: Set it to keep what a run has traced for the next one, which starts from fresh
+            state.
+        own_hooks: The hooks of model_fn's spec.
+
+    Source: `_evaluate_once`, tensorflow/python/training/evaluation.py.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        calls: Sequence[Any],
+    ):
+        metrics, splices = recording.metrics, recording.splices
+        if metrics is None:
+            metrics = metric_pairs(recording.spec)
+            splices = (*splices, *metric_splices(recording.graph, metrics, calls))
+        self._session: Any = None
+        self.own_hooks = tuple(recording.spec.evaluation_hooks or ())
+        self.reusable = False
+        eval_step = _tf_private.get_or_create_eval_step()
+        spec = _initialising_metrics(recording.spec)
+        self._recording = dataclasses.replace(recording, splices=splices, spec=spec)
+        updates = [update for _, update in metrics.values()]
+        self._eval_op = tf.group(*updates, tf1.assign_add(eval_step, 1, use_locking=True))
+        with tf.control_dependencies([self._eval_op]):
+            self._batches_done = tf.identity(eval_step.read_value())
+        self._finals = {name: value for name, (value, _) in metrics.items()}
+        self._finals[GLOBAL_STEP] = tf1.train.get_global_step()
+
+    def run(
+        self,
+        checkpoint_path: str | None,
+        hooks: Sequence[Hook],
+        init_fn: Callable[[Any], None] | None = None,
+    ) -> dict[str, Any]:
+        """Runs until a hook stops it or the input ends.
+
+        Args:
+            checkpoint_path: What to restore; None: variables have their initial values.
+            hooks: Called around each batch, beside those of the spec.
+            init_fn: Without a checkpoint: `init_fn(session)` may change the variables.
+
+        Returns:
+            Name -> numpy value, `global_step` included.
+        """
+        recording = self._recording
+        for hook in hooks:
+            if isinstance(hook, _tf_private.StopAfterNEvalsHook):
+                hook._set_evals_completed_tensor(self._batches_done)
+        final_hook = tf1.train.FinalOpsHook(self._finals)
+        all_hooks = [*recording.input_hooks, *hooks, *self.own_hooks, final_hook]
+        tf1.logging.info("Starting evaluation at " + time.strftime("%Y-%m-%dT%H:%M:%S"))
+        started = time.time()
+        creator = ReplaySessionCreator(
+            recording, checkpoint_path=checkpoint_path, session=self._session, init_fn=init_fn
+        )
+        with (
+            recording.graph.as_default(),
+            tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored,
+        ):
+            assert creator.session  # a MonitoredSession makes it first of all
+            creator.session.reusable = self.reusable
+            # Several cores evaluate all batches in one call, as a TPU did.
+            whole = IterationsPerLoop(sys.maxsize, "count")
+            several = recording.iterations is not None
+            pace = Iterations(whole, all_hooks) if several else Lookahead(all_hooks)
+            _loop(monitored, creator.session, self._eval_op, pace)
+        if self.reusable:
+            self._session = creator.session
+        tf1.logging.info(f"Inference Time : {time.time() - started:0.5f}s")
+        tf1.logging.info("Finished evaluation at " + time.strftime("%Y-%m-%d-%H:%M:%S"))
+        return final_hook.final_ops_values
+
+    @property
+    def scaffold(self) -> tf1.train.Scaffold:
+        return self._recording.spec.scaffold
+
+    @property
+    def can_be_reused(self) -> bool:
+        """Not on a TPU, whose programs hold its variables for good."""
+        return not is_tpu(self._recording.strategy)
+
+    def close(self) -> None:
+        """Frees what was kept for another run."""
+        if self._session:
+            self._session.reusable = False
+            self._session.close()
+
+
+def _initialising_metrics(spec: Any) -> Any:
+    """A local_init_op of the program's own does not know of the metrics' variables.
+
+    Source: `_evaluate_build_graph`, tensorflow_estimator 2.15 estimator.py.
+    """
+    if not spec.scaffold.local_init_op:
+        return spec
+    default = tf1.train.Scaffold.default_local_init_op()
+    scaffold = tf1.train.Scaffold(
+        local_init_op=tf.group(spec.scaffold.local_init_op, default),
+        copy_from_scaffold=spec.scaffold,
+    )
+    return spec._replace(scaffold=scaffold)
+
+
+def _loop(monitored, session, eval_op: tf.Operation, pace: Lookahead | Iterations) -> None:
+    session.step = Step(eval_op.name, in_halves=True)
+    batches = 0
+    while not monitored.should_stop():
+        session.steps_ahead = pace.steps(batches)
+        monitored.run(eval_op)
+        pace.ran(session.steps_run)
+        batches += session.steps_run
+
+
+def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str | None) -> None:
+    """Logs results, and writes them as events where TensorBoard looks for them.
+
+    Must be called in graph mode: FileWriters are refused in eager mode.
+
+    Source: `_write_dict_to_summary`, tensorflow_estimator 2.15.
+    """
+    step = int(results[GLOBAL_STEP])
+    shown = {k: v for k, v in sorted(results.items()) if not isinstance(v, bytes)}
+    text = ", ".join(f"{name} = {value!s}" for name, value in shown.items())
+    tf1.logging.info("Saving dict for global step %d: %s", step, text)
+    writer = tf1.summary.FileWriterCache.get(folder)
+    summary = tf1.Summary()
+    for name, value in results.items():
+        if name != GLOBAL_STEP and value is not None:
+            _add_value(summary, name, value)
+    writer.add_summary(summary, step)
+    if checkpoint_path:
+        tf1.logging.info(
+            "Saving 'checkpoint_path' summary for global step %d: %s", step, checkpoint_path
+        )
+        path = tf1.Summary()
+        tensor = tf.make_tensor_proto(checkpoint_path, tf.string)
+        path.value.add(tag="checkpoint_path", tensor=tensor)
+        writer.add_summary(path, step)
+    writer.flush()
+
+
+def _add_value(summary: tf1.Summary, name: str, value: Any) -> None:
+    """Adds one result: a number, a vector (as a tensor), or a serialized Summary (as its parts)."""
+    if isinstance(value, (float, int, np.floating, np.integer)):
+        summary.value.add(tag=name, simple_value=float(value))
+    elif isinstance(value, bytes):
+        try:
+            parts = tf1.Summary.FromString(value)
+        except Exception:  # protobuf's DecodeError, whichever implementation is installed
+            tf1.logging.warn("Skipping summary for %s, cannot parse string to Summary.", name)
+            return
+        for i, part in enumerate(parts.value):
+            part.tag = f"{name}/{i}"
+        summary.value.extend(parts.value)
+    elif isinstance(value, np.ndarray):
+        summary.value.add(tag=name, tensor=tf.make_tensor_proto(value))
+    else:
+        tf1.logging.warn(
+            "Skipping summary for %s, must be a float, np.float32, np.int64, np.int32 or int or "
+            "np.ndarray or a serialized string of Summary.",
+            name,
+        )

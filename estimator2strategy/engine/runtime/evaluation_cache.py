@@ -1,0 +1,88 @@
+"""One evaluation for many checkpoints: recorded and traced once, run on each of them.
+
+The original recorded an evaluation anew for each checkpoint. input_fn is still called each time, so
+that it may find new files, say. If it builds the same input again, the evaluation of the time
+before is run on the new checkpoint, from fresh state. A program can tell only by model_fn, which is
+not called again. So where hooks of the program's own look on, the evaluation is recorded anew as
+ever: they may hold tensors that model_fn made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.fingerprint import Fingerprint, fingerprint
+from estimator2strategy.engine.record.input_fn import DatasetInitializerHook
+from estimator2strategy.engine.runtime.evaluation import Evaluation
+from estimator2strategy.engine.runtime.hooks import HostCallHook
+
+tf1 = tf.compat.v1
+
+# Hooks of these very types hold nothing of an evaluation that is over.
+_STOCK = frozenset(
+    {
+        DatasetInitializerHook,
+        HostCallHook,
+        tf1.train.LoggingTensorHook,
+        tf1.train.NanTensorHook,
+        tf1.train.StepCounterHook,
+        tf1.train.SummarySaverHook,
+        _tf_private.StopAfterNEvalsHook,
+    }
+)
+
+
+class KeptEvaluation:
+    """The evaluation of the time before, if there is one."""
+
+    def __init__(self) -> None:
+        self._evaluation: Evaluation | None = None
+        self._input: Fingerprint | None = None
+
+    def find(
+        self, graph: tf.Graph, hooks: Sequence[Any], record: Callable[[], Evaluation]
+    ) -> Evaluation:
+        """The evaluation to run: the one before, or a new one.
+
+        Args:
+            graph: What input_fn has built just now.
+            hooks: Of this evaluation, those of model_fn's spec aside.
+            record: Adds the model to `graph`.
+        """
+        if not _are_stock(hooks):
+            return record()
+        now = fingerprint(graph)
+        if self._evaluation and now == self._input:
+            tf1.logging.info("Evaluating with the graph of the evaluation before.")
+            return self._evaluation
+        self.close()
+        evaluation = record()
+        if evaluation.can_be_reused and _are_stock(evaluation.own_hooks):
+            evaluation.reusable = True
+            self._evaluation, self._input = evaluation, now
+        return evaluation
+
+    def close(self) -> None:
+        if self._evaluation:
+            self._evaluation.close()
+        self._evaluation = None
+
+
+def _are_stock(hooks: Sequence[Any]) -> bool:
+    return all(type(hook) in _STOCK for hook in hooks)
+
+
+@contextlib.contextmanager
+def keeping_evaluation(estimator: Any) -> Iterator[None]:
+    """While the body runs, `estimator.evaluate` may go on with the evaluation before."""
+    estimator._kept_evaluation = KeptEvaluation()
+    try:
+        yield
+    finally:
+        estimator._kept_evaluation.close()
+        estimator._kept_evaluation = None

@@ -1,0 +1,232 @@
+"""Where a training is in its input, beside each checkpoint, so that it can go on there.
+
+    model.ckpt-200.index ...         as ever: the original program, too, can go on from it
+    input_position-200.3f09c1d2...   belongs to exactly that checkpoint, and goes with it
+
+The second file is written first, as `input_position-200.pending`, and is given the digest of the
+checkpoint's index for its name when that is complete. So a process that is killed at any moment
+leaves no position that could pass for another checkpoint's. It also holds the places of the random
+ops in their streams. When a training ends by itself its positions are removed, and the next call of
+`train` starts its input anew, as it always did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.replay import iterators
+from estimator2strategy.engine.worlds import modern_world
+
+tf1 = tf.compat.v1
+
+# A larger state (a shuffle buffer of images, say) costs more than it is worth.
+_MOST_BYTES = 2**30
+_PENDING = "pending"
+
+
+class InputPosition(tf1.train.SessionRunHook):
+    """Saves the position with each checkpoint, and goes on from the one of the restored checkpoint.
+
+    Must come after all hooks that start an input.
+
+    Args:
+        folder: The model_dir.
+    """
+
+    def __init__(self, folder: str):
+        self._files = PositionFiles(folder)
+        self._session: Any = None
+        self._started = False
+        self._origins: dict[str, str] | None = None
+        self._can_be_saved = True
+        self._unsealed: str | None = None
+
+    def attach(self, hooks: Sequence[tf1.train.SessionRunHook]) -> None:
+        """Has itself told of each checkpoint that one of `hooks` writes to the folder."""
+        for hook in hooks:
+            path = getattr(hook, "_save_path", "")  # of a CheckpointSaverHook
+            if isinstance(hook, tf1.train.CheckpointSaverHook) and path == self._files.checkpoints:
+                earlier = [x for x in hook._listeners if not isinstance(x, PositionListener)]
+                hook._listeners[:] = [PositionListener(self), *earlier]
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        del coord
+        self._session, self._started, self._origins = session, False, None
+        path = session.restored_from and self._files.of(session.restored_from)
+        self._files.remove_pending_but(path)
+        if path:
+            self._go_on_from(path)
+
+    def before_run(self, run_context: Any) -> None:
+        del run_context
+        self._started = True
+
+    def before_save(self, step: int) -> None:
+        checkpoint = f"{self._files.checkpoints}-{step}"
+        if self._started:
+            self._unsealed = self._written(checkpoint)
+        else:  # that checkpoint was just restored, and is written again
+            self._unsealed = self._files.of(checkpoint)
+
+    def after_save(self, step: int) -> None:
+        self._files.seal(self._unsealed, f"{self._files.checkpoints}-{step}")
+
+    def remove(self) -> None:
+        """Removes all that was saved."""
+        self._files.remove_all()
+
+    def _go_on_from(self, path: str) -> None:
+        try:
+            with modern_world():
+                _restore(self._session, *_read(path))
+        except (tf.errors.OpError, ValueError) as error:
+            tf1.logging.warn("The input starts anew, because %s does not fit: %s", path, error)
+        else:
+            tf1.logging.info("The input goes on from %s.", path)
+
+    def _written(self, checkpoint: str) -> str | None:
+        if not self._can_be_saved:
+            return None
+        try:
+            with modern_world():
+                self._origins = self._origins or iterators.origins(self._session)
+                return self._files.write(checkpoint, _records(self._session, self._origins))
+        except (tf.errors.OpError, _TooLargeError) as error:
+            self._can_be_saved = False
+            tf1.logging.warn(
+                "The position of the input cannot be saved with the checkpoints, so after an "
+                "interruption the input starts anew: %s",
+                error,
+            )
+            return None
+
+
+class PositionListener(tf1.train.CheckpointSaverListener):
+    """Tells an InputPosition of each checkpoint; `after_save` may be called in another thread."""
+
+    def __init__(self, position: InputPosition):
+        self._position = position
+
+    def before_save(self, session, global_step_value):
+        self._position.before_save(int(global_step_value))
+
+    def after_save(self, session, global_step_value):
+        self._position.after_save(int(global_step_value))
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+def _records(session: Any, origins: Mapping[str, str]) -> Iterator[bytes]:
+    """A header, and then the parts of each iterator's state."""
+    states = {name: list(iterators.saved(session, name)) for name in origins}
+    size = sum(len(part) for state in states.values() for part in state)
+    if size > _MOST_BYTES:
+        raise _TooLargeError(f"it takes {size / 2**30:.1f} GB, mostly for what is being shuffled.")
+    header = {
+        "iterators": {name: [origins[name], len(state)] for name, state in states.items()},
+        "random": session.state.random_places(),
+    }
+    yield json.dumps(header).encode()
+    for state in states.values():
+        yield from state
+
+
+def _restore(session: Any, header: dict[str, Any], parts: list[bytes]) -> None:
+    """Puts the session's iterators and random ops where those of `header` were.
+
+    Raises:
+        ValueError, tf.errors.OpError: The program's input is another one now.
+    """
+    if iterators.origins(session) != {
+        name: origin for name, (origin, _) in header["iterators"].items()
+    }:
+        raise ValueError("the program makes its input otherwise now.")
+    for name, (_, count) in header["iterators"].items():
+        iterators.restore(session, name, parts[:count])
+        parts = parts[count:]
+    session.state.move_random(header["random"])
+
+
+def _read(path: str) -> tuple[dict[str, Any], list[bytes]]:
+    header, *parts = tf.data.TFRecordDataset(path).as_numpy_iterator()
+    return json.loads(header), parts
+
+
+class PositionFiles:
+    """The files of the positions in a folder.
+
+    Attributes:
+        checkpoints: Path of the folder's checkpoints, up to the step.
+    """
+
+    def __init__(self, folder: str):
+        self._folder = folder
+        self.checkpoints = os.path.join(folder, "model.ckpt")
+
+    def of(self, checkpoint: str) -> str | None:
+        """The position that belongs to a checkpoint, if there is one."""
+        # Pending is one whose training was killed just after its checkpoint was complete.
+        for path in (self._sealed(checkpoint), self._named(checkpoint, _PENDING)):
+            if path and tf.io.gfile.exists(path):
+                return path
+        return None
+
+    def write(self, checkpoint: str, records: Iterable[bytes]) -> str | None:
+        """Writes what is to belong to a checkpoint that is about to be written."""
+        path = self._named(checkpoint, _PENDING)
+        if path is None:
+            return None
+        unfinished = f"{path}.unfinished"
+        with tf.io.TFRecordWriter(unfinished) as writer:
+            for record in records:
+                writer.write(record)
+        tf.io.gfile.rename(unfinished, path, overwrite=True)
+        return path
+
+    def seal(self, path: str | None, checkpoint: str) -> None:
+        """Binds `path` to a checkpoint that is complete; removes what belongs to none."""
+        sealed = self._sealed(checkpoint)
+        if path and sealed and path != sealed:
+            tf.io.gfile.rename(path, sealed, overwrite=True)
+        for other, owner in self._all():
+            is_left_over = owner == checkpoint and other != sealed
+            if is_left_over or not tf.io.gfile.exists(f"{owner}.index"):
+                tf.io.gfile.remove(other)
+
+    def remove_pending_but(self, path: str | None) -> None:
+        """Removes what other trainings left that were killed while they wrote a checkpoint."""
+        for other, _ in self._all():
+            if f".{_PENDING}" in other and other != path:
+                tf.io.gfile.remove(other)
+
+    def remove_all(self) -> None:
+        for path, _ in self._all():
+            tf.io.gfile.remove(path)
+
+    def _all(self) -> Iterator[tuple[str, str]]:
+        """Each position, and the checkpoint that it is named after."""
+        for name in tf.io.gfile.listdir(self._folder):
+            if match := re.fullmatch(r"input_position-(\d+)\..+", name):
+                yield os.path.join(self._folder, name), f"{self.checkpoints}-{match[1]}"
+
+    def _sealed(self, checkpoint: str) -> str | None:
+        index = f"{checkpoint}.index"
+        if not tf.io.gfile.exists(index):
+            return None
+        with tf.io.gfile.GFile(index, "rb") as file:
+            return self._named(checkpoint, hashlib.sha256(file.read()).hexdigest()[:16])
+
+    def _named(self, checkpoint: str, suffix: str) -> str | None:
+        start, dash, step = checkpoint.rpartition("-")
+        if start != self.checkpoints or not dash:
+            return None  # some other file that a program restored
+        return os.path.join(self._folder, f"input_position-{step}.{suffix}")

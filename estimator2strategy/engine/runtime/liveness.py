@@ -1,0 +1,148 @@
+"""Watches whether the other processes of a cluster are there, and says which one is not.
+
+TensorFlow waits for a process that never comes, and for one that has died, without a word. While it
+waits, Python's main thread does too, so this is a thread of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+
+tf1 = tf.compat.v1
+
+# Seconds between two looks; until the first word about who is missing; and between such words.
+_EVERY, _PATIENCE, _REMINDER = 2.0, 20.0, 60.0
+# Looks in a row at which a process that was there must be gone.
+_GONE = 3
+_ENDED = (
+    "%s has ended in the middle of training. Start all processes again: they go on from the latest "
+    "checkpoint."
+)
+
+
+def peers_of(tf_config: str | None) -> dict[str, str]:
+    """Name -> address of the other processes that train in step; none where this one does not."""
+    try:
+        config = json.loads(tf_config or "{}")
+        task = config.get("task", {})
+        of_jobs = {
+            f"{job} {i}": address
+            for job in ("chief", "master", "worker")
+            for i, address in enumerate(config.get("cluster", {}).get(job, []))
+        }
+    except (ValueError, AttributeError, TypeError):
+        return {}  # RunConfig says what is wrong with it
+    me = f"{task.get('type')} {task.get('index')}"
+    return {name: to for name, to in of_jobs.items() if name != me} if me in of_jobs else {}
+
+
+def can_be_reached(address: str) -> bool:
+    """Whether somebody listens at `host:port`."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_EVERY).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+class PeerWatch:
+    """Looks after the other processes, until the end of this one.
+
+    Args:
+        peers: Name -> address.
+        is_there: Whether there is somebody at an address.
+        abort: Called with a message when a process has gone in the middle of a training.
+
+    Attributes:
+        in_training: Whether the others must be there now.
+    """
+
+    def __init__(
+        self,
+        peers: Mapping[str, str],
+        is_there: Callable[[str], bool] = can_be_reached,
+        abort: Callable[[str], None] = _tf_private.abort_collectives,
+    ):
+        self._peers, self._is_there, self._abort = dict(peers), is_there, abort
+        self._absent = dict.fromkeys(peers, 0)
+        self._seen: set[str] = set()
+        self._next_word = _PATIENCE
+        self.in_training = False
+
+    def start(self) -> None:
+        """Starts the thread."""
+        threading.Thread(target=self._watch, name="peers", daemon=True).start()
+
+    def _watch(self) -> None:
+        began = time.monotonic()
+        while True:
+            self.look(time.monotonic() - began)
+            time.sleep(_EVERY)
+
+    def look(self, elapsed: float) -> None:
+        """Looks once, `elapsed` seconds after the start."""
+        for name, address in self._peers.items():
+            if self._is_there(address):
+                self._seen.add(name)
+                self._absent[name] = 0
+            else:
+                self._absent[name] += 1
+        missing = self._named(set(self._peers) - self._seen)
+        if missing and elapsed >= self._next_word:
+            self._next_word = elapsed + _REMINDER
+            tf1.logging.warn(
+                "Waiting since %d s for other processes of TF_CONFIG's cluster: nobody answers at "
+                "%s. Are they started, with these addresses, and can this machine reach them?",
+                elapsed,
+                missing,
+            )
+        gone = {name for name in self._seen if self._absent[name] == _GONE}
+        if gone and self.in_training:
+            self._abort(_ENDED % self._named(gone))
+
+    def ended(self) -> str:
+        """What to say where TensorFlow has found out that some process has ended."""
+        gone = {name for name, address in self._peers.items() if not self._is_there(address)}
+        return _ENDED % (self._named(gone) or "Another process")
+
+    def _named(self, names: set[str]) -> str:
+        return ", ".join(f"{name} ({self._peers[name]})" for name in sorted(names))
+
+
+@contextlib.contextmanager
+def needed() -> Iterator[None]:
+    """The body needs the other processes: that one has ended is an error, and the end of this one.
+
+    TensorFlow's errors for it are those at which a MonitoredSession makes a new session, and then
+    another one, for as long as it takes.
+    """
+    try:
+        yield
+    except (tf.errors.AbortedError, tf.errors.UnavailableError) as error:
+        others = watch()
+        if others is None:
+            raise
+        raise tf.errors.InternalError(None, None, others.ended()) from error
+
+
+_watch: PeerWatch | None = None
+
+
+def watch() -> PeerWatch | None:
+    """The watch of this process, started at the first call; None if it trains alone."""
+    global _watch
+    if _watch is None and (peers := peers_of(os.environ.get("TF_CONFIG"))):
+        _watch = PeerWatch(peers)
+        _watch.start()
+    return _watch

@@ -1,0 +1,226 @@
+"""TensorFlow's own MonitoredSession, on a session that replays.
+
+Hooks, scaffolds, savers and recovery are then not imitated: they are TensorFlow's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.handle_packing import share_a_cpu
+from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.uninitialized import is_initialized
+from estimator2strategy.engine.runtime import (
+    checkpoints,
+    devices,
+    liveness,
+    worker_steps,
+)
+from estimator2strategy.engine.runtime.latest_checkpoint import checkpoints_up_to_latest
+from estimator2strategy.engine.runtime.session_config import not_rewritten, rewritten_a_little
+from estimator2strategy.engine.worlds import modern_world
+
+tf1 = tf.compat.v1
+
+
+class ReplaySessionCreator(tf1.train.SessionCreator):
+    """Makes the session of a recording: restored from a checkpoint, or initialised.
+
+    Args:
+        recording: Whose graph to replay.
+        checkpoint_dir: Restore the latest checkpoint in it, if there is one.
+        checkpoint_path: Restore this one.
+        session: A reusable session of this recording that was closed; None: a new one is made.
+        init_fn: What to do after initialisation, if the scaffold has no init_fn.
+
+    Attributes:
+        session: The session, once there is one.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        checkpoint_dir: str | None = None,
+        checkpoint_path: str | None = None,
+        session: ReplaySession | None = None,
+        init_fn: Callable[[Any], None] | None = None,
+    ):
+        self._recording = recording
+        self._scaffold = recording.spec.scaffold or tf1.train.Scaffold()
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_path = checkpoint_path
+        self.session = session
+        self._init_fn = init_fn
+
+    def create_session(self) -> ReplaySession:
+        scaffold = self._scaffold
+        checked = _variables_that_default_ops_check(scaffold)
+        leave_out_summaries_of_branches(self._recording.graph)
+        scaffold.finalize()
+        session = self.session or self._new_session()
+        manager = _SessionManager(
+            session,
+            checked,
+            local_init_op=scaffold.local_init_op,
+            ready_op=scaffold.ready_op,
+            ready_for_local_init_op=scaffold.ready_for_local_init_op,
+            graph=session.graph,
+            local_init_feed_dict=scaffold.local_init_feed_dict,
+        )
+        try:
+            with not_rewritten():  # what starts a session runs once
+                manager.prepare_session(
+                    "",
+                    saver=scaffold.saver,
+                    checkpoint_dir=self._checkpoint_dir,
+                    checkpoint_filename_with_path=self._checkpoint_path,
+                    init_op=scaffold.init_op,
+                    init_feed_dict=scaffold.init_feed_dict,
+                    init_fn=scaffold.init_fn or self._init_fn,
+                )
+        except BaseException:
+            session.close()  # MonitoredSession closes only what it was given
+            raise
+        self.session = session
+        return session
+
+    def _new_session(self) -> ReplaySession:
+        strategy, on_cores = self._recording.strategy, self._recording.on_cores
+        hosts = {host.device for host in devices.hosts(strategy)} - {""}
+        recorded = RecordedGraph(self._recording.graph, hosts)
+        session = _SavingSession(recorded, State(recorded, strategy, on_cores))
+        session.splices.extend(self._recording.splices)
+        if share_a_cpu(strategy):
+            session.rewriting = rewritten_a_little
+        if self._recording.worker:
+            worker, first = self._recording.worker, worker_steps.first_key()
+            session.rewrite = worker_steps.rewrite_for(worker, recorded, first)
+            session.first_key = first
+            session.in_step = True
+            session.draw_together = functools.partial(worker_steps.draw_together, worker, first)
+        return session
+
+
+class _SavingSession(ReplaySession):
+    """Knows which checkpoint it was restored from, and says so when one could not be written.
+
+    Attributes:
+        first_key: The number of the first collective, where several processes train in step.
+        rewriting: `rewriting()` is the context in which programs run, for TensorFlow rewrites them
+            when they first do.
+    """
+
+    restored_from: str | None = None
+    first_key = 0
+    rewriting: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext
+
+    def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
+        try:
+            needed = liveness.needed() if self.in_step else contextlib.nullcontext()
+            with needed, self.rewriting():
+                return super()._evaluate(tensors, ops, feeds)
+        except tf.errors.OpError as error:
+            behind = self.recorded.ancestors(op.name for op in (*(t.op for t in tensors), *ops))
+            if any(self.recorded[name].op == "SaveV2" for name in behind):
+                raise checkpoints.not_written(error) from error
+            raise
+
+
+class _Checked(NamedTuple):
+    """The variables whose values ops ask for that the program has not made; None: it has."""
+
+    ready: Sequence[tf.Variable] | None
+    ready_for_local_init: Sequence[tf.Variable] | None
+
+
+def leave_out_summaries_of_branches(graph: tf.Graph) -> None:
+    """What branches and loops summarize cannot be fetched from the graph around them."""
+    summaries = graph.get_collection_ref(tf1.GraphKeys.SUMMARIES)
+    inside = [summary for summary in summaries if summary.graph is not graph]
+    if inside:
+        summaries[:] = [summary for summary in summaries if summary.graph is graph]
+        tf1.logging.warn(
+            "Not written, because they are made in a branch of tf.cond or in a loop: summaries %s. "
+            "Summarize what tf.cond or tf.while_loop returns.",
+            ", ".join(sorted({summary.op.name for summary in inside})),
+        )
+
+
+def _variables_that_default_ops_check(scaffold: tf1.train.Scaffold) -> _Checked:
+    """Must be called before the scaffold is finalized, in its graph.
+
+    Source: the defaults of `tf.compat.v1.train.Scaffold`.
+    """
+    keys = tf1.GraphKeys
+    variables = tf1.global_variables(), tf1.local_variables()
+    resources = [*tf1.get_collection(keys.RESOURCES), *tf1.get_collection(keys.LOCAL_RESOURCES)]
+    if resources or any(v.op.type != "VarHandleOp" for v in itertools.chain(*variables)):
+        return _Checked(None, None)
+    own = scaffold.ready_op is not None or tf1.get_collection(keys.READY_OP)
+    own_local = scaffold.ready_for_local_init_op is not None or tf1.get_collection(
+        keys.READY_FOR_LOCAL_INIT_OP
+    )
+    return _Checked(
+        None if own else [*variables[0], *variables[1]], None if own_local else variables[0]
+    )
+
+
+class _SessionManager(tf1.train.SessionManager):
+    """TensorFlow's start-up (restore or init, local init, readiness), on a session we made.
+
+    `_restore_checkpoint` is private, but the one place where a SessionManager makes its session. So
+    are the questions whether it is ready: what Scaffold's own ops would answer is known without
+    making programs of them.
+    """
+
+    def __init__(self, session: _SavingSession, checked: _Checked, **kwargs):
+        super().__init__(**kwargs)
+        self._session = session
+        self._checked = checked
+
+    def _model_ready(self, sess):
+        if self._checked.ready is None:
+            return super()._model_ready(sess)
+        return self._have_values(self._checked.ready)
+
+    def _model_ready_for_local_init(self, sess):
+        if self._checked.ready_for_local_init is None:
+            return super()._model_ready_for_local_init(sess)
+        return self._have_values(self._checked.ready_for_local_init)
+
+    def _have_values(self, variables: Sequence[tf.Variable]) -> tuple[bool, str | None]:
+        """(whether all have one, what to say if not)."""
+        names = [variable.op.name for variable in variables]
+        with modern_world():
+            missing = [name for name in names if not is_initialized(self._session.state, name)]
+        return not missing, "Variables not initialized: " + ", ".join(missing) if missing else None
+
+    def _restore_checkpoint(
+        self,
+        master,
+        saver=None,
+        checkpoint_dir=None,
+        checkpoint_filename_with_path=None,
+        **unused,
+    ):
+        del master, unused
+        session = self._session
+        known = [checkpoint_filename_with_path] if checkpoint_filename_with_path else []
+        if checkpoint_dir and not known:
+            known = checkpoints_up_to_latest(checkpoint_dir)
+        if not saver or not known:
+            return session, False
+        checkpoints.restore(saver, session, known[-1])
+        session.restored_from = known[-1]
+        if not checkpoint_filename_with_path:
+            saver.recover_last_checkpoints(known)  # the saver will in time remove these
+        return session, True

@@ -1,0 +1,160 @@
+"""Prediction: a lazy generator of batches, and of the examples in them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.lookahead import sees_runs
+from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.worlds import legacy_world
+
+tf1 = tf.compat.v1
+
+
+def selected(predictions: Any, keys: Sequence[str] | str | None) -> Any:
+    """Those of the predictions whose key is among `keys`.
+
+    Raises:
+        ValueError: There is none, or predictions is no dict.
+    """
+    if not keys:
+        return predictions
+    if not isinstance(predictions, dict):
+        raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
+    keys = [keys] if isinstance(keys, str) else keys
+    chosen = {key: value for key, value in predictions.items() if key in keys}
+    if not chosen:
+        raise ValueError(
+            f"Expected to run at least one output from {list(predictions)}, provided {keys}."
+        )
+    return chosen
+
+
+def batches(
+    recording: Recording,
+    predictions: Any,
+    checkpoint_path: str | None,
+    hooks: Sequence[tf1.train.SessionRunHook],
+) -> Generator[Any, None, None]:
+    """Yields the values of `predictions`, a batch at a time, until the input ends.
+
+    Where no hook is called around batches, and no Python in the input could wait for what was
+    yielded, some batches are worked on at once.
+
+    The legacy world is entered for each call and left before anything is yielded, so that the
+    consumer never runs in it.
+    """
+    all_hooks = [*recording.input_hooks, *hooks, *(recording.spec.prediction_hooks or [])]
+    creator = ReplaySessionCreator(recording, checkpoint_path=checkpoint_path)
+    with _inside(recording.graph):
+        monitored = tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks)
+    error: tuple[Any, Any, Any] = (None, None, None)
+    try:
+        with _inside(recording.graph):
+            assert creator.session  # a MonitoredSession makes it first of all
+            seen = any(map(sees_runs, all_hooks))
+            ahead = None if seen else creator.session.ahead(predictions)
+        if ahead:
+            yield from _ahead(ahead, recording.graph)
+            return
+        while not monitored.should_stop():
+            try:
+                with _inside(recording.graph):
+                    values = monitored.run(predictions)
+            except tf.errors.OutOfRangeError:
+                break
+            yield values
+    except BaseException as raised:  # of a generator that is closed early too: no hook's `end`
+        error = (type(raised), raised, raised.__traceback__)
+        raise
+    finally:
+        with _inside(recording.graph):
+            monitored.__exit__(*error)
+
+
+class Growth:
+    """How many batches to work on at once: more and more, as they turn out to be small.
+
+    Nobody should wait much longer for a first batch because others come with it, and who keeps one
+    example keeps all that came with it in memory.
+    """
+
+    _MOST = 256
+    _SECONDS = 0.2
+    _BYTES = 4 * 2**20
+
+    def __init__(self) -> None:
+        self._batches = 1
+        self._calls = 0
+
+    def batches(self) -> int:
+        return self._batches
+
+    def ran(self, batches: int, seconds: float, size: int) -> None:
+        """Takes note of a call: how long it took, and how many bytes it gave."""
+        self._calls += 1
+        if self._calls == 1 or not batches:  # it has built the program
+            return
+        by_time = self._SECONDS * batches / max(seconds, 1e-9)
+        by_size = self._BYTES * batches / max(size, 1)
+        affordable = max(1, int(min(by_time, by_size, self._MOST)))
+        self._batches = min(2 * self._batches, affordable)
+
+
+def _ahead(run: Any, graph: tf.Graph) -> Generator[Any, None, None]:
+    """Yields what `ReplaySession.ahead` gives, batch by batch."""
+    growth = Growth()
+    error: Exception | None = None
+    while error is None:
+        started = time.perf_counter()
+        with _inside(graph):
+            values, error = run(growth.batches())
+        seconds = time.perf_counter() - started
+        growth.ran(len(values), seconds, sum(map(_size, values)))
+        yield from values
+    if not isinstance(error, tf.errors.OutOfRangeError):
+        raise error
+
+
+def _size(values: Any) -> int:
+    tensors = values.values() if isinstance(values, dict) else [values]
+    return sum(value.nbytes for value in tensors if isinstance(value, np.ndarray))
+
+
+@contextlib.contextmanager
+def _inside(graph: tf.Graph):
+    with legacy_world(), graph.as_default():
+        yield
+
+
+def examples(batches_of_values: Iterable[Any]) -> Iterator[Any]:
+    """Yields the examples of each batch, in order.
+
+    Raises:
+        ValueError: The values of a batch have different lengths.
+    """
+    for values in batches_of_values:
+        if not isinstance(values, dict):
+            yield from values
+            continue
+        for i in range(_batch_length(values)):
+            yield {key: value[i] for key, value in values.items()}
+
+
+def _batch_length(values: dict[str, Any]) -> int:
+    lengths = {key: value.shape[0] for key, value in values.items()}
+    first = next(iter(lengths.values()))
+    for key, length in lengths.items():
+        if length != first:
+            raise ValueError(
+                f"Batch length of predictions should be same. {key} has different batch length "
+                f"than others: {lengths}."
+            )
+    return first

@@ -1,0 +1,107 @@
+"""Where the time of a training goes: a line when it ends, and profiles for TensorBoard."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+
+tf1 = tf.compat.v1
+
+# The folder for profiles, if the program has not named one: what `e2s run --profile_dir` sets.
+VARIABLE = "E2S_PROFILE_DIR"
+# Blocks of steps that are profiled: after those that build programs, and not for long.
+_FIRST_BLOCK = 3
+_BLOCKS = 10
+_SECONDS = 10.0
+
+
+class Spent(NamedTuple):
+    """Seconds of a training.
+
+    Attributes:
+        total: All of them.
+        building: In blocks for which a program was built.
+        steps: In other blocks of steps.
+        waiting: Of those in blocks of steps, waiting for a batch; None: not measured.
+    """
+
+    total: float
+    building: float
+    steps: float
+    waiting: float | None = None
+
+
+def verdict(spent: Spent, steps: int) -> str:
+    """One line that says what bounds a training, and the share of each part of it."""
+    total = max(spent.total, 1e-9)
+    waiting = min(spent.waiting or 0.0, spent.steps)
+    parts = {
+        "computing": spent.steps - waiting,
+        "input": waiting,
+        "host": max(total - spent.steps - spent.building, 0.0),
+        "building programs": spent.building,
+    }
+    bound = {
+        "computing": "compute-bound",
+        "input": "input-bound",
+        "host": "host-bound",
+        "building programs": "bound by its start",
+    }[max(parts, key=lambda part: parts[part])]
+    if spent.waiting is None:  # the two are one number
+        bound = {"compute-bound": "bound by its steps"}.get(bound, bound)
+        parts = {"steps": parts["computing"], **parts}
+        del parts["computing"], parts["input"]
+    shares = ", ".join(f"{part} {seconds / total:.0%}" for part, seconds in parts.items())
+    more = "" if spent.waiting is not None else " (profile_dir= says more)"
+    return f"{steps} steps in {total:.1f} s, {bound}: {shares}{more}"
+
+
+class Profile:
+    """Follows a training, block by block.
+
+    Args:
+        session: The ReplaySession that trains.
+        folder: Where profiles go; None: none is made.
+    """
+
+    def __init__(self, session: Any, folder: str | None):
+        self._session, self._folder = session, folder
+        self._started = time.perf_counter()
+        self._until: float | None = None
+        self._blocks = 0
+        # No clock runs in a step then: it would not give the same twice.
+        session.measures_input = folder is not None and not _tf_private.ops_are_deterministic()
+
+    @contextlib.contextmanager
+    def block(self, step: int) -> Iterator[None]:
+        """Around a block of steps that begins after `step` steps."""
+        self._blocks += 1
+        if self._folder and self._blocks == _FIRST_BLOCK:
+            tf.profiler.experimental.start(self._folder)
+            self._until = time.perf_counter() + _SECONDS
+        if self._until is None:
+            yield
+            return
+        with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
+            yield
+        if self._blocks >= _FIRST_BLOCK + _BLOCKS - 1 or time.perf_counter() > self._until:
+            self.stop()
+
+    def stop(self) -> None:
+        """Writes the profile, if one is being made."""
+        if self._until is not None:
+            self._until = self._folder = None
+            tf.profiler.experimental.stop()
+
+    def verdict(self, steps: int) -> str:
+        """See the function of that name."""
+        session = self._session
+        total = time.perf_counter() - self._started
+        building, in_steps = session.spent
+        return verdict(Spent(total, building, in_steps, session.waited()), steps)

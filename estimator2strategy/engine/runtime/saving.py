@@ -1,0 +1,153 @@
+"""The checkpoints of a training, written while it goes on where that is safe.
+
+What the saver is given is a snapshot. The `checkpoint` file, which says what the latest one is, is
+the saver's to write, when all else is complete; so it never names half a checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf import text_format
+
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.snapshot import Snapshot
+from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.runtime import checkpoints
+from estimator2strategy.engine.runtime.input_position import PositionListener
+
+tf1 = tf.compat.v1
+
+_LARGE_NODE = 2**16  # bytes
+
+
+def can_save_beside(recording: Recording) -> bool:
+    """Whether the host has the variables of this training, and no other process waits for it."""
+    return recording.worker is None and not is_tpu(recording.strategy)
+
+
+class SaverHook(tf1.train.CheckpointSaverHook):
+    """A CheckpointSaverHook that need not wait until a checkpoint is written.
+
+    It does wait for the one before, for the first and the last one, and wherever somebody could
+    notice: a listener of the program's, or a saver of another type.
+
+    If a checkpoint cannot be written, training goes on, the earlier ones stay, and the log says so.
+    Only the last one is an error.
+
+    Args:
+        beside: Whether training may go on while it writes.
+    """
+
+    def __init__(self, *args: Any, beside: bool, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._may_save_beside = beside
+        self._thread: threading.Thread | None = None
+        self._text: threading.Thread | None = None
+        self._failed = False
+        self._beside = False
+        self._meta_graph: bytes | None = None
+
+    def wait(self) -> None:
+        """Waits until all that is being written is complete."""
+        if self._text:
+            self._text.join()
+        self._wait_for_checkpoint()
+
+    def _wait_for_checkpoint(self) -> None:
+        if self._thread:
+            self._thread.join()
+            self._thread = None
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """As any CheckpointSaverHook's, but `graph.pbtxt` is written while the step is compiled."""
+        self._beside = False
+        graph_def = session.graph.as_graph_def(add_shapes=True)
+        meta_graph = tf1.train.export_meta_graph(
+            graph=session.graph, graph_def=graph_def, saver_def=self._get_saver().saver_def
+        )
+        self._summary_writer.add_graph(session.graph)
+        self._summary_writer.add_meta_graph(meta_graph)
+        step = session.run(self._global_step_tensor)
+        self._save(session, step)
+        self._timer.update_last_triggered_step(step)
+        self._beside = self._may_save_beside
+        if self._save_graph_def:
+            work = (graph_def, self._checkpoint_dir)
+            self._text = threading.Thread(target=_write_text, args=work, name="graph.pbtxt")
+            self._text.start()
+
+    def end(self, session: Any) -> None:
+        self.wait()
+        self._beside = False
+        if self._failed:
+            step = session.run(self._global_step_tensor)
+            self._timer.update_last_triggered_step(step)
+            self._save(session, step)
+        super().end(session)
+
+    def _save(self, session: Any, step: Any) -> bool:
+        self._wait_for_checkpoint()
+        saver = self._get_saver()
+        ours = all(isinstance(listener, PositionListener) for listener in self._listeners)
+        plain = type(saver) is tf1.train.Saver and saver.saver_def.version == tf1.train.SaverDef.V2
+        if not (self._beside and ours and plain):
+            return super()._save(session, step)
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        tf1.logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        if self._save_graph_def and self._meta_graph is None:
+            self._meta_graph = tf1.train.export_meta_graph(
+                graph=session.graph, saver_def=saver.saver_def
+            ).SerializeToString()
+        snapshot = Snapshot(session, saver.saver_def)
+        work = (saver, snapshot, session, step)
+        self._thread = threading.Thread(target=self._write, args=work, name="checkpoint")
+        self._thread.start()
+        return False
+
+    def _write(self, saver: Any, snapshot: Snapshot, session: Any, step: Any) -> None:
+        """Runs in the thread."""
+        path = f"{self._save_path}-{step}"
+        try:
+            with snapshot.graph.as_default():
+                saver.save(snapshot, self._save_path, global_step=step, write_meta_graph=False)
+            if self._meta_graph:
+                with tf.io.gfile.GFile(f"{path}.meta", "wb") as file:
+                    file.write(self._meta_graph)
+            for listener in self._listeners:
+                listener.after_save(session, step)
+        except Exception as error:  # whatever it is, nobody would see it in a thread
+            self._failed = True
+            checkpoints.remove_unfinished(path)
+            tf1.logging.error(
+                "The checkpoint %s COULD NOT BE WRITTEN. Training goes on, and the earlier ones "
+                "are kept. %s",
+                path,
+                error,
+            )
+        else:
+            self._failed = False
+            log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
+            self._summary_writer.add_session_log(log, step)
+
+
+def _write_text(graph_def: tf1.GraphDef, folder: str) -> None:
+    """`graph.pbtxt`, as of tf.io.write_graph, which TensorFlow 2.20 cannot do with protobuf 7.
+
+    Node by node: the text of data in a graph is four times as large as they are.
+    """
+    path = os.path.join(folder, "graph.pbtxt")
+    tf.io.gfile.makedirs(folder)
+    with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
+        for node in graph_def.node:
+            # `text_format` sorts attributes, and takes 10 bytes for each byte of data meanwhile.
+            text_of = str if node.ByteSize() > _LARGE_NODE else text_format.MessageToString
+            file.write(text_of(tf1.GraphDef(node=[node])))
+        fields = {field.name: value for field, value in graph_def.ListFields()}
+        rest = tf1.GraphDef(**{name: fields[name] for name in fields if name != "node"})
+        file.write(text_format.MessageToString(rest))
+    tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)

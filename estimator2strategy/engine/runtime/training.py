@@ -1,0 +1,284 @@
+"""Training: the hooks that Estimator added, the session, the loop."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.cardinality import is_endless
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.session import Step
+from estimator2strategy.engine.runtime.console import live_line
+from estimator2strategy.engine.runtime.hooks import FetchingHook
+from estimator2strategy.engine.runtime.input_position import InputPosition
+from estimator2strategy.engine.runtime.interruption import Interruption
+from estimator2strategy.engine.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
+from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.profiling import Profile
+from estimator2strategy.engine.runtime.saving import SaverHook, can_save_beside
+from estimator2strategy.engine.runtime.sharded_saving import default_saver
+from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.runtime.worker_steps import SameStartHook
+from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.errors import UnsupportedError
+
+tf1 = tf.compat.v1
+Hook: TypeAlias = tf1.train.SessionRunHook
+
+
+def train(
+    recording: Recording,
+    config: Any,
+    hooks: Sequence[Hook],
+    saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
+    options: TrainingOptions,
+    on_first_block: Callable[[], None] = lambda: None,
+) -> Any:
+    """Runs the recorded training until a hook stops it or the input ends.
+
+    Must be called with `recording.graph` as the default graph.
+
+    Args:
+        on_first_block: Called when the first block of steps is done.
+
+    Returns:
+        The loss of the last step (numpy), None when no step ran.
+
+    Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
+    """
+    spec = recording.spec
+    if options.jit_compile and (recording.strategy or recording.worker):
+        raise UnsupportedError(
+            "jit_compile is for training on one device; here each core runs "
+            "iterations_per_loop steps in one call already. Leave it out."
+        )
+    _summarize_loss(spec.loss)
+    add_default_saver(config, spec.scaffold, options.checkpoint_shards)
+    beside = options.async_checkpoints and can_save_beside(recording)
+    savers, all_hooks = _hooks(recording, config, hooks, saving_listeners, beside)
+    position = InputPosition(config.model_dir) if config.is_chief else None
+    if position and options.resume_input:
+        position.attach(all_hooks)
+        all_hooks = [*all_hooks, position]
+    elif position:
+        position.remove()
+    creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
+    loss = None
+    logged = FetchingHook()
+    with Interruption() as interruption, contextlib.ExitStack() as afterwards:
+        for hook in savers:
+            if isinstance(hook, SaverHook):
+                afterwards.callback(hook.wait)  # where training fails, no hook's `end` is called
+        with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
+            pace = _pace(recording, all_hooks)
+            logged.tensors = pace.logged()
+            train_op = _op(spec.train_op)
+            profile = Profile(creator.session, options.profile_folder)
+            afterwards.callback(profile.stop)
+            loss = _loop(
+                monitored,
+                creator.session,
+                train_op,
+                spec.loss,
+                pace,
+                interruption,
+                options.jit_compile,
+                profile,
+                on_first_block,
+            )
+        if position and not interruption.requested:
+            position.remove()  # the next training starts its input anew
+        interruption.explain(config.model_dir)
+    # Not in the `with`: it swallows the error with which an input ends.
+    if loss is None and creator.session is not None:
+        loss = creator.session.watched()
+    if loss is None:
+        tf1.logging.warn(
+            "Training with estimator made no steps. Perhaps input is empty or misspecified."
+        )
+    return loss
+
+
+def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
+    """How many steps each block has: as the hooks allow, or, on cores, as the program says."""
+    if recording.iterations is None:
+        return Lookahead(hooks, watched=[recording.spec.loss])
+    warn_of_missed_steps(recording.iterations, hooks)
+    return Iterations(recording.iterations, hooks)
+
+
+def _hooks(
+    recording: Recording,
+    config: Any,
+    hooks: Sequence[Hook],
+    saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
+    beside: bool,
+) -> tuple[list[Hook], list[Hook]]:
+    """(the savers that were added, all hooks in the order in which they run).
+
+    Args:
+        beside: Whether training may go on while a checkpoint is written.
+    """
+    spec = recording.spec
+    every_step = [*recording.input_hooks, *hooks, tf1.train.NanTensorHook(spec.loss)]
+    if config.log_step_count_steps is not None:
+        tensors = {"loss": spec.loss, "step": tf1.train.get_global_step()}
+        every_step.append(
+            tf1.train.LoggingTensorHook(tensors, every_n_iter=config.log_step_count_steps)
+        )
+    every_step += spec.training_hooks
+    added = _saver_hooks(spec, config, every_step, saving_listeners, beside)
+    all_hooks = every_step
+    if config.is_chief:
+        all_hooks = [*added, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
+    if recording.worker:
+        # First: nobody writes a checkpoint, which others would restore, before all agree.
+        all_hooks = [SameStartHook(recording.worker, _op(spec.train_op).name), *all_hooks]
+    return added, all_hooks
+
+
+def _loop(
+    monitored,
+    session,
+    train_op,
+    loss,
+    pace: Lookahead | Iterations,
+    interruption: Interruption,
+    jit_compile: bool,
+    profile: Profile,
+    on_first_block: Callable[[], None],
+) -> Any:
+    """Runs block after block until something stops it; returns the loss of the last step."""
+    global_step = tf1.train.get_global_step()
+    session.step = Step(
+        train_op.name,
+        healthy=loss.name,
+        may_end=_may_end(session),
+        counter=global_step.handle.op.name,
+        compiled=jit_compile,
+    )
+    fetches = [train_op, loss]
+    step = first_step = int(session.value(global_step))
+    value = None
+    with live_line(first_step, pace.last_step()) as line:
+        session.on_build = line.compiling
+        while not monitored.should_stop() and not interruption.requested:
+            session.steps_ahead = pace.steps(step)
+            try:
+                with profile.block(step):
+                    value = monitored.run(fetches)[1]
+            except tf.errors.OutOfRangeError:
+                tf1.logging.info(profile.verdict(int(session.value(global_step)) - first_step))
+                _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
+                raise
+            on_first_block()
+            pace.ran(session.steps_run)
+            step = int(session.value(global_step))
+            line.show(step, value)
+    tf1.logging.info(profile.verdict(step - first_step))
+    return value
+
+
+def _log_end_of_input(first_step: int, step: int, last_step: float) -> None:
+    done = f"The input ended after {step - first_step} steps, at global step {step}"
+    if step < last_step < math.inf:
+        tf1.logging.warn("%s; %d were asked for.", done, last_step - first_step)
+    else:
+        tf1.logging.info("%s.", done)
+
+
+def _may_end(session) -> bool:
+    """Whether some dataset of the recorded input has an end, or may have one."""
+    operations = session.graph.get_operations()
+    iterators = [op for op in operations if op.type in ("IteratorV2", "OneShotIterator")]
+    datasets = [op.inputs[0] for op in operations if op.type == "MakeIterator"]
+    if len(iterators) != len(datasets):
+        return True
+    session.recorded.refresh()
+    endless = {dataset: is_endless(session.recorded, dataset.op.name) for dataset in datasets}
+    if False in endless.values():
+        return True
+    datasets = [dataset for dataset, answer in endless.items() if answer is None]
+    if not datasets:
+        return False
+    try:
+        variants = session.evaluate(datasets)
+    except tf.errors.OpError:  # a dataset of what hooks will feed, say
+        return True
+    with modern_world():
+        sizes = [tf.raw_ops.DatasetCardinality(input_dataset=variant) for variant in variants]
+        return any(size != tf.data.INFINITE_CARDINALITY for size in sizes)
+
+
+def _op(fetch) -> tf.Operation:
+    return fetch if isinstance(fetch, tf.Operation) else fetch.op
+
+
+def _summarize_loss(loss: tf.Tensor) -> None:
+    """A `loss` curve for TensorBoard, unless model_fn made one of that name."""
+    summaries = tf1.get_collection(tf1.GraphKeys.SUMMARIES)
+    if not any(summary.op.name == "loss" for summary in summaries):
+        tf1.summary.scalar("loss", loss)
+    tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
+
+
+def add_default_saver(config, scaffold, shards: int | None) -> None:
+    """The Saver that checkpoints are written and read with, unless the program made its own."""
+    if not (scaffold.saver or tf1.get_collection(tf1.GraphKeys.SAVERS)):
+        tf1.add_to_collection(tf1.GraphKeys.SAVERS, default_saver(config, shards))
+
+
+def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> list[Hook]:
+    """A CheckpointSaverHook where the config asks for one and the program brought none.
+
+    Args:
+        beside: Whether training may go on while it writes.
+    """
+    present = [*every_step, *spec.training_chief_hooks]
+    savers = [h for h in present if isinstance(h, tf1.train.CheckpointSaverHook)]
+    added = []
+    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+        added = [
+            SaverHook(
+                config.model_dir,
+                save_secs=config.save_checkpoints_secs,
+                save_steps=config.save_checkpoints_steps,
+                scaffold=spec.scaffold,
+                save_graph_def=config.checkpoint_save_graph_def,
+                beside=beside,
+            )
+        ]
+        savers = added
+    if saving_listeners and not savers:
+        raise ValueError(
+            "There should be a CheckpointSaverHook to use saving_listeners. Please set one of the "
+            "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
+        )
+    for listener in saving_listeners:
+        if listener not in savers[0]._listeners:
+            savers[0]._listeners.append(listener)
+    return added
+
+
+def _monitors(spec, config) -> list[Hook]:
+    """What MonitoredTrainingSession adds: `global_step/sec` and the summaries."""
+    hooks: list[Hook] = []
+    if config.log_step_count_steps:
+        hooks.append(
+            tf1.train.StepCounterHook(
+                every_n_steps=config.log_step_count_steps, output_dir=config.model_dir
+            )
+        )
+    if config.save_summary_steps:
+        hooks.append(
+            tf1.train.SummarySaverHook(
+                save_steps=config.save_summary_steps,
+                output_dir=config.model_dir,
+                scaffold=spec.scaffold,
+            )
+        )
+    return hooks

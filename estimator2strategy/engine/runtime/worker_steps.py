@@ -1,0 +1,149 @@
+"""Several processes that train one model in step, each with a copy of its variables."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan import rewrites
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.record.multi_worker import Worker
+from estimator2strategy.engine.replay.next_batch import Draw
+from estimator2strategy.engine.runtime import agreement, liveness
+from estimator2strategy.engine.worlds import modern_world
+
+tf1 = tf.compat.v1
+
+# What collectives can add.
+_SUMMABLE = frozenset({tf.float16, tf.float32, tf.float64, tf.int32, tf.int64})
+
+
+_trainings = itertools.count()
+
+
+def first_key() -> int:
+    """The number of a training's first collective: all processes train the same, in one order."""
+    return next(_trainings) * rewrites.KEYS_OF_A_TRAINING
+
+
+def rewrite_for(worker: Worker, recorded: RecordedGraph, first: int) -> rewrites.Rewrite:
+    """Sums over the replicas become collectives between the processes.
+
+    They are numbered in the order of the graph up to the model, which all processes have in common.
+
+    Args:
+        first: The number of the first one.
+    """
+    inside = rewrites.inner_nodes(recorded.library, recorded.functions_behind(recorded.position))
+    sums = rewrites.numbered_sums([*recorded.nodes, *inside])
+    sums = {name: first + number for name, number in sums.items()}
+    return rewrites.for_replica(worker.number, worker.count, sums)
+
+
+def _sum(value: tf.Tensor, worker: Worker, number: int) -> tf.Tensor:
+    """The sum of a tensor over all processes; each must ask for it with the same number."""
+    return tf.raw_ops.CollectiveReduce(
+        input=value,
+        group_size=worker.count,
+        group_key=rewrites.group_key(worker.count),
+        instance_key=rewrites.instance_key(number),
+        merge_op="Add",
+        final_op="Id",
+        subdiv_offsets=[0],
+    )
+
+
+def _of_each(value: tf.Tensor, worker: Worker, number: int) -> tf.Tensor:
+    """The tensors of all processes, stacked, the chief's first."""
+    mine = tf.one_hot(worker.number, worker.count, dtype=value.dtype)
+    return _sum(tf.tensordot(mine, value, 0), worker, number)
+
+
+def gather(worker: Worker, first: int, text: bytes) -> list[bytes]:
+    """What each process calls it with, the chief's first. Must be called in the `modern_world`."""
+
+    def gathered(value, number):
+        function = tf.function(lambda: _of_each(tf.constant(value), worker, number))
+        return function.get_concrete_function()()
+
+    lengths = gathered([len(text)], first + rewrites.FACTS_KEY).numpy()[:, 0]
+    padded = agreement.padded(text, max(lengths))
+    texts = gathered(padded, first + rewrites.FACTS_KEY + 1).numpy()
+    return [bytes(t[:n].astype("uint8")) for t, n in zip(texts, lengths, strict=True)]
+
+
+def draw_together(worker: Worker, first: int, draw: Draw) -> Callable[[], list[tf.Tensor]]:
+    """A function that gives this process's next batch, if all processes have one.
+
+    Raises:
+        tf.errors.OutOfRangeError: When called: the input of some process has ended, and so has
+            training, for all of them.
+    """
+
+    @tf.function(autograph=False)
+    def drawn():
+        optional = draw.optional()
+        there = tf.cast(tf.raw_ops.OptionalHasValue(optional=optional), tf.int32)
+        return optional, _of_each(there, worker, first + rewrites.INPUT_KEY)
+
+    def next_batch() -> list[tf.Tensor]:
+        optional, there = drawn()
+        ended = [number for number, has_batch in enumerate(there.numpy()) if not has_batch]
+        if ended:
+            if len(ended) < worker.count:
+                tf1.logging.warn(
+                    "The input of process %s has ended, the others' has not. Training ends for "
+                    "all; give each as many batches, or repeat() them and say how many steps.",
+                    ", ".join(map(str, ended)),
+                )
+            raise tf.errors.OutOfRangeError(None, None, "End of sequence")
+        return list(draw.values(optional).values())
+
+    return next_batch
+
+
+class SameStartHook(tf1.train.SessionRunHook):
+    """Gives all processes the chief's variables, before the first step, once they agree.
+
+    A worker may have initialised its own, or have found another checkpoint than the chief.
+
+    Raises:
+        ValueError: As the session starts: the processes have different variables, or sums.
+    """
+
+    def __init__(self, worker: Worker, train_op: str):
+        self._worker, self._train_op = worker, train_op
+        self._watch = liveness.watch()
+
+    def begin(self) -> None:
+        variables = tf1.global_variables()
+        self._variables = [v.handle.op.name for v in variables if v.dtype in _SUMMABLE]
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        del coord
+        if self._watch:
+            self._watch.in_training = True
+        variables = [session.state.variable(name) for name in self._variables]
+        first = session.first_key
+
+        @tf.function(autograph=False)
+        def share() -> None:
+            for number, variable in enumerate(variables):
+                value = variable.read_value()
+                mine = value if self._worker.number == 0 else tf.zeros_like(value)
+                total = _sum(mine, self._worker, first + rewrites.FIRST_START_KEY + number)
+                variable.assign(total, read_value=False)
+
+        facts = agreement.facts_of(session.recorded, self._train_op)
+        with modern_world(), liveness.needed():
+            agreement.check(facts, functools.partial(gather, self._worker, first))
+            share()
+
+    def end(self, session: Any) -> None:
+        del session
+        if self._watch:  # others may be ready sooner
+            self._watch.in_training = False

@@ -1,0 +1,92 @@
+"""The world that legacy code expects around it: a v1 graph, `Dimension` shapes, v2 control flow.
+
+The switches are those of `engine/_tf_switches.py`, nearly all TensorFlow's own; what changes for a
+body is put back as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_switches
+from estimator2strategy.engine.plan.graph import REFERENCES
+
+tf1 = tf.compat.v1
+
+
+@contextlib.contextmanager
+def legacy_world() -> Iterator[None]:
+    """Switches for the time in which functions and hooks of a legacy program run."""
+    with _tf_switches.tensor_shapes(v2=False), _tf_switches.control_flow_v2():
+        yield
+
+
+@contextlib.contextmanager
+def modern_world() -> Iterator[None]:
+    """TF2 again, eager execution included, for code of ours and Keras's within a recording."""
+    with _tf_switches.tensor_shapes(v2=True), _tf_switches.eager_mode():
+        yield
+
+
+@contextlib.contextmanager
+def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
+    """A fresh graph to record legacy functions in, as the default graph.
+
+    Every variable becomes a resource variable, also where the program asked for the ref variables
+    of TF1: only those have a handle that a replay can be given. Those are noted in the graph's
+    collection `REFERENCES`.
+
+    Args:
+        seed: Graph-level seed, `RunConfig.tf_random_seed`.
+        tf115: Whether the program is one of TF 1.15: variables are ref variables by default, and
+            ops in branches and loops are named after the scope around them.
+    """
+    _tf_switches.give_variables_what_references_have()
+    with modern_world():
+        # TensorFlow starts its devices here. If a graph were the first to need them, eager code
+        # could not name a device that is not there for the rest of the process.
+        tf.config.list_logical_devices()
+    graph = tf.Graph()
+    resources = tf1.variable_creator_scope(_as_resource)
+    names, switches = _tf_switches.fresh_keras_names(), _tf_switches.graphs_of_the_process()
+    in_branches = _tf_switches.names_in_branches_by_scope(tf115)
+    with graph.as_default(), resources, names, switches, in_branches:
+        if tf115:
+            tf1.get_variable_scope().set_use_resource(False)
+        tf1.set_random_seed(seed)
+        yield graph
+
+
+def _as_resource(next_creator, **kwargs):
+    wanted = kwargs.get("use_resource")
+    if wanted is None:
+        wanted = tf1.get_variable_scope().use_resource
+    if wanted is None:
+        wanted = tf1.resource_variables_enabled()
+    variable = next_creator(**{**kwargs, "use_resource": True})
+    if not wanted and not isinstance(variable.handle, tf.__internal__.EagerTensor):
+        variable.graph.add_to_collection(REFERENCES, variable.handle.op.name)
+    return variable
+
+
+@contextlib.contextmanager
+def serving(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
+    """A fresh graph to record what is exported, as the default graph.
+
+    A Session will run it and nothing replays it, so that the process's own switches decide about
+    reference variables and about control flow. Programs of TF 1.15 get TF 2's of both here, as in
+    a recording: `tf.saved_model.load` cannot hand out the reference variables of a SavedModel.
+
+    Args:
+        seed: Graph-level seed, `RunConfig.tf_random_seed`.
+        tf115: As of `recording`.
+    """
+    graph = tf.Graph()
+    names, switches = _tf_switches.fresh_keras_names(), _tf_switches.graphs_of_the_process()
+    in_branches = _tf_switches.names_in_branches_by_scope(tf115)
+    with _tf_switches.tensor_shapes(v2=False), graph.as_default(), names, switches, in_branches:
+        tf1.set_random_seed(seed)
+        yield graph

@@ -1,0 +1,225 @@
+"""`train_and_evaluate`: in one process, or as one of the processes of a `TF_CONFIG` cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.runtime.evaluation_cache import keeping_evaluation
+from estimator2strategy.estimator.cluster import check_cluster
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.evaluator import (
+    ContinuousEvalListener,
+    EvaluationListener,
+    Evaluator,
+    evaluate_until_trained,
+)
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.tf_config import TaskType
+from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
+
+tf1 = tf.compat.v1
+
+
+def train_and_evaluate(
+    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
+) -> tuple[dict[str, Any] | None, list[Any] | None] | None:
+    """Trains, and evaluates and exports each checkpoint that training saves.
+
+    In a cluster (`TF_CONFIG`) this process does the part of its task: the chief and the workers
+    train, the evaluator evaluates and exports until training is done.
+
+    Args:
+        estimator: What to train.
+        train_spec: The training.
+        eval_spec: The evaluations. In one process each checkpoint is evaluated as soon as it is
+            saved, but those that come sooner than `throttle_secs` after the last one evaluated.
+
+    Returns:
+        The results of the last evaluation and a list of what the exporters returned after it, both
+        None if there was nothing left to train. None in a cluster.
+
+    Raises:
+        TypeError: An argument of another type.
+        ValueError: `TF_CONFIG` names a task that cannot be, or that this version cannot do.
+
+    Source: `tf.estimator.train_and_evaluate`, tensorflow_estimator 2.15.
+    """
+    assert_eval_spec(eval_spec)
+    executor = TrainingExecutor(estimator, train_spec, eval_spec)
+    config = estimator.config
+    if config.task_type == TaskType.EVALUATOR and config.task_id > 0:
+        raise ValueError(
+            "For distributed training, there can only be one `evaluator` task (with task id 0). "
+            f"Given task id {config.task_id}"
+        )
+    return executor.run()
+
+
+class TrainingExecutor:
+    """`train_and_evaluate` with hooks and a listener of the caller's, for programs that have both.
+
+    Args:
+        estimator, train_spec, eval_spec: As for `train_and_evaluate`.
+        train_hooks: Called beside those of `train_spec`.
+        continuous_eval_listener: Asked around each evaluation whether to go on.
+
+    Raises:
+        TypeError: An argument of another type.
+
+    Source: `_TrainingExecutor`, tensorflow_estimator 2.15 training.py.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        train_spec: TrainSpec,
+        eval_spec: EvalSpec | None,
+        train_hooks: Iterable[tf1.train.SessionRunHook] | None = None,
+        continuous_eval_listener: ContinuousEvalListener | None = None,
+    ):
+        _check_type("estimator", estimator, Estimator)
+        _check_type("train_spec", train_spec, TrainSpec)
+        if eval_spec:
+            assert_eval_spec(eval_spec)
+        watcher = continuous_eval_listener or ContinuousEvalListener()
+        if not isinstance(watcher, ContinuousEvalListener):
+            raise TypeError("`continuous_eval_listener` must have type `_ContinuousEvalListener`.")
+        self._estimator = estimator
+        hooks = (*train_spec.hooks, *(train_hooks or ()))
+        self._train_spec = train_spec._replace(hooks=hooks)
+        self._eval_spec = eval_spec
+        self._watcher = watcher
+
+    @property
+    def estimator(self) -> Estimator:
+        """What is trained."""
+        return self._estimator
+
+    def run(self) -> Any:
+        """The part of this process's task; returns and raises as `train_and_evaluate` does."""
+        config = self._estimator.config
+        if not config.cluster_spec and config.task_type != TaskType.EVALUATOR:
+            tf1.logging.info("Running training and evaluation locally (non-distributed).")
+            return self.run_local()
+        task = _task(config)
+        with keeping_evaluation(self._estimator):
+            task(self._estimator, self._train_spec, self._eval_spec, self._watcher)
+        return None
+
+    def run_local(self) -> Any:
+        """Trains and evaluates in this process; returns as `train_and_evaluate` does."""
+        eval_spec = assert_eval_spec(self._eval_spec)
+        with keeping_evaluation(self._estimator):
+            return _train_and_evaluate(self._estimator, self._train_spec, eval_spec, self._watcher)
+
+
+def assert_eval_spec(eval_spec: Any) -> EvalSpec:
+    """`eval_spec`; TypeError if it is no `EvalSpec`."""
+    _check_type("eval_spec", eval_spec, EvalSpec)
+    return eval_spec
+
+
+def _check_type(name: str, value: Any, expected: type) -> None:
+    if not isinstance(value, expected):
+        raise TypeError(
+            f"`{name}` must have type `tf.estimator.{expected.__name__}`. Got: {type(value)}"
+        )
+
+
+def _train_and_evaluate(
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    watcher: ContinuousEvalListener,
+):
+    """Evaluates while training waits; see `EvaluationListener`."""
+    config = estimator.config
+    tf1.logging.info(
+        "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
+        "Checkpoint frequency is determined based on RunConfig arguments: save_checkpoints_steps "
+        f"{config.save_checkpoints_steps} or save_checkpoints_secs {config.save_checkpoints_secs}."
+    )
+    evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
+    listener = EvaluationListener(evaluator, eval_spec.throttle_secs, watcher)
+    _train(estimator, train_spec, (*train_spec.saving_listeners, listener))
+    return evaluator.metrics, evaluator.exported
+
+
+def _train(estimator: Estimator, train_spec: TrainSpec, saving_listeners: Any) -> None:
+    estimator.train(
+        input_fn=train_spec.input_fn,
+        max_steps=train_spec.max_steps,
+        hooks=list(train_spec.hooks),
+        saving_listeners=saving_listeners,
+    )
+
+
+# What each task of a cluster does.
+
+
+def _run_chief(estimator: Estimator, train_spec: TrainSpec, *unused: Any) -> None:
+    _train(estimator, train_spec, train_spec.saving_listeners)
+
+
+def _run_worker(estimator: Estimator, train_spec: TrainSpec, *unused: Any) -> None:
+    _train(estimator, train_spec, saving_listeners=None)
+
+
+def _run_evaluator(
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    watcher: ContinuousEvalListener,
+) -> None:
+    evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
+    evaluate_until_trained(evaluator, eval_spec, watcher)
+
+
+def _run_ps(estimator: Estimator, *unused: Any) -> None:
+    """Waits for ever, as in the original. A chief without workers keeps its variables itself."""
+    config = estimator.config
+    check_cluster(config, config.train_distribute)
+    server = tf.distribute.Server(
+        config.cluster_spec,
+        job_name=config.task_type,
+        task_index=config.task_id,
+        protocol=config.protocol,
+    )
+    server.join()
+
+
+_TASKS: dict[str, Callable[..., Any]] = {
+    TaskType.CHIEF: _run_chief,
+    TaskType.EVALUATOR: _run_evaluator,
+    TaskType.MASTER: _train_and_evaluate,
+    TaskType.PS: _run_ps,
+    TaskType.WORKER: _run_worker,
+}
+
+
+def _task(config: RunConfig) -> Callable[..., Any]:
+    """What the task of this process does.
+
+    Raises:
+        ValueError: `TF_CONFIG` names none, or one that there is not.
+    """
+    task_type = config.task_type
+    if not task_type:
+        raise ValueError(
+            "`estimator.config` must have task_type set. This usually means TF_CONFIG environment "
+            "is not set correctly."
+        )
+    if task_type == "local":
+        raise ValueError(
+            "`task.type` in TF_CONFIG cannot be `local`. Leaving `cluster` and `task` properties "
+            "in TF_CONFIG absent triggers train and evaluate `Estimator` locally "
+            "(non-distributed)."
+        )
+    if task_type not in _TASKS:
+        raise ValueError(
+            f"Task type {task_type} is not supported. Supported task types are {list(_TASKS)}"
+        )
+    return _TASKS[task_type]

@@ -1,0 +1,390 @@
+"""`LegacyModel`: a legacy model_fn as a `keras.Model`.
+
+    model = LegacyModel(model_fn, params={"learning_rate": 0.1})
+    model.load_checkpoint("/models/old")           # what an Estimator left
+    model.compile(steps_per_execution=50)
+    model.fit(dataset, epochs=3, validation_data=held_out)
+
+model_fn is recorded once per mode and kind of batch; the steps of Keras's own loops replay it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.user_code import location
+from estimator2strategy.errors import CheckpointError, UnsupportedError
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.keras_model.legacy_program import LegacyProgram, features_and_labels
+from estimator2strategy.keras_model.shared_state import VariableScope
+
+# What `compile` of a Keras model takes and model_fn brings along.
+_OF_MODEL_FN = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics")
+
+
+@keras.saving.register_keras_serializable(package="estimator2strategy")
+class LegacyModel(keras.Model):
+    """A model_fn as a Keras model: `fit`, `evaluate`, `predict`, callbacks, weights.
+
+    Loss, optimizer and metrics are those of model_fn. Make it in a strategy's scope to train on its
+    replicas: each gets its part of the batch, as in any Keras model.
+
+    Its variables are those of the legacy checkpoint, by the same names (`legacy_variables`); a
+    legacy scope is a layer (`model.get_layer("conv1")`; slashes become dots). Variables are made
+    when the first batch is seen, or by `build`.
+
+    Args:
+        model_fn: `model_fn(features, labels, mode, params, config)`, as for Estimator or
+            TPUEstimator. It is called once per mode and kind of batch.
+        params: Hyperparameters; model_fn gets a copy.
+        config: A RunConfig, for model_fn and for its `tf_random_seed`.
+        use_tpu: None: model_fn was written for Estimator, whose optimizers sum gradients over
+            replicas by themselves. True or False: for TPUEstimator with this `use_tpu`; with True
+            each replica is one core, and a CrossShardOptimizer sums. `params` gets `use_tpu`, and
+            `batch_size` where the batch has a fixed size.
+        name: The model's name.
+
+    Raises:
+        UnsupportedError: Under a TPUStrategy; use TPUEstimator there.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        params: Any = None,
+        config: RunConfig | None = None,
+        *,
+        use_tpu: bool | None = None,
+        name: str | None = None,
+    ):
+        super().__init__(name=name or "legacy_model", autocast=False)
+        strategy = self.distribute_strategy
+        if is_tpu(strategy):
+            raise UnsupportedError(
+                "LegacyModel does not run under a TPUStrategy: use TPUEstimator with use_tpu=True."
+            )
+        self._legacy = LegacyProgram(
+            model_fn, params, config or RunConfig(), use_tpu, strategy, self._add_scope
+        )
+        self._mean_loss = keras.metrics.Mean(name="loss")
+        self._counting: Any = _Untracked()
+        self.supports_jit = False  # replays keep random streams and tables, which XLA cannot have
+        self.built = True
+
+    def _add_scope(self, scope: VariableScope) -> None:
+        setattr(self, f"scope_{len(self._legacy.scopes)}", scope)
+
+    def _lock_state(self) -> None:
+        """Keras's: no new variables after `build`. But training has more than prediction."""
+
+    def _maybe_symbolic_build(self, *args: Any, **kwargs: Any) -> None:
+        """Keras's: traces `call` on a first batch. The steps make all that they need."""
+
+    # Building and compiling.
+
+    def build(self, batch: Any) -> None:
+        """Makes the variables for batches of this kind, before any batch is seen.
+
+        Args:
+            batch: A Dataset, its `element_spec`, or one batch: `(features, labels)` makes what
+                training needs, `features` alone what prediction needs.
+        """
+        spec = batch.element_spec if hasattr(batch, "element_spec") else batch
+        x, y = _unpacked(spec)
+        mode = ModeKeys.PREDICT if y is None else ModeKeys.TRAIN
+        self._legacy.model(mode, features_and_labels(x, y))
+
+    def compile(
+        self,
+        *,
+        steps_per_execution: int = 1,
+        run_eagerly: bool = False,
+        jit_compile: bool | str = False,
+        **of_model_fn: Any,
+    ) -> None:
+        """Prepares `fit` and `evaluate`.
+
+        Args:
+            steps_per_execution: How many steps run in one call, between callbacks.
+            run_eagerly: False: what was recorded is not Python code any more.
+            jit_compile: False (or "auto").
+            of_model_fn: None of `optimizer`, `loss`, `metrics` and so on can be given.
+
+        Raises:
+            ValueError: One of the last three is given.
+        """
+        given = [name for name in of_model_fn if of_model_fn[name] is not None]
+        if given:
+            why = "model_fn has its own" if given[0] in _OF_MODEL_FN else "LegacyModel has none"
+            raise ValueError(f"compile was given {', '.join(given)}: {why}.")
+        if run_eagerly or jit_compile is True:
+            raise ValueError(
+                "LegacyModel replays a recorded graph: run_eagerly and jit_compile must be False."
+            )
+        super().compile(optimizer=None, jit_compile=False, steps_per_execution=steps_per_execution)
+
+    def get_compile_config(self) -> dict[str, Any]:
+        return {"steps_per_execution": self.steps_per_execution} if self.compiled else {}
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        self.compile(**config)
+
+    # Steps, which Keras's loops call in each replica.
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        x, y = _unpacked(data)
+        size = self._uneven_size(x)
+        if size is not None:
+            x = _after(_assert_some(size), x)
+        loss, _ = self._model(ModeKeys.TRAIN, x, y).step(features_and_labels(x, y))
+        self._count(loss)
+        return {"loss": self._mean_loss.result()}
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        x, y = _unpacked(data)
+        model = self._model(ModeKeys.EVAL, x, y)
+        self._counting.metrics = {name: m.metric for name, m in model.keras_metrics.items()}
+
+        def count() -> tf.Tensor:
+            loss, _ = model.step(features_and_labels(x, y))
+            self._count(loss)
+            return tf.constant(True)
+
+        size = self._uneven_size(x)
+        if size is None:
+            count()
+        else:  # of the last batch there may be nothing left for some replicas
+            tf.cond(size > 0, count, lambda: tf.constant(False))
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    def _count(self, loss: Any) -> None:
+        """Adds to the mean loss, when there is one: an input that has ended must not be counted."""
+        with tf.control_dependencies([loss]):
+            self._mean_loss.update_state(loss)
+
+    def predict_step(self, data: Any) -> Any:
+        features, _ = _unpacked(data)
+        return self._model(ModeKeys.PREDICT, features, None).step((features,))[1]
+
+    def call(self, features: Any, training: bool = False) -> Any:
+        """The predictions for a batch of features.
+
+        Raises:
+            ValueError: With `training=True`: a training step is more than its predictions.
+        """
+        if training:
+            raise ValueError("LegacyModel trains with fit or train_on_batch, not by being called.")
+        if not tf.executing_eagerly():
+            return self.predict_step(features)
+        features = tf.nest.map_structure(tf.convert_to_tensor, features)
+        self._model(ModeKeys.PREDICT, features, None)
+        return tf.function(self.predict_step, autograph=False)(features)
+
+    def _uneven_size(self, x: Any) -> tf.Tensor | None:
+        """The size of a replica's part of the batch, where it may be empty; else None."""
+        first = tf.nest.flatten(x, expand_composites=True)[0]
+        fixed = not first.shape.rank or first.shape[0] is not None
+        return (
+            None
+            if fixed or self.distribute_strategy.num_replicas_in_sync == 1
+            else (tf.shape(first)[0])
+        )
+
+    def _model(self, mode: str, x: Any, y: Any) -> Any:
+        """The replay; the first replica has it recorded while the others wait."""
+        context = tf.distribute.get_replica_context()
+        batch = features_and_labels(x, y)
+        return context.merge_call(lambda _: _Holder(self._legacy.model(mode, batch))).value
+
+    def make_test_function(self, force: bool = False) -> Any:
+        # Each kind of batch has metrics of its own; a new trace says which of them count.
+        kinds = [mode for mode, _ in self._legacy.replayed if mode == ModeKeys.EVAL]
+        return super().make_test_function(force=force or len(kinds) > 1)
+
+    # Metrics.
+
+    @property
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """The mean loss, and the metrics of model_fn as Keras metrics once it was evaluated."""
+        return [self._mean_loss, *self._counting.metrics.values()]
+
+    def reset_metrics(self) -> None:
+        self._mean_loss.reset_state()
+        for model in self._legacy.replayed.values():
+            for counted in model.keras_metrics.values():
+                counted.metric.reset_state()
+
+    # Variables.
+
+    @property
+    def legacy_variables(self) -> dict[str, keras.Variable]:
+        """Legacy name -> variable, in the order in which model_fn made them."""
+        return dict(self._legacy.variables)
+
+    def scope(self, scope: str) -> VariableScope:
+        """The layer that has the variables of a legacy scope, such as "bert/encoder/layer_0".
+
+        Raises:
+            ValueError: There is no such scope.
+        """
+        if scope not in self._legacy.scopes:
+            raise ValueError(
+                f"No variables in scope {scope!r}; there are {[*self._legacy.scopes]}."
+            )
+        return self._legacy.scopes[scope]
+
+    def load_checkpoint(self, path: str | os.PathLike, partial: bool = False) -> str:
+        """Restores all variables from a legacy checkpoint, also those that are made later.
+
+        Args:
+            path: A checkpoint, or a folder whose latest one is taken.
+            partial: What it lacks (the slots of another optimizer, say) keeps its value.
+
+        Returns:
+            The checkpoint's path.
+
+        Raises:
+            CheckpointError: There is none, or it does not fit; the message lists each variable.
+        """
+        return self._legacy.load(path, partial)
+
+    def save_checkpoint(self, path: str | os.PathLike) -> str:
+        """Writes a legacy checkpoint, which the old program can go on from.
+
+        Args:
+            path: A folder; the checkpoint is `model.ckpt-<global step>` in it, and its latest one.
+
+        Returns:
+            The checkpoint's path.
+
+        Raises:
+            ValueError: There are no variables yet.
+        """
+        return self._legacy.save(path)
+
+    def save_own_variables(self, store: Any) -> None:
+        for name, variable in self._legacy.variables.items():
+            store[name.replace("/", "|")] = variable.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads by name; what the model has not made yet waits until it does.
+
+        Raises:
+            CheckpointError: The file lacks variables of the model, or they have other shapes.
+        """
+        values = {name.replace("|", "/"): store[name][()] for name in store.keys()}  # noqa: SIM118
+        wrong = [
+            f"{name} {tuple(variable.shape)}, there {getattr(values.get(name), 'shape', 'missing')}"
+            for name, variable in self._legacy.variables.items()
+            if name not in values or tuple(variable.shape) != values[name].shape
+        ]
+        if wrong:
+            raise CheckpointError("The weights do not fit the model:\n  " + "\n  ".join(wrong))
+        self._legacy.waiting = values
+        for name, variable in self._legacy.variables.items():
+            variable.assign(values[name])
+
+    # `.keras` files.
+
+    def get_config(self) -> dict[str, Any]:
+        """How to make the model again.
+
+        Raises:
+            ValueError: model_fn has no name to be found by.
+        """
+        legacy = self._legacy
+        model_fn = f"{legacy.model_fn.__module__}:{getattr(legacy.model_fn, '__qualname__', '?')}"
+        if _found(model_fn) is not legacy.model_fn:
+            raise ValueError(
+                f"A .keras file names model_fn, and {location(legacy.model_fn)} cannot be found by "
+                "its name in its module. Write the weights (save_weights) or a legacy checkpoint "
+                "(save_checkpoint) instead."
+            )
+        return {
+            "name": self.name,
+            "model_fn": model_fn,
+            "params": legacy.params,
+            "use_tpu": legacy.use_tpu,
+            "seed": legacy.config.tf_random_seed,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> LegacyModel:
+        """Makes the model again; see `get_config`.
+
+        Raises:
+            ValueError: The module of model_fn is not imported.
+        """
+        config = dict(config)
+        run_config = RunConfig(tf_random_seed=config.pop("seed"))
+        name = config.pop("model_fn")
+        model_fn = (custom_objects or {}).get(name) or _found(name)
+        if model_fn is None:
+            raise ValueError(
+                f"The file names the model_fn {name!r}, which is not there. Import its module "
+                f"first, or pass custom_objects={{{name!r}: model_fn}}."
+            )
+        return cls(model_fn, config=run_config, **config)
+
+    def get_build_config(self) -> None:
+        """Nothing: values wait for the variables, which the first batch makes."""
+
+    def build_from_config(self, config: Any) -> None:
+        """See `get_build_config`."""
+
+
+class _Untracked:
+    """Metrics that Keras shall not find by itself."""
+
+    def __init__(self) -> None:
+        self.metrics: dict[str, keras.metrics.Metric] = {}
+
+
+class _Holder:
+    """Carries any object through `merge_call`, which looks into structures."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def _assert_some(size: tf.Tensor) -> tf.Operation:
+    return tf.debugging.Assert(
+        size > 0,
+        [
+            "The last batch has fewer examples than there are replicas, and one of them has "
+            "nothing to train on. Batch with drop_remainder=True."
+        ],
+    )
+
+
+def _after(operation: tf.Operation, x: Any) -> Any:
+    with tf.control_dependencies([operation]):
+        return tf.nest.map_structure(tf.identity, x, expand_composites=True)
+
+
+def _unpacked(data: Any) -> tuple[Any, Any]:
+    """(features, labels) of what Keras hands to a step."""
+    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    if sample_weight is not None:
+        raise ValueError(
+            "model_fn takes features and labels, and no sample_weight: put weights among the "
+            "features."
+        )
+    return x, y
+
+
+def _found(name: str) -> Any:
+    """The function `module:qualified.name` of a module that is imported already, or None."""
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found

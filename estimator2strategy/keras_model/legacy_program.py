@@ -1,0 +1,245 @@
+"""What is behind a `LegacyModel`: recordings of a model_fn, and the variables that they share."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import copy
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from estimator2strategy.engine.record.recording_strategy import one_replica_of
+from estimator2strategy.engine.record.replicated import one_shard_of
+from estimator2strategy.engine.runtime import checkpoints
+from estimator2strategy.engine.worlds import legacy_world
+from estimator2strategy.errors import CheckpointError
+from estimator2strategy.estimator.calling import call_model_fn, call_tpu_model_fn, checked_spec
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.tpu_config import InputPipelineConfig
+from estimator2strategy.estimator.tpu_context import Deployment
+from estimator2strategy.keras_model.recorded_model import RecordedModel, ReplayedModel, record_model
+from estimator2strategy.keras_model.shared_state import VariableScope, scope_and_name
+
+tf1 = tf.compat.v1
+
+
+class LegacyProgram:
+    """A model_fn, what it recorded so far, and its variables.
+
+    Args:
+        model_fn, params, config, use_tpu: See `LegacyModel`.
+        strategy: Over whose replicas it runs.
+        add_scope: Called with each new VariableScope.
+
+    Attributes:
+        variables: Legacy name -> variable, in the order in which they were made.
+        scopes: Legacy scope -> the layer that has its variables.
+        replayed: The models that were recorded, by mode and kind of batch.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        params: Any,
+        config: RunConfig,
+        use_tpu: bool | None,
+        strategy: tf.distribute.Strategy,
+        add_scope: Callable[[VariableScope], None],
+    ):
+        self.model_fn = model_fn
+        self.params = copy.deepcopy(params) if params is not None else {}
+        self.config = config
+        self.use_tpu = use_tpu
+        self.strategy = strategy
+        self.variables: dict[str, keras.Variable] = {}
+        self.scopes: dict[str, VariableScope] = {}
+        self.replayed: dict[tuple[str, str], ReplayedModel] = {}
+        # Values for variables that are not made yet, and where they are from.
+        self.waiting: Mapping[str, Any] = {}
+        self._add_scope = add_scope
+        self._checkpoint: str | None = None
+        self._partial = False
+
+    @property
+    def _several(self) -> tf.distribute.Strategy | None:
+        return self.strategy if self.strategy.num_replicas_in_sync > 1 else None
+
+    def model(self, mode: str, batch: Any) -> ReplayedModel:
+        """The replay for this mode and kind of batch; recorded at the first call.
+
+        Args:
+            mode: A value of ModeKeys.
+            batch: (features, labels), or (features,): of one replica.
+        """
+        key = (mode, _kind(batch))
+        if key not in self.replayed:
+            # Keras calls this while it traces. A retrace refuses new variables (those of metrics),
+            # in an init_scope too, but only in its own thread.
+            with concurrent.futures.ThreadPoolExecutor(1) as outside:
+                self.replayed[key] = outside.submit(self._new, mode, batch).result()
+        return self.replayed[key]
+
+    def _new(self, mode: str, batch: Any) -> ReplayedModel:
+        with self.strategy.scope() if self._several else contextlib.nullcontext():
+            return self._made(self._record(mode, batch))
+
+    def largest(self) -> ReplayedModel:
+        """The replay that has the most variables: of training, if there is one.
+
+        Raises:
+            ValueError: Nothing was recorded yet.
+        """
+        if not self.replayed:
+            raise ValueError(
+                "The model has no variables yet: call build(dataset) first, or fit, evaluate or "
+                "predict."
+            )
+        return max(self.replayed.values(), key=lambda model: len(model.recording.variables))
+
+    def _record(self, mode: str, batch: Any) -> RecordedModel:
+        call = functools.partial(self._call, mode)
+        return record_model(mode, batch, call, self.config.tf_random_seed, self._inside)
+
+    def _inside(self) -> contextlib.AbstractContextManager:
+        count = self.strategy.num_replicas_in_sync
+        if self.use_tpu:
+            return one_shard_of(count)
+        return one_replica_of(count) if count > 1 else contextlib.nullcontext()
+
+    def _call(self, mode: str, features: Any, labels: Any) -> Any:
+        if self.use_tpu is None:
+            params = copy.deepcopy(self.params)
+            spec = call_model_fn(self.model_fn, features, labels, mode, params, self.config)
+        else:
+            deployment = self._deployment(mode, features)
+            arguments = (self.params, self.config)
+            spec = call_tpu_model_fn(self.model_fn, features, labels, deployment, *arguments)
+        for kind in ("training_hooks", "evaluation_hooks", "prediction_hooks", "host_call"):
+            if getattr(spec, kind, None):
+                tf1.logging.warning(
+                    "LegacyModel does not run the %s of model_fn: fit has callbacks. See "
+                    "migration_guide/hooks.md.",
+                    kind,
+                )
+        if hasattr(spec, "host_call"):
+            spec = spec._replace(host_call=None)
+        return checked_spec(spec, self.model_fn)
+
+    def _deployment(self, mode: str, features: Any) -> Deployment:
+        first = tf.nest.flatten(features, expand_composites=True)[0]
+        size = tf.compat.dimension_value(first.shape[0]) if first.shape.rank else None
+        if not self.use_tpu:
+            return Deployment(mode, size)
+        size = size and size * self.strategy.num_replicas_in_sync
+        return Deployment(mode, size, self.strategy, InputPipelineConfig.PER_HOST_V2)
+
+    def _made(self, recording: RecordedModel) -> ReplayedModel:
+        """Makes the variables that are missing, and the replay on them."""
+        made = {v.op.name: v for v in recording.variables}
+        fresh = [name for name in made if name not in self.variables]
+        for name in fresh:
+            self._make(name, made[name], {*made, *self.variables})
+        model = ReplayedModel(recording, self._several, self.variables)
+        model.initialise(fresh)
+        if self._checkpoint and fresh:
+            self._restore(model, self._checkpoint)
+        for name in fresh:
+            if name in self.waiting:
+                self.variables[name].assign(self.waiting[name])
+        return model
+
+    def _make(self, name: str, variable: tf.Variable, names: set[str]) -> None:
+        scope, short = scope_and_name(name, names)
+        if scope not in self.scopes:
+            self.scopes[scope] = VariableScope(scope)
+            self._add_scope(self.scopes[scope])
+        self.variables[name] = self.scopes[scope].add(short, variable)
+
+    # Legacy checkpoints.
+
+    def load(self, path: str | os.PathLike, partial: bool) -> str:
+        """Restores all variables from a legacy checkpoint, those that are made later too.
+
+        Args:
+            path: A checkpoint, or a folder whose latest one is taken.
+            partial: What it lacks keeps its value.
+
+        Returns:
+            The checkpoint's path.
+
+        Raises:
+            CheckpointError: There is none, or it lacks variables, or they have other shapes.
+        """
+        path = os.fspath(path)
+        found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+        if not found or not checkpoints.is_there(found):
+            raise CheckpointError(f"There is no checkpoint at {path}.")
+        self._partial = partial
+        for model in self.replayed.values():
+            self._restore(model, found)
+        self._checkpoint = found
+        return found
+
+    def _restore(self, model: ReplayedModel, path: str) -> None:
+        if self._partial:
+            self._assign(path, [v.op.name for v in model.recording.variables])
+            return
+        with legacy_world(), model.recording.graph.as_default():
+            try:
+                checkpoints.restore(model.recording.scaffold.saver, model.session, path)
+            except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
+                raise CheckpointError(error.message) from error
+
+    def _assign(self, path: str, names: Sequence[str]) -> None:
+        """Gives the variables `names` what a checkpoint has of them."""
+        reader = tf.train.load_checkpoint(path)
+        there = reader.get_variable_to_shape_map()
+        kept = [name for name in names if name not in there]
+        tf1.logging.info("Not in %s, and left as they are: %s", path, kept or "none")
+        for name in names:
+            if name in there:
+                try:
+                    self.variables[name].assign(reader.get_tensor(name))
+                except ValueError as error:
+                    raise CheckpointError(f"{name} of {path} does not fit: {error}") from error
+
+    def save(self, path: str | os.PathLike) -> str:
+        """Writes a legacy checkpoint that the old program can go on from.
+
+        Args:
+            path: A folder, where it becomes `model.ckpt-<global step>`, and the latest one.
+
+        Returns:
+            The checkpoint's path.
+
+        Raises:
+            ValueError: There are no variables yet.
+        """
+        model = self.largest()
+        step = int(self.variables["global_step"].numpy())
+        tf.io.gfile.makedirs(os.fspath(path))
+        prefix = os.path.join(os.fspath(path), "model.ckpt")
+        with legacy_world(), model.recording.graph.as_default():
+            saver = model.recording.scaffold.saver
+            return saver.save(model.session, prefix, global_step=step, write_meta_graph=False)
+
+
+def features_and_labels(x: Any, y: Any) -> tuple[Any, ...]:
+    """What is recorded as one batch."""
+    return (x,) if y is None else (x, y)
+
+
+def _kind(batch: Any) -> str:
+    """What a recording depends on: structure, dtypes and static shapes."""
+
+    def spec(leaf: Any) -> str:
+        if not isinstance(leaf, tf.TypeSpec):
+            leaf = tf.type_spec_from_value(leaf)
+        return f"{type(leaf).__name__}({leaf.shape}, {leaf.dtype.name})"
+
+    return str(tf.nest.map_structure(spec, batch))

@@ -1,0 +1,169 @@
+"""Records a model_fn for batches of one kind, to be replayed in the steps of a Keras model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.metrics.objects import KerasMetric, keras_metric_of
+from estimator2strategy.engine.metrics.observe import observe_metric_calls
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.replicas import ReplicatedPart
+from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.runtime.evaluation import LOSS, metric_pairs
+from estimator2strategy.engine.worlds import legacy_world, recording
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.keras_model.shared_state import SharedState
+
+tf1 = tf.compat.v1
+CallModelFn = Callable[[Any, Any], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedModel:
+    """What model_fn built for one mode and one kind of batch.
+
+    Attributes:
+        mode: A value of ModeKeys.
+        graph: The v1 graph.
+        spec: The EstimatorSpec that model_fn returned.
+        feeds: The placeholders for a batch, flat.
+        variables: The global variables, in the order in which they were made.
+        scaffold: Initialises them, and has the Saver.
+        metrics: Name -> (value, update) of the metrics of an evaluation, the loss left out.
+        calls: The `tf.metrics` calls that were observed.
+    """
+
+    mode: str
+    graph: tf.Graph
+    spec: Any
+    feeds: tuple[tf.Tensor, ...]
+    variables: tuple[tf.Variable, ...]
+    scaffold: tf1.train.Scaffold
+    metrics: Mapping[str, tuple[Any, Any]]
+    calls: Sequence[Any]
+
+
+def record_model(
+    mode: str,
+    batch: Any,
+    call: CallModelFn,
+    seed: int | None,
+    inside: Callable[[], AbstractContextManager],
+) -> RecordedModel:
+    """Calls model_fn once.
+
+    Args:
+        mode: A value of ModeKeys.
+        batch: (features, labels), or (features,): nested tensors or TensorSpecs of one batch.
+        call: `call(features, labels)` calls model_fn, and returns an EstimatorSpec.
+        seed: The graph-level seed.
+        inside: The context in which model_fn is called.
+    """
+    with legacy_world(), recording(seed) as graph, observe_metric_calls() as calls:
+        tf1.train.create_global_step(graph)
+        flat = tf.nest.flatten(batch, expand_composites=True)
+        feeds = [tf1.placeholder(part.dtype, part.shape, name="batch") for part in flat]
+        packed = tf.nest.pack_sequence_as(batch, feeds, expand_composites=True)
+        features, labels = (*packed, None)[:2]
+        with inside():
+            spec = call(features, labels)
+        metrics = metric_pairs(spec) if mode == ModeKeys.EVAL else {}
+        metrics.pop(LOSS, None)
+        scaffold = spec.scaffold or tf1.train.Scaffold()
+        variables = tuple(tf1.global_variables())
+        scaffold.finalize()
+        return RecordedModel(
+            mode, graph, spec, tuple(feeds), variables, scaffold, metrics, tuple(calls)
+        )
+
+
+class ReplayedModel:
+    """A recorded model on the variables of a Keras model.
+
+    Args:
+        recording: What model_fn built.
+        strategy: Over whose replicas it runs; None: on one device.
+        shared: Name -> variable.
+
+    Attributes:
+        recording: As above.
+        session: Runs parts of the graph on the same variables: initialisers, the Saver.
+        keras_metrics: Name -> the Keras metric that counts in place of the recorded one.
+    """
+
+    def __init__(
+        self,
+        recording: RecordedModel,
+        strategy: tf.distribute.Strategy | None,
+        shared: Mapping[str, Any],
+    ):
+        self.recording = recording
+        self._recorded = RecordedGraph(recording.graph)
+        self._state = SharedState(self._recorded, strategy, shared)
+        self.session = ReplaySession(self._recorded, self._state)
+        self.keras_metrics = self._keras_metrics()
+        self._outputs, self._ops = self._wanted()
+        self._part = ReplicatedPart.of(self._recorded, self._outputs, self._ops)
+
+    def initialise(self, names: Sequence[str]) -> None:
+        """Gives the variables `names` their initial values, and whatever is local a value."""
+        recording = self.recording
+        with legacy_world(), recording.graph.as_default():
+            fresh = [v.initializer for v in recording.variables if v.op.name in names]
+            if fresh:
+                self.session.run(fresh)
+            self.session.run(recording.scaffold.local_init_op)
+            if fresh and recording.scaffold.init_fn:
+                recording.scaffold.init_fn(self.session)
+
+    def step(self, batch: Any) -> tuple[tf.Tensor | None, Any]:
+        """Traces one step of the replica that calls it, metrics included.
+
+        Args:
+            batch: As it was recorded.
+
+        Returns:
+            The loss (None in prediction), and the predictions (None unless in prediction).
+        """
+        flat = tf.nest.flatten(batch, expand_composites=True)
+        feeds = dict(zip((feed.name for feed in self.recording.feeds), flat, strict=True))
+        values = self._part.replay(self._recorded, self._state, feeds)
+        if self.recording.mode == ModeKeys.PREDICT:
+            predictions = self.recording.spec.predictions
+            return None, tf.nest.pack_sequence_as(predictions, values, expand_composites=True)
+        loss, *rest = values
+        for metric in self.keras_metrics.values():
+            count = len(metric.inputs)
+            metric.update(rest[:count])
+            rest = rest[count:]
+        return loss, None
+
+    def _keras_metrics(self) -> dict[str, KerasMetric]:
+        found = {}
+        for name, (value, update) in self.recording.metrics.items():
+            metric = keras_metric_of(name, self._recorded, value, update, self.recording.calls)
+            if metric is None:
+                tf1.logging.warning(
+                    "The metric %s is left out: what it is made of is more than variables of its "
+                    "own and the batch. Estimator.evaluate computes it.",
+                    name,
+                )
+            else:
+                found[name] = metric
+        return found
+
+    def _wanted(self) -> tuple[list[str], list[str]]:
+        """Names of the tensors to return and of the ops to run at each step."""
+        spec = self.recording.spec
+        if self.recording.mode == ModeKeys.PREDICT:
+            flat = tf.nest.flatten(spec.predictions, expand_composites=True)
+            return [tensor.name for tensor in flat], []
+        inputs = [name for metric in self.keras_metrics.values() for name in metric.inputs]
+        train_op = spec.train_op if self.recording.mode == ModeKeys.TRAIN else None
+        ops = [] if train_op is None else [getattr(train_op, "op", train_op).name]
+        return [spec.loss.name, *inputs], ops

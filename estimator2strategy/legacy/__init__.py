@@ -1,0 +1,5 @@
+"""Who gets TF 1.15's `tensorflow`: modules of a legacy program, its processes, its tests."""
+
+from estimator2strategy.legacy.importing import LEGACY_PACKAGES, Scope, import_module, install
+
+__all__ = ["LEGACY_PACKAGES", "Scope", "import_module", "install"]

@@ -1,0 +1,330 @@
+"""Runs an unchanged legacy program as `__main__`, as `python program.py` would."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, ModuleType, TracebackType
+
+from estimator2strategy.legacy import (
+    children,
+    importing,
+    python2,
+    strategies,
+)
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+_EXAMPLE = """\
+examples:
+  e2s run train.py --data_dir=/data
+  e2s run -m trainer.task --job-dir=/tmp/out
+  e2s run --emulate_tpu_cores=8 run_classifier.py --use_tpu=True --output_dir=/tmp/out
+  e2s run --strategy=mirrored train.py                # on all GPUs of this machine
+  e2s run --strategy=mirrored:4 train.py              # without a GPU: in four parts of the CPU
+  TF_CONFIG=... e2s run --strategy=multi_worker train.py      # once in each process
+
+strategies:
+{strategies}
+  All Estimators train as if RunConfig(train_distribute=...) named the strategy: each replica
+  takes the next batch of input_fn, so that a step takes N batches. evaluate and predict stay on
+  one device. A TPUEstimator with use_tpu=True keeps its cores, and a program that builds no
+  Estimator is as it was; both are said.
+
+All that comes after the program is the program's own. In the program's files `import tensorflow`
+gives TensorFlow 1.15 (estimator2strategy.tf1); installed packages, and files that import
+estimator2strategy themselves, get the TensorFlow that is installed.
+"""
+
+
+def main(argv: Sequence[str]) -> None:
+    """`e2s run` with these arguments; comes back when the program has ended by itself."""
+    parser = _parser()
+    options, target = _split(list(argv), parser)
+    arguments = parser.parse_args(options)
+    if not target:
+        parser.error("which program? Give a file, or -m and a module")
+    is_module = target[0] == "-m"
+    name, *rest = target[is_module:]
+    run(
+        Program(name, is_module, tuple(rest)),
+        emulate_tpu_cores=arguments.emulate_tpu_cores,
+        strategy=arguments.strategy,
+        profile_dir=arguments.profile_dir,
+        legacy_modules=tuple(arguments.legacy_module),
+        modern_modules=tuple(arguments.modern_module),
+        forks=tuple(arguments.fork),
+        tf2=arguments.tf2,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What to run: a file, or with `is_module` the name of a module; `arguments` are its own."""
+
+    target: str
+    is_module: bool = False
+    arguments: tuple[str, ...] = ()
+
+
+def run(
+    program: Program,
+    *,
+    emulate_tpu_cores: int | None = None,
+    strategy: str | None = None,
+    profile_dir: str | None = None,
+    legacy_modules: tuple[str, ...] = (),
+    modern_modules: tuple[str, ...] = (),
+    forks: tuple[str, ...] = (),
+    tf2: bool = False,
+) -> None:
+    """Runs a program in this process, which is then the program's: nothing is put back.
+
+    Args:
+        program: What to run.
+        emulate_tpu_cores: As of `emulate_tpu`.
+        strategy: Under which Estimators train, a name of `strategies.NAMES`.
+        profile_dir: Where trainings write profiles for TensorBoard.
+        legacy_modules: Installed packages that are legacy code too.
+        modern_modules: Patterns of the program's modules that are TF2 code.
+        forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.
+        tf2: The program was written for TF 2.0 to 2.15.
+    """
+    scope = importing.Scope(
+        legacy=importing.LEGACY_PACKAGES.union(legacy_modules),
+        modern=modern_modules,
+        whole_program=True,
+        tf2=tf2,
+        forks=frozenset(forks),
+    )
+    sys.excepthook = _show
+    if emulate_tpu_cores:
+        os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
+    if strategy:
+        os.environ[strategies.VARIABLE] = strategy
+    if profile_dir:
+        os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
+    importing.install(scope)
+    _set_path(program)
+    if program.is_module and importing.is_installed(program.target):
+        scope |= importing.Scope(legacy=frozenset({program.target.partition(".")[0]}))
+        importing.install(scope)
+    is_legacy = not importing.is_migrated(_file_of(program))
+    # Before any of it runs: the packages that a module is in may import TensorFlow.
+    scope = dataclasses.replace(scope, graph_mode=is_legacy and not tf2)
+    importing.install(scope)
+    module, code = _main_of(program)
+    children.inherit(scope)
+    sys.modules["__main__"] = module
+    try:
+        if is_legacy:
+            importing.execute(code, module)
+        else:
+            exec(code, vars(module))
+    finally:
+        if strategy and strategies.unused():
+            sys.stderr.write(
+                f"e2s: --strategy={strategy} was not used: no Estimator was made in this process\n"
+            )
+
+
+def _set_path(program: Program) -> None:
+    """Makes `sys.path` the program's own."""
+    folder = os.path.dirname(os.path.realpath(program.target))
+    sys.path[0] = os.getcwd() if program.is_module else folder
+
+
+def _file_of(program: Program) -> str:
+    """The file of a program, or "" where there is none; imports none of the program."""
+    if not program.is_module:
+        return program.target if os.path.isfile(program.target) else ""
+    spec = _find(program.target)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = _find(f"{program.target}.__main__")
+    return (spec and spec.origin) or ""
+
+
+def _find(module: str) -> importlib.machinery.ModuleSpec | None:
+    """As `importlib.util.find_spec`, which imports the packages that `module` is in."""
+    package = module.rpartition(".")[0]
+    path = None
+    if package:
+        parent = _find(package)
+        path = parent.submodule_search_locations if parent is not None else None
+        if path is None:
+            return None
+    finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    specs = (finder.find_spec(module, path) for finder in finders)
+    return next(filter(None, specs), None)
+
+
+def _main_of(program: Program) -> tuple[ModuleType, CodeType]:
+    """The `__main__` module for a program, and its code; `sys.argv` is its own."""
+    if program.is_module:
+        spec = importlib.util.find_spec(program.target)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{program.target}.__main__")
+        if spec is None or spec.loader is None or spec.origin is None:
+            sys.exit(f"e2s run: no module {program.target!r} (in {os.getcwd()} or installed)")
+        path = spec.origin
+    else:
+        path = program.target
+        if not os.path.isfile(path):
+            sys.exit(f"e2s run: no file {path!r}")
+        spec = None
+    sys.argv = [path, *program.arguments]
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    try:
+        code = compile(loader.get_data(path), path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        python2.explain(error)
+        raise
+    module = ModuleType("__main__")
+    module.__file__ = path
+    module.__spec__ = spec
+    module.__loader__ = loader
+    module.__package__ = spec.parent if spec is not None else None
+    return module, code
+
+
+def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Prints an uncaught error without our own frames, and a hint where there is one."""
+    first = trace
+    while first is not None and first.tb_frame.f_code.co_filename.startswith((_PACKAGE, "<frozen")):
+        first = first.tb_next
+    report = traceback.TracebackException(kind, error, first)
+    part: traceback.TracebackException | None = report
+    while part is not None:
+        part.stack[:] = [frame for frame in part.stack if not _is_import(frame)]
+        part = part.__cause__ or part.__context__
+    sys.stderr.write("".join(report.format()))
+    for hint in filter(None, (python2.hint(error), _foreign_hint(error, trace))):
+        sys.stderr.write(f"e2s: {hint}\n")
+
+
+def _is_import(frame: traceback.FrameSummary) -> bool:
+    """Whether a frame is what is between an import statement and the module that it runs."""
+    return frame.filename == importing.__file__ or frame.filename.startswith("<frozen importlib")
+
+
+def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | None:
+    """Whether an installed package failed because it expects TF 1.x."""
+    if not isinstance(error, (AttributeError, ImportError)) or "tensorflow" not in str(error):
+        return None
+    last = None
+    while trace is not None:
+        package = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if package != "tensorflow":  # its modules answer for themselves: module_wrapper
+            last = trace.tb_frame, package
+        trace = trace.tb_next
+    if last is None or importing.is_legacy_frame(last[0]):
+        return None
+    package = last[1]
+    if not package or package == "estimator2strategy":
+        return None
+    return (
+        f"{package} is an installed package, and got the TensorFlow that is installed. If it was "
+        f"written for TensorFlow 1.x: e2s run --legacy_module={package} ..."
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="e2s run",
+        usage=(
+            "e2s run [options] PROGRAM.py [its flags]\n"
+            "       e2s run [options] -m MODULE [its flags]"
+        ),
+        description="Runs an unchanged TF 1.x program on today's TensorFlow.",
+        epilog=_EXAMPLE.format(
+            strategies="\n".join(f"  {name:13} {what}" for name, what in strategies.NAMES.items())
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--emulate_tpu_cores",
+        type=_positive,
+        metavar="N",
+        help="behave as if a TPU with N cores were attached",
+    )
+    parser.add_argument(
+        "--strategy",
+        type=_strategy,
+        metavar="NAME",
+        help="train Estimators under this tf.distribute strategy; see below",
+    )
+    parser.add_argument(
+        "--profile_dir",
+        metavar="DIR",
+        help="write a profile of some steps of each training there, for TensorBoard",
+    )
+    parser.add_argument(
+        "--legacy_module",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an installed package that was written for TF 1.x as well (may be repeated)",
+    )
+    parser.add_argument(
+        "--modern_module",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="a module of the program that takes the TensorFlow that is installed: "
+        "helpers.new_* (may be repeated)",
+    )
+    parser.add_argument(
+        "--fork",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="a module of the program that is a copy of TensorFlow's tpu_estimator.py; this "
+        "package's TPUEstimator takes its place (may be repeated)",
+    )
+    parser.add_argument(
+        "--tf2",
+        action="store_true",
+        help="the program was written for TensorFlow 2.0 to 2.15 and its tf.estimator, not for 1.x",
+    )
+    return parser
+
+
+def _strategy(text: str) -> str:
+    try:
+        return strategies.check_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _split(argv: list[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:
+    """Our options, and the rest from the program (or `-m MODULE`) on.
+
+    argparse itself would take flags of the program for its own.
+    """
+    takes_value = {
+        option
+        for action in parser._actions
+        if action.nargs is None
+        for option in action.option_strings
+    }
+    i = 0
+    while i < len(argv) and argv[i].startswith("-"):
+        if argv[i] == "-m":
+            return (argv[:i], argv[i:]) if i + 1 < len(argv) else (argv[:i], [])
+        i += 2 if argv[i] in takes_value else 1
+    return argv[:i], argv[i:]

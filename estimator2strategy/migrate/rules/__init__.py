@@ -1,1 +1,0 @@
-"""The codemods: one file each, which registers itself (`migrate/rule.py`)."""

@@ -1,0 +1,118 @@
+"""The switches of TF 1.15 between graph and eager mode, and between v1 and v2 behaviour.
+
+TensorFlow's own switches change the whole process: after `tf.compat.v1.disable_v2_behavior()`
+Keras's `fit` and strategies run in graph mode. The ones here change the thread that calls them
+between graph and eager mode. Shapes, and variables and control flow in v1 graphs, depend on whose
+code asks (`legacy/importing.py`): legacy code can ask for TF 2's of the latter two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_switches
+from estimator2strategy.legacy import importing
+
+
+class _Mode(threading.local):
+    """Graph mode of this thread, where it was entered here."""
+
+    graph: contextlib.AbstractContextManager | None = None
+
+
+_mode = _Mode()
+
+
+def disable_eager_execution() -> None:
+    """Graph mode for this thread, as TF 1.15 started in."""
+    if tf.executing_eagerly():
+        _mode.graph = _tf_switches.graph_mode()
+        _mode.graph.__enter__()
+
+
+def enable_eager_execution(
+    config: Any = None, device_policy: Any = None, execution_mode: Any = None
+) -> None:
+    """Eager mode for this thread.
+
+    Args:
+        config, device_policy, execution_mode: Hints of TF 1.15 that change no result; not used.
+
+    Raises:
+        ValueError: Something has been added to the graph already.
+    """
+    del config, device_policy, execution_mode
+    if tf.executing_eagerly():
+        return
+    graph = tf.compat.v1.get_default_graph()
+    if _mode.graph is None or graph.version:
+        raise ValueError("tf.enable_eager_execution must be called at program startup.")
+    _mode.graph.__exit__(None, None, None)
+    _mode.graph = None
+
+
+def enable_resource_variables() -> None:
+    """Legacy code makes resource variables from now on, as it does in eager mode anyway."""
+    importing.SWITCHED_ON.add("resource variables")
+
+
+def disable_resource_variables() -> None:
+    """Legacy code makes reference variables in v1 graphs from now on, as at the beginning."""
+    importing.SWITCHED_ON.discard("resource variables")
+
+
+def enable_control_flow_v2() -> None:
+    """Conds and loops of legacy code are functions from now on."""
+    importing.SWITCHED_ON.add("control flow v2")
+
+
+def disable_control_flow_v2() -> None:
+    """Conds and loops of legacy code are v1's in v1 graphs from now on, as at the beginning."""
+    importing.SWITCHED_ON.discard("control flow v2")
+
+
+def resource_variables_enabled() -> bool:
+    """Whether legacy code makes resource variables in v1 graphs."""
+    return "resource variables" in importing.SWITCHED_ON
+
+
+def control_flow_v2_enabled() -> bool:
+    """Whether conds and loops of legacy code are functions in v1 graphs."""
+    return "control flow v2" in importing.SWITCHED_ON
+
+
+def disable_v2_behavior() -> None:
+    """Graph mode for this thread, with what is v1's in it; other v1 behaviour is always there."""
+    disable_eager_execution()
+    disable_resource_variables()
+    disable_control_flow_v2()
+    importing.SWITCHED_ON.discard("v2 behavior")
+
+
+def enable_v2_behavior() -> None:
+    """Eager mode for this thread, and v1 graphs with resource variables and functional loops."""
+    enable_eager_execution()
+    enable_resource_variables()
+    enable_control_flow_v2()
+    importing.SWITCHED_ON.add("v2 behavior")
+
+
+def v2_behavior_enabled() -> bool:
+    """Whether the program asked for v2 behaviour: `tensorflow.python.tf2.enabled`.
+
+    TF2's own is always true. Libraries choose by it between `tf.layers` and `tf.keras.layers`,
+    whose variables have other names.
+    """
+    return "v2 behavior" in importing.SWITCHED_ON
+
+
+def _has_no_effect() -> None:
+    """Accepted, without effect: see the first lines of this module."""
+
+
+enable_v2_tensorshape = disable_v2_tensorshape = _has_no_effect
+enable_tensor_equality = disable_tensor_equality = _has_no_effect

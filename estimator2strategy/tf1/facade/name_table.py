@@ -1,0 +1,155 @@
+"""What became of each name of TF 1.15, `tf.contrib` aside; read without TensorFlow.
+
+    table.find("tf.keras.layers.Dense").home       # "tf_keras.api._v1.keras:layers.Dense"
+    table.find("tf.nn.dropout").home               # "tensorflow.compat.v1:nn.dropout"
+    table.find("tf.no_such_name")                  # None
+
+`symbols.csv` has the names that are not simply `tf.compat.v1`'s. Its homes may also be `=tf.name`
+(the same as another legacy name), or several modules, tried in order.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import itertools
+import json
+from pathlib import Path
+
+from estimator2strategy.tf1.facade import symbols
+from estimator2strategy.tf1.facade.symbols import Symbol
+
+_BASE = "tensorflow.compat.v1"
+
+# Deep modules whose files are not kept apart: programs import from whichever file had a name at
+# their time. What the row of the root has not is looked up in the modules named here, in order.
+# Both `run_config.py` and `tpu/tpu_config.py` had a RunConfig.
+FLAT = {
+    "tf.python.estimator.tpu": (
+        "tf.estimator.tpu",
+        "tf.estimator",
+        "tf.estimator.export",
+        "tf.estimator.inputs",
+        "tf.estimator.experimental",
+    ),
+    "tf.python.estimator": (
+        "tf.estimator",
+        "tf.estimator.tpu",
+        "tf.estimator.export",
+        "tf.estimator.inputs",
+        "tf.estimator.experimental",
+    ),
+}
+
+
+@functools.cache
+def rows() -> dict[str, Symbol]:
+    """The rows of `symbols.csv`, by name."""
+    return dict(symbols.read("tf1/facade/symbols.csv").symbols)
+
+
+@functools.cache
+def parents() -> frozenset[str]:
+    """Every prefix of a row's name: modules of which some part is not as in `tf.compat.v1`."""
+    found = set()
+    for name in rows():
+        while "." in name:
+            name = name.rpartition(".")[0]
+            found.add(name)
+    return frozenset(found)
+
+
+@functools.cache
+def names() -> dict[str, frozenset[str]]:
+    """TF 1.15's public names by module: {"tf.app": {"flags", "run"}, ...}."""
+    listed = json.loads((Path(__file__).parent / "names.json").read_text())
+    return {module: frozenset(line.split()) for module, line in listed.items()}
+
+
+def existed(name: str) -> bool:
+    """Whether TF 1.15 had this public name."""
+    module, _, last = name.rpartition(".")
+    return name in names() or last in names().get(module, ())
+
+
+def canonical(name: str) -> str:
+    """The name without the aliases `tf.compat.v1`, `tf.app.flags`, `tensorflow_estimator`..."""
+    covering = [row for legacy, row in rows().items() if f"{name}.".startswith(f"{legacy}.")]
+    deepest = max(covering, key=lambda row: len(row.name), default=None)
+    if deepest is None or not deepest.home.startswith("="):
+        return name
+    return canonical(deepest.home[1:] + name[len(deepest.name) :])
+
+
+def find(name: str) -> Symbol | None:
+    """What stands for a legacy name today; None if TF 1.15 had none such."""
+    name = canonical(name)
+    roots = flat_roots(name)
+    if roots and name not in FLAT and not existed(name):
+        return _find_in_flat(roots, name)
+    parts = name.split(".")
+    for end in range(len(parts), 1, -1):
+        row = rows().get(".".join(parts[:end]))
+        if row is None:
+            continue
+        rest = ".".join(parts[end:])
+        if not rest or row.status == "refused":
+            return row
+        if row.home.startswith("estimator2strategy.") and not _in_its_modules(parts, end):
+            return None  # what is not of TF 1.15 is not here either; libraries may have more
+        joint = "." if ":" in row.home else ":"
+        return Symbol(name, row.status, f"{row.home}{joint}{rest}", row.advice, row.since)
+    if existed(name):
+        return Symbol(name, "home", f"{_BASE}:{'.'.join(parts[1:])}")
+    return None
+
+
+def flat_roots(name: str) -> list[str]:
+    """The roots of `FLAT` that a dotted name is in, the closest one first."""
+    return [root for root in FLAT if name == root or name.startswith(f"{root}.")]
+
+
+def flat_row(roots: list[str], name: str) -> Symbol | None:
+    """The row for `name`, whatever file it is said to be in."""
+    return next((rows()[f"{r}.{name}"] for r in roots if f"{r}.{name}" in rows()), None)
+
+
+def _find_in_flat(roots: list[str], name: str) -> Symbol | None:
+    """What stands for `name`, of a file below `roots`: the shortest end of it that is something."""
+    parts = name.removeprefix(f"{roots[-1]}.").split(".")
+    for start in reversed(range(len(parts))):
+        rest = ".".join(parts[start:])
+        row = flat_row(roots, rest)
+        if row:
+            return row
+        for module in FLAT[roots[0]]:
+            if existed(f"{module}.{parts[start]}"):
+                return find(f"{module}.{rest}")
+    return None
+
+
+def _in_its_modules(parts: list[str], start: int) -> bool:
+    """Whether each module of TF 1.15 in a dotted name, from `start` on, had what follows it."""
+    prefixes = [".".join(parts[:end]) for end in range(start, len(parts) + 1)]
+    return all(
+        below in rows() or existed(below)
+        for module, below in itertools.pairwise(prefixes)
+        if module in names()
+    )
+
+
+def nearest(name: str) -> str | None:
+    """The existing name that looks most like `name`: in its module, else in any."""
+    module, _, last = name.rpartition(".")
+    close = difflib.get_close_matches(last, names().get(module, ()), 1, cutoff=0.8)
+    if close:
+        return f"{module}.{close[0]}"
+    close = difflib.get_close_matches(last, set().union(*names().values()), 1, cutoff=0.8)
+    homes = [f"{m}.{n}" for m, listed in names().items() for n in close if n in listed]
+    return min(homes, key=lambda home: (home.count("."), home), default=None)
+
+
+def page(name: str) -> str:
+    """The page of TF 1.15's documentation that lists the module of `name`."""
+    module = name.rpartition(".")[0].replace(".", "/")
+    return f"https://www.tensorflow.org/versions/r1.15/api_docs/python/{module}"

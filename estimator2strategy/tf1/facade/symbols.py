@@ -1,0 +1,83 @@
+"""What became of the names of TF 1.15: tables that are read without TensorFlow.
+
+    contrib = symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
+    contrib.find("tf.contrib.layers.python.layers.layers.conv2d").home   # "tf_slim.layers:conv2d"
+
+A table is a CSV file with one row for each name; the columns are those of `Symbol`.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Symbol:
+    """One name of TF 1.15, and what stands for it now.
+
+    Attributes:
+        name: As programs write it: `tf.contrib.data.map_and_batch`. A refused module stands for all
+            names in it.
+        status: `works`, where it is written anew in this package; `home`, where it lives on in an
+            installed library; `refused`, where it imports and its use is an error.
+        home: Where it is, as `module:attribute`; a module alone is itself the value.
+        advice: What a migrated program uses; for a refused name also why it is refused.
+        since: The version of this package from which on this is so.
+    """
+
+    name: str
+    status: str
+    home: str = ""
+    advice: str = ""
+    since: str = ""
+
+
+class Table:
+    """The rows of a table, by name, and the modules of TF 1.15 that they are in."""
+
+    def __init__(self, symbols: Mapping[str, Symbol], modules: frozenset[str] = frozenset()):
+        self.symbols = symbols
+        self.modules = modules
+
+    def find(self, name: str) -> Symbol | None:
+        """The row that decides about `name`.
+
+        That is its own; that of the public name behind a deep one (`m.python.a.file.name` is
+        `m.file.name` or `m.name`); or else that of the class or the refused module that it is in.
+        """
+        for spelling in _spellings(name):
+            if spelling in self.symbols:
+                return self.symbols[spelling]
+        parent, _, _ = name.rpartition(".")
+        if not parent:
+            return None
+        row = self.find(parent)
+        inherited = row and (row.status == "refused" or parent not in self.modules)
+        return row if inherited else None
+
+    def nearest(self, name: str) -> str | None:
+        """The name of the table that looks most like `name`."""
+        return next(iter(difflib.get_close_matches(name, self.symbols, 1)), None)
+
+
+def read(path: str, modules: str | None = None) -> Table:
+    """Reads a table, and the list of modules beside it; paths start at this package."""
+    with open(_PACKAGE / path, newline="", encoding="utf-8") as file:
+        rows = {row["name"]: Symbol(**row) for row in csv.DictReader(file)}
+    lines = (_PACKAGE / modules).read_text().splitlines() if modules else []
+    return Table(rows, frozenset(lines))
+
+
+def _spellings(name: str) -> list[str]:
+    """`name`, and for tf.contrib.m.python.folder.file.attribute what else it may be listed as."""
+    parts = name.split(".")
+    if len(parts) < 6 or parts[3] != "python":
+        return [name]
+    module, file, attribute = ".".join(parts[:3]), parts[-2], parts[-1]
+    return [name, f"{module}.{file}.{attribute}", f"{module}.{attribute}"]

@@ -1,0 +1,1 @@
+"""What looks at programs and at what they wrote: check, migrate, record, verify, checkpoint."""

@@ -1,0 +1,70 @@
+"""The baseline: findings that a team has accepted for now. It only ever shrinks.
+
+A finding is known by its rule, its file, the function it is in and the text of its line, so that
+lines added above it do not matter. Equal findings are counted.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from estimator2strategy.tools.check.check_report import Finding
+from estimator2strategy.tools.check.settings import SettingsError
+
+Key = tuple[str, str, str, str]
+Baseline = collections.Counter[Key]
+_VERSION = 1
+_FIELDS = ("rule", "path", "symbol", "text")
+
+
+def read(path: Path) -> Baseline:
+    """The entries of a baseline file, none if there is no file.
+
+    Raises:
+        SettingsError: It is no baseline.
+    """
+    if not path.exists():
+        return Baseline()
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["version"] != _VERSION:
+            raise SettingsError(f"{path}: version {document['version']}; this reads {_VERSION}")
+        entries = Baseline()
+        for entry in document["findings"]:
+            entries[tuple(str(entry[field]) for field in _FIELDS)] += int(entry.get("count", 1))  # type: ignore[index]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SettingsError(f"{path} is no baseline of e2s check: {error!r}") from error
+    return entries
+
+
+def write(path: Path, entries: Baseline) -> None:
+    """Writes a baseline file, sorted, one finding to a line."""
+    lines = []
+    for key in sorted(entries):
+        entry: dict[str, object] = dict(zip(_FIELDS, key, strict=True))
+        if entries[key] > 1:
+            entry["count"] = entries[key]
+        lines.append(f"  {json.dumps(entry, ensure_ascii=False)}")
+    body = ",\n".join(lines)
+    text = f'{{\n"version": {_VERSION},\n"findings": [\n{body}\n]\n}}\n'
+    path.write_text(text, encoding="utf-8")
+
+
+def of(findings: Iterable[Finding]) -> Baseline:
+    """The entries that would hide these findings."""
+    return Baseline(finding.key for finding in findings)
+
+
+def split(findings: Iterable[Finding], entries: Baseline) -> tuple[list[Finding], Baseline]:
+    """The findings that are not in the baseline, and the entries that no finding has used."""
+    left = Baseline(entries)
+    new = []
+    for finding in findings:
+        if left[finding.key] > 0:
+            left[finding.key] -= 1
+        else:
+            new.append(finding)
+    return new, +left

@@ -1,0 +1,216 @@
+"""`e2s check`: its arguments, its output, its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from estimator2strategy.tools.check import baseline, formats
+from estimator2strategy.tools.check.check_report import Report
+from estimator2strategy.tools.check.checking import STALE, check
+from estimator2strategy.tools.check.formats import text as text_format
+from estimator2strategy.tools.check.levels import process
+from estimator2strategy.tools.check.levels.level_options import (
+    add_model_options,
+    models_of,
+    source_files,
+)
+from estimator2strategy.tools.check.levels.request import is_function
+from estimator2strategy.tools.check.settings import (
+    Settings,
+    SettingsError,
+    read,
+    with_changes,
+)
+
+_EXAMPLE = """\
+examples:
+  e2s check trainer/                                what will not run, or means something else
+  e2s check trainer/ --format text --format sarif=e2s.sarif --format html=e2s.html
+  e2s check trainer/ --target tf2                   what is left to do until it needs no facade
+  e2s check trainer/ --write-baseline               accept what is there; later runs report news
+
+of a model, whose functions are then called:
+  e2s check trainer.model:model_fn --input trainer.data:input_fn --params hidden=64,rate=0.1
+  e2s check trainer.model:model_fn --input trainer/data.py:input_fn --levels all --batch-size 64
+  e2s check model.py:model_fn --input data.py:input_fn --tpu v2-8,v3-8 --fit-batch
+  e2s check --golden golden/ --format html=e2s.html --program train.py --data_dir=/tmp/data
+  e2s check --levels recorded --program train.py --data_dir=/tmp/data --use_tpu=True
+
+exit code: 0 nothing at or above --fail-on; 1 something; 2 the check could not be done.
+Settings are read from [tool.estimator2strategy.check] in pyproject.toml of this folder.
+A comment `# e2s: ignore[E2S201] the reason` silences a finding of its line.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `e2s check` with these arguments; returns the exit code."""
+    ours, program = _split(argv)
+    options = _parser().parse_args(ours)
+    options.program = program
+    try:
+        settings = _settings(options)
+        outputs = [_output(given) for given in options.format or ["text"]]
+        asked = models_of(options, settings)
+        paths = [path for path in options.paths if not is_function(path)]
+        if not (paths or asked):
+            raise SettingsError("give files or folders, MODULE:model_fn, or --program FILE.py")
+        levels = [process.run(model, level) for model in asked for level in model.levels]
+        report = check([*paths, *source_files(asked)], settings, levels)
+        if options.write_baseline or options.prune_baseline:
+            return _write_baseline(report, settings, options)
+        for name, path in outputs:
+            _emit(name, path, report, settings, options)
+    except SettingsError as error:
+        sys.stderr.write(f"e2s check: {error}\n")
+        return 2
+    for problem in report.problems:
+        sys.stderr.write(f"e2s check: {problem}\n")
+    return report.exit_code(settings.fail_on)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="e2s check",
+        description="Reads the source of a program written for TensorFlow's Estimator, and says "
+        "what will not run or will mean something else; nothing is imported or run. Of a model_fn "
+        "it says so too from the graph that it builds, and more with --levels.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH | MODULE:model_fn",
+        help="files and folders to read; models to call, also as FILE.py:model_fn",
+    )
+    parser.add_argument(
+        "--target",
+        choices=("facade", "tf2"),
+        help="what the program is to run on: this package (facade, the default), or TensorFlow "
+        "2.16 or newer itself (tf2)",
+    )
+    parser.add_argument(
+        "--format",
+        action="append",
+        metavar="NAME[=FILE]",
+        help=f"{', '.join(formats.NAMES)}; to a file, or to the terminal; may be repeated",
+    )
+    parser.add_argument(
+        "--fail-on", metavar="SEVERITY", help="error, warning (the default), info or never"
+    )
+    parser.add_argument("--select", metavar="RULES", help="only these: E2S2,E2S301,unparsable")
+    parser.add_argument("--ignore", metavar="RULES", help="all but these")
+    parser.add_argument(
+        "--exclude", action="append", metavar="PATTERN", help="paths to leave out; may be repeated"
+    )
+    parser.add_argument("--notes", action="store_true", help="list the notes (info) in the text")
+    parser.add_argument("--baseline", metavar="FILE", help="by default e2s-baseline.json")
+    parser.add_argument(
+        "--write-baseline", action="store_true", help="accept all findings, if there is none yet"
+    )
+    parser.add_argument(
+        "--prune-baseline", action="store_true", help="remove what is not found any more from it"
+    )
+    add_model_options(parser)
+    return parser
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Our arguments, and the program with its own: all that comes after `--program`."""
+    for i, argument in enumerate(argv):
+        if argument == "--program":
+            return list(argv[:i]), tuple(argv[i + 1 :])
+        if argument.startswith("--program="):
+            return list(argv[:i]), (argument.partition("=")[2], *argv[i + 1 :])
+    return list(argv), ()
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    changes = {
+        "target": options.target,
+        "fail_on": options.fail_on,
+        "select": options.select and options.select.split(","),
+        "ignore": options.ignore and options.ignore.split(","),
+        "baseline": options.baseline,
+    }
+    given = {name: value for name, value in changes.items() if value is not None}
+    settings = with_changes(read(Path.cwd()), given, where="command line")
+    return dataclasses.replace(settings, exclude=(*settings.exclude, *(options.exclude or ())))
+
+
+def _output(given: str) -> tuple[str, str | None]:
+    name, _, path = given.partition("=")
+    if name not in formats.NAMES:
+        raise SettingsError(f"--format {name}: there are {', '.join(formats.NAMES)}")
+    return name, path or None
+
+
+def _emit(
+    name: str, path: str | None, report: Report, settings: Settings, options: argparse.Namespace
+) -> None:
+    if (
+        name == "text"
+        and path is None
+        and sys.stdout.isatty()
+        and _print_in_colour(text_format.segments(report, settings.root, notes=options.notes))
+    ):
+        return
+    if name == "text":
+        text = text_format.render(report, settings.root, notes=options.notes)
+    else:
+        text = formats.render(name, report, settings.root)
+    if path is None:
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"--format {name}={path}: {error.strerror}") from error
+
+
+def _print_in_colour(parts: list[text_format.Segment]) -> bool:
+    """Prints styled text; False where rich is missing, as after `pip install --no-deps`."""
+    try:
+        from rich.console import Console
+        from rich.text import Text
+    except ModuleNotFoundError:
+        return False
+    Console(highlight=False, soft_wrap=True).print(Text.assemble(*parts), end="")
+    return True
+
+
+def _write_baseline(report: Report, settings: Settings, options: argparse.Namespace) -> int:
+    """Writes a first baseline, or one without what is not found any more; never a larger one."""
+    path = settings.root / settings.baseline
+    if report.problems:
+        raise SettingsError("; ".join(report.problems))
+    entries = baseline.read(path)
+    if options.write_baseline and entries:
+        raise SettingsError(
+            f"{path} exists, and a baseline only shrinks (--prune-baseline). Fix or silence what "
+            "is new; to start again, delete the file."
+        )
+    new = [finding for finding in report.findings if finding.rule != STALE]
+    if options.write_baseline:
+        # Notes do not fail a check, and are no debt.
+        fail_on = settings.fail_on or 0
+        entries = baseline.of(finding for finding in new if finding.severity >= fail_on)
+    else:
+        stale = (f.text for f in report.findings if f.rule == STALE)
+        entries = _without(entries, list(stale))
+    baseline.write(path, entries)
+    sys.stdout.write(f"{path}: {entries.total()} findings\n")
+    return 0
+
+
+def _without(entries: baseline.Baseline, stale: list[str]) -> baseline.Baseline:
+    left = baseline.Baseline(entries)
+    for key in entries:
+        rule, path, _, text = key
+        left[key] -= min(stale.count(f"{rule} {path} {text}"), left[key])
+    return +left

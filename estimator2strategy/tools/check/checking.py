@@ -1,0 +1,378 @@
+"""One check: files are collected and parsed, rules find, comments and the baseline silence.
+
+report = check(["trainer/"], Settings())
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import fnmatch
+import io
+import os
+import time
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from estimator2strategy.legacy import python2
+from estimator2strategy.tools.check import baseline
+from estimator2strategy.tools.check.check_report import (
+    Evidence,
+    Finding,
+    LevelReport,
+    NotChecked,
+    Report,
+)
+from estimator2strategy.tools.check.project import Project
+from estimator2strategy.tools.check.rule import (
+    Hit,
+    Rule,
+    rules,
+    rules_of,
+)
+from estimator2strategy.tools.check.settings import Settings, Target
+from estimator2strategy.tools.check.source import Source, parse
+from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions
+
+_SKIPPED_FOLDERS = {"__pycache__", "node_modules", "build", "dist"}
+UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
+
+# What reading source cannot show; said with every verdict.
+BEYOND = (
+    "values and shapes that are only known when the program runs (flags, files, arithmetic)",
+    "attributes of objects whose class cannot be told from the source",
+    "ops, dtypes and shapes of the graphs that model_fn and input_fn build",
+    "whether it compiles for a TPU, fits into its memory, or gives the numbers it gave",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What rules may ask beside the file."""
+
+    project: Project
+    settings: Settings
+
+    def runs_on_tensorflow2(self, source: Source, flavour: str) -> bool:
+        """Whether names that a file reaches by this `flavour` are those of TensorFlow 2.
+
+        A file that names this package has moved already: its `tensorflow` is TensorFlow 2.
+        """
+        if flavour == "facade":
+            return False
+        return self.settings.target == Target.TF2 or "estimator2strategy" in source.modules
+
+
+def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport] = ()) -> Report:
+    """Checks files, and folders with all that is in them; nothing of them is executed.
+
+    Args:
+        paths: The files and folders.
+        settings: What to check for.
+        levels: What the levels above static have found; it is in the report like the rest.
+    """
+    start = time.perf_counter()
+    problems: list[str] = []
+    skipped: list[NotChecked] = []
+    files = list(collect(paths, settings, problems, skipped))
+    findings: list[Finding] = []
+    sources: list[Source] = []
+    for path in files:
+        shown = _shown(path, settings.root)
+        text = _read(path, shown, problems)
+        if text is None:
+            continue
+        try:
+            sources.append(parse(str(path), shown, text))
+        except (SyntaxError, ValueError, RecursionError) as error:
+            findings.append(_unparsable(shown, text, error))
+    context = Context(Project(sources), settings)
+    suppressed = 0
+    for source in sources:
+        try:
+            found, silenced = _check_source(source, context)
+        except Exception as error:  # of ours: the other files are still checked
+            problems.append(
+                f"{source.shown}: the check itself failed ({error!r}); please report it"
+            )
+            continue
+        findings += found
+        suppressed += silenced
+    chosen = settings.chosen()
+    for level in levels:
+        found, silenced = _silenced_by_comments(level.findings, settings)
+        # Several levels may see the same.
+        findings += [finding for finding in found if finding not in findings]
+        suppressed += silenced
+    findings = [f for f in findings if f.rule in chosen]
+    entries = baseline.read(settings.root / settings.baseline)
+    new, unused = baseline.split(sorted(findings), entries)
+    baselined = len(findings) - len(new)
+    if STALE in chosen:
+        ran = {Evidence.STATIC, *(level.level for level in levels)}
+        looked_for = {rule.id for level in ran for rule in rules_of(level)}
+        checked = {_shown(path, settings.root) for path in files}
+        new += _stale(unused, checked, looked_for, settings)
+    return Report(
+        findings=tuple(sorted(_weighed(new, settings))),
+        files=tuple(_shown(path, settings.root) for path in files),
+        target=settings.target.value,
+        not_checked=tuple(skipped + [n for source in sources for n in blind_spots(source)]),
+        beyond=BEYOND,
+        suppressed=suppressed,
+        baselined=baselined,
+        evidence=max((level.level for level in levels), default=Evidence.STATIC),
+        problems=(
+            *problems,
+            *(f"{v.subject}, {v.level.option}: {p}" for v in levels for p in v.problems),
+        ),
+        seconds=time.perf_counter() - start + sum(level.seconds for level in levels),
+        levels=tuple(levels),
+    )
+
+
+def check_text(text: str, settings: Settings | None = None, path: str = "program.py") -> Report:
+    """Checks a program that is no file; for samples and tests."""
+    settings = settings or Settings()
+    try:
+        source = parse(path, path, text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        found = [_unparsable(path, text, error)]
+    else:
+        found, _ = _check_source(source, Context(Project([source]), settings))
+    chosen = settings.chosen()
+    kept = [finding for finding in found if finding.rule in chosen]
+    return Report(tuple(sorted(_weighed(kept, settings))), (path,), settings.target.value)
+
+
+# Files.
+
+
+def collect(
+    paths: Iterable[str], settings: Settings, problems: list[str], skipped: list[NotChecked]
+) -> Iterator[Path]:
+    seen: set[Path] = set()
+    for given in paths:
+        path = Path(given)
+        if not path.exists():
+            problems.append(f"{given}: no such file or folder")
+            continue
+        here = [path] if path.is_file() else _python_files(path, settings, skipped)
+        found = [p.absolute() for p in here if not _is_excluded(p, settings)]
+        if not found and path.is_dir():
+            problems.append(f"{given}: no Python file is in it (or all are excluded)")
+        for file in found:
+            if file not in seen:
+                seen.add(file)
+                yield file
+
+
+def _python_files(folder: Path, settings: Settings, skipped: list[NotChecked]) -> Iterator[Path]:
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _SKIPPED_FOLDERS
+            and not name.endswith(".egg-info")
+            and not os.path.exists(os.path.join(at, name, "pyvenv.cfg"))
+        )
+        for name in sorted(names):
+            path = Path(at, name)
+            if name.endswith(".py"):
+                yield path
+            elif name.endswith(".ipynb") and not _is_excluded(path, settings):
+                shown = _shown(path.absolute(), settings.root)
+                skipped.append(NotChecked(shown, 0, "a notebook; only .py files are read"))
+
+
+def _is_excluded(path: Path, settings: Settings) -> bool:
+    shown = _shown(path.absolute(), settings.root)
+    return any(
+        fnmatch.fnmatch(shown, pattern) or fnmatch.fnmatch(shown, f"{pattern.rstrip('/')}/*")
+        for pattern in settings.exclude
+    )
+
+
+def _shown(path: Path, root: Path) -> str:
+    try:
+        return path.relative_to(root.absolute()).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
+def _read(path: Path, shown: str, problems: list[str]) -> str | None:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        problems.append(f"{shown}: {error.strerror}")
+        return None
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return io.TextIOWrapper(io.BytesIO(data), encoding).read()
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        return data.decode("latin-1")
+
+
+# Findings.
+
+
+def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]:
+    """The findings that no comment silences, those about comments, and how many are silenced."""
+    chosen = context.settings.chosen()
+    read = {rule.id for rule in rules_of(Evidence.STATIC)}
+    found = [
+        _finding(source, rule, hit)
+        for rule in rules_of(Evidence.STATIC)
+        if rule.id in chosen
+        for hit in rule.find(source, context)
+    ]
+    comments = suppressions(source)
+    kept, used = [], set()
+    for finding in dict.fromkeys(found):
+        silencing = [
+            c for c in comments if c.applies_to == finding.line and finding.rule in c.rules
+        ]
+        used.update(silencing)
+        if not silencing:
+            kept.append(finding)
+    for comment in comments:
+        unknown = [r for r in comment.rules if r not in rules()]
+        problem = None
+        if not comment.rules:
+            problem = (UNREASONED, "this silences no rule: name the rules in brackets")
+        elif unknown:
+            problem = (UNREASONED, f"no rule is {', '.join(unknown)}")
+        elif not comment.reason:
+            problem = (UNREASONED, f"this silences {', '.join(comment.rules)} without a reason")
+        elif comment not in used and set(comment.rules) <= chosen & read:
+            problem = (UNUSED, f"there is no {', '.join(comment.rules)} here any more")
+        if problem:
+            kept.append(_finding(source, rules()[problem[0]], Hit(comment.line, problem[1])))
+    return kept, len(dict.fromkeys(found)) - sum(f.rule not in (UNREASONED, UNUSED) for f in kept)
+
+
+def _finding(source: Source, rule: Rule, hit: Hit) -> Finding:
+    if isinstance(hit.node, int):
+        line, column, symbol = hit.node, 1, ""
+    else:
+        line = getattr(hit.node, "lineno", 1)
+        column = getattr(hit.node, "col_offset", 0)
+        # `col_offset` counts bytes.
+        before = source.line(line).encode()[:column]
+        column = len(before.decode(errors="replace")) + 1
+        symbol = source.scope_of(hit.node).name if line > 0 and hasattr(hit.node, "parent") else ""
+    return Finding(
+        path=source.shown,
+        line=line,
+        column=column,
+        rule=rule.id,
+        severity=rule.severity if hit.severity is None else hit.severity,
+        message=hit.message,
+        fix=rule.fix if hit.fix is None else hit.fix,
+        symbol=symbol,
+        text=" ".join(source.line(line).split()),
+    )
+
+
+def _unparsable(shown: str, text: str, error: Exception) -> Finding:
+    line = (getattr(error, "lineno", None) or 1) if isinstance(error, SyntaxError) else 1
+    lines = text.splitlines()
+    written = lines[line - 1] if line <= len(lines) else ""
+    what = python2.construct(error, written)
+    rule = rules()[PYTHON_2 if what else UNPARSABLE]
+    if what:
+        message = f"this is Python 2: {what}; nothing else in the file is checked"
+    elif isinstance(error, RecursionError):
+        message = "the file is nested too deeply to be read; nothing in it is checked"
+    else:
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        message = f"the file cannot be parsed ({said}); nothing in it is checked"
+    return Finding(
+        path=shown,
+        line=line,
+        column=max(getattr(error, "offset", 1) or 1, 1),
+        rule=rule.id,
+        severity=rule.severity,
+        message=message,
+        fix=rule.fix,
+        text=" ".join(written.split()),
+    )
+
+
+def _silenced_by_comments(
+    findings: Iterable[Finding], settings: Settings
+) -> tuple[list[Finding], int]:
+    """Those findings of a level that no comment in their file silences, and how many one does."""
+    comments: dict[str, set[tuple[int, str]]] = {}
+    kept, silenced = [], 0
+    for finding in findings:
+        if finding.path not in comments:
+            comments[finding.path] = _silencing(finding.path, settings)
+        if (finding.line, finding.rule) in comments[finding.path]:
+            silenced += 1
+        else:
+            kept.append(finding)
+    return kept, silenced
+
+
+def _silencing(path: str, settings: Settings) -> set[tuple[int, str]]:
+    """(line, rule) of what comments silence in a file."""
+    try:
+        text = _read(settings.root / path, path, [])
+        comments = suppressions(parse(path, path, text)) if text is not None else []
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    return {(comment.applies_to, rule) for comment in comments for rule in comment.rules}
+
+
+def _stale(
+    unused: baseline.Baseline, checked: set[str], looked_for: set[str], settings: Settings
+) -> Iterator[Finding]:
+    rule = rules()[STALE]
+    for rule_id, path, symbol, text in sorted(unused):
+        # What was not looked at may still be there.
+        exists = (settings.root / path).exists()
+        if (exists and path not in checked) or rule_id not in settings.chosen() & looked_for:
+            continue
+        yield Finding(
+            path=settings.baseline,
+            line=1,
+            column=1,
+            rule=STALE,
+            severity=rule.severity,
+            message=f"{rule_id} in {path} ({text or 'whole file'}) is not found any more",
+            fix=rule.fix,
+            symbol=symbol,
+            text=f"{rule_id} {path} {text}",
+        )
+
+
+def _weighed(findings: Iterable[Finding], settings: Settings) -> Iterator[Finding]:
+    for finding in findings:
+        severity = settings.severity.get(finding.rule)
+        yield dataclasses.replace(finding, severity=severity) if severity else finding
+
+
+def blind_spots(source: Source) -> Iterator[NotChecked]:
+    """Places where the program decides what it uses only when it runs."""
+    for call in source.calls:
+        if call.name == "builtins.getattr" and len(call.node.args) > 1:
+            owner = source.name(call.node.args[0], call.scope)
+            named = isinstance(call.node.args[1], ast.Constant)
+            if owner is not None and (owner == "tf" or owner.startswith("tf.")) and not named:
+                why = f"which name of {owner} this is, is decided when it runs"
+                yield NotChecked(source.shown, call.node.lineno, why)
+        elif call.name in ("builtins.exec", "builtins.eval"):
+            why = f"{call.last} runs code that is made when it runs"
+            yield NotChecked(source.shown, call.node.lineno, why)
+        elif call.name in ("importlib.import_module", "builtins.__import__"):
+            argument = call.node.args[0] if call.node.args else None
+            if not isinstance(argument, ast.Constant):
+                why = "which module is imported is decided when it runs"
+                yield NotChecked(source.shown, call.node.lineno, why)
+    for star in source.stars:
+        if source.follow(source, dataclasses.replace(star, name=None)) is None:
+            why = f"names from `from {'.' * star.level}{star.module} import *` are not known"
+            yield NotChecked(source.shown, star.node.lineno, why)

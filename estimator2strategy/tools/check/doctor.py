@@ -1,0 +1,396 @@
+"""`e2s doctor`: what is installed here, and what does not go together.
+
+Versions are read from the metadata of the installed packages; TensorFlow is only imported in a
+process of its own, which may fail or hang without harm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import glob
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+
+from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
+
+_PACKAGES = (
+    "estimator2strategy",
+    "tensorflow",
+    "tensorflow-cpu",
+    "tensorflow-tpu",
+    "tf-nightly",
+    "keras",
+    "tf-keras",
+    "tensorflow-estimator",
+    "tensorflow-addons",
+    "tf-slim",
+    "numpy",
+    "protobuf",
+    "libtpu",
+)
+_SETTINGS = (
+    "TF_USE_LEGACY_KERAS",
+    "KERAS_BACKEND",
+    "TF_CONFIG",
+    "TPU_NAME",
+    "E2S_EMULATE_TPU_CORES",
+)
+_TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")
+_OLDEST, _NEWEST_TRIED = (2, 16), (2, 21)
+
+_PROBE = """
+import json, time
+start = time.time()
+import tensorflow as tf
+seconds = time.time() - start
+try:
+    keras = tf.keras.__version__
+except Exception as error:
+    keras = f"{type(error).__name__}: {error}"
+print(json.dumps({
+    "tensorflow": tf.__version__,
+    "seconds": round(seconds, 1),
+    "tf.keras": keras,
+    "devices": sorted({d.device_type for d in tf.config.list_physical_devices()}),
+}))
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """What can be known without importing anything.
+
+    Attributes:
+        python: Major and minor version.
+        versions: Distribution -> version, of those installed among the ones that matter here.
+        settings: Environment variables that are set, among the ones that matter here.
+        tpu_devices: Device files of a TPU.
+        tpu_compiler: The library that `e2s check --tpu` compiles with; None: not installed.
+    """
+
+    python: tuple[int, int]
+    versions: Mapping[str, str]
+    settings: Mapping[str, str]
+    tpu_devices: tuple[str, ...] = ()
+    tpu_compiler: str | None = None
+
+    def minor(self, package: str) -> tuple[int, int] | None:
+        """(2, 21) for an installed 2.21.0."""
+        numbers = self.versions.get(package, "").split(".")
+        try:
+            return int(numbers[0]), int(numbers[1])
+        except (IndexError, ValueError):
+            return None
+
+    @property
+    def tensorflow(self) -> tuple[int, int] | None:
+        return next(filter(None, map(self.minor, _TENSORFLOWS)), None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """Something that does not go together. `severity` is "error" or "warning"."""
+
+    severity: str
+    what: str
+    fix: str
+
+
+def read_environment() -> Environment:
+    """Of this process."""
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return Environment(
+        python=sys.version_info[:2],
+        versions=versions,
+        settings={name: os.environ[name] for name in _SETTINGS if name in os.environ},
+        tpu_devices=tuple(sorted(glob.glob("/dev/accel*") + glob.glob("/dev/vfio/[0-9]*"))),
+        tpu_compiler=str(library) if (library := libtpu_path()) else None,
+    )
+
+
+def problems(here: Environment) -> list[Problem]:
+    """What does not go together, errors first."""
+    found = [problem for check in _CHECKS if (problem := check(here))]
+    return sorted(found, key=lambda problem: problem.severity != "error")
+
+
+def _python(here: Environment) -> Problem | None:
+    if (3, 10) <= here.python <= (3, 13):
+        return None
+    version = ".".join(map(str, here.python))
+    return Problem("error", f"Python {version} is not supported", "Use Python 3.10 to 3.13.")
+
+
+def _no_tensorflow(here: Environment) -> Problem | None:
+    if here.tensorflow:
+        return None
+    return Problem(
+        "error",
+        "TensorFlow is not installed (`e2s check` does without)",
+        "pip install 'tensorflow>=2.16'",
+    )
+
+
+def _old_tensorflow(here: Environment) -> Problem | None:
+    if here.tensorflow is None or here.tensorflow >= _OLDEST:
+        return None
+    return Problem(
+        "error",
+        "This TensorFlow is older than 2.16, and still has tf.estimator of its own",
+        "pip install 'tensorflow>=2.16'",
+    )
+
+
+def _untried_tensorflow(here: Environment) -> Problem | None:
+    if here.tensorflow is None or here.tensorflow <= _NEWEST_TRIED:
+        return None
+    newest = ".".join(map(str, _NEWEST_TRIED))
+    return Problem(
+        "warning",
+        f"This TensorFlow is newer than {newest}, the newest that the package was tested with",
+        f"If something fails: pip install 'tensorflow<={newest}.*'",
+    )
+
+
+def _two_tensorflows(here: Environment) -> Problem | None:
+    installed = [name for name in _TENSORFLOWS if name in here.versions]
+    if len(installed) < 2:
+        return None
+    return Problem(
+        "error",
+        f"{' and '.join(installed)} are both installed, into the same folder",
+        f"pip uninstall -y {' '.join(installed)}, then install one of them.",
+    )
+
+
+def _tf_keras_of_another_minor(here: Environment) -> Problem | None:
+    tf_keras = here.minor("tf-keras")
+    if here.tensorflow is None or tf_keras in (None, here.tensorflow):
+        return None
+    want = ".".join(map(str, here.tensorflow))
+    return Problem(
+        "error",
+        f"tf-keras {here.versions['tf-keras']} does not belong to TensorFlow {want}",
+        f"pip install 'tf-keras=={want}.*'",
+    )
+
+
+def _no_tf_keras(here: Environment) -> Problem | None:
+    if here.tensorflow is None or "tf-keras" in here.versions or here.tensorflow < _OLDEST:
+        return None
+    want = ".".join(map(str, here.tensorflow))
+    return Problem(
+        "error",
+        "tf-keras is not installed: tf.layers and tf.nn.rnn_cell are in it since Keras 3",
+        f"pip install 'tf-keras=={want}.*'",
+    )
+
+
+def _old_keras(here: Environment) -> Problem | None:
+    keras = here.minor("keras")
+    if keras is None or keras >= (3, 0) or here.tensorflow is None or here.tensorflow < _OLDEST:
+        return None
+    return Problem(
+        "error",
+        f"keras {here.versions['keras']} is Keras 2; TensorFlow since 2.16 needs Keras 3",
+        "pip install 'keras>=3'; Keras 2 is the package tf-keras.",
+    )
+
+
+def _dead_estimator(here: Environment) -> Problem | None:
+    if "tensorflow-estimator" not in here.versions or (here.tensorflow or (0, 0)) < _OLDEST:
+        return None
+    return Problem(
+        "warning",
+        "tensorflow-estimator is installed, and cannot be imported beside this TensorFlow",
+        "pip uninstall -y tensorflow-estimator; estimator2strategy.estimator is in its place.",
+    )
+
+
+def _dead_addons(here: Environment) -> Problem | None:
+    if "tensorflow-addons" not in here.versions or (here.tensorflow or (0, 0)) < _OLDEST:
+        return None
+    return Problem(
+        "warning",
+        "tensorflow-addons ended with TensorFlow 2.15, and does not import beside Keras 3",
+        "pip uninstall -y tensorflow-addons",
+    )
+
+
+def _legacy_keras_without_tf_keras(here: Environment) -> Problem | None:
+    flag = here.settings.get("TF_USE_LEGACY_KERAS", "").lower()
+    if flag not in ("1", "true") or "tf-keras" in here.versions:
+        return None
+    return Problem(
+        "error",
+        "TF_USE_LEGACY_KERAS is set, and tf-keras, which it asks for, is not installed",
+        "pip install tf-keras, or unset TF_USE_LEGACY_KERAS: this package does not need it.",
+    )
+
+
+def _other_backend(here: Environment) -> Problem | None:
+    backend = here.settings.get("KERAS_BACKEND", "tensorflow")
+    if backend == "tensorflow":
+        return None
+    return Problem(
+        "error",
+        f"KERAS_BACKEND is {backend!r}: Keras metrics would not be TensorFlow's",
+        "unset KERAS_BACKEND",
+    )
+
+
+def _libtpu_without_library(here: Environment) -> Problem | None:
+    if "libtpu" not in here.versions or here.tpu_compiler:
+        return None
+    return Problem(
+        "warning",
+        f"libtpu {here.versions['libtpu']} is installed, but its libtpu.so is not there",
+        "pip install --force-reinstall libtpu; `e2s check --tpu` compiles with it.",
+    )
+
+
+def _numpy_2(here: Environment) -> Problem | None:
+    numpy = here.minor("numpy")
+    if numpy is None or numpy < (2, 0) or here.tensorflow is None or here.tensorflow >= (2, 18):
+        return None
+    return Problem(
+        "error",
+        f"numpy {here.versions['numpy']} is too new for a TensorFlow before 2.18",
+        "pip install 'numpy<2'",
+    )
+
+
+def _protobuf_7(here: Environment) -> Problem | None:
+    protobuf = here.minor("protobuf")
+    if protobuf is None or protobuf < (7, 0) or here.tensorflow != (2, 20):
+        return None
+    return Problem(
+        "error",
+        f"protobuf {here.versions['protobuf']} took away what TensorFlow 2.20's tf.io.write_graph "
+        "calls, and with it tf.compat.v1.train.CheckpointSaverHook",
+        "pip install 'protobuf<7'",
+    )
+
+
+def _bad_tf_config(here: Environment) -> Problem | None:
+    text = here.settings.get("TF_CONFIG")
+    if not text:
+        return None
+    try:
+        config = json.loads(text)
+        assert isinstance(config, dict)
+    except (ValueError, AssertionError):
+        return Problem("error", "TF_CONFIG is set, and is no JSON object", "unset TF_CONFIG")
+    if "ps" in config.get("cluster", {}):
+        return Problem(
+            "warning",
+            "TF_CONFIG names parameter servers, which are Sessions that hold variables for others",
+            "See migration_guide/unsupported.md.",
+        )
+    return None
+
+
+_CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
+    _python,
+    _no_tensorflow,
+    _old_tensorflow,
+    _untried_tensorflow,
+    _two_tensorflows,
+    _tf_keras_of_another_minor,
+    _no_tf_keras,
+    _old_keras,
+    _dead_estimator,
+    _dead_addons,
+    _legacy_keras_without_tf_keras,
+    _other_backend,
+    _numpy_2,
+    _protobuf_7,
+    _libtpu_without_library,
+    _bad_tf_config,
+)
+
+
+def probe(seconds: float) -> dict[str, object]:
+    """What TensorFlow says of itself, imported in another process; {"error": why} if it cannot."""
+    try:
+        result = subprocess.run(
+            [sys.executable, "-c", _PROBE],
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"`import tensorflow` was not done after {seconds:g} s"}
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
+        return {"error": f"`import tensorflow` failed: {lines[-1]}"}
+    return json.loads(result.stdout.strip().splitlines()[-1])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `e2s doctor`; returns 1 where something does not go together."""
+    parser = argparse.ArgumentParser(
+        prog="e2s doctor",
+        description="Says what is installed here, and what does not go together.",
+        epilog="example: e2s doctor --json     exit code: 1 where something does not go together",
+    )
+    parser.add_argument("--json", action="store_true", help="for machines")
+    parser.add_argument(
+        "--no_import", action="store_true", help="do not import TensorFlow (in another process)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=120, metavar="SECONDS", help="for that import (120)"
+    )
+    options = parser.parse_args(argv)
+    here = read_environment()
+    found = problems(here)
+    imported = {}
+    if here.tensorflow and not options.no_import:
+        imported = probe(options.timeout)
+        if "error" in imported:
+            found.insert(0, Problem("error", str(imported["error"]), "See the lines above it."))
+    if options.json:
+        text = json.dumps(
+            {
+                "environment": dataclasses.asdict(here),
+                "imported": imported,
+                "problems": [dataclasses.asdict(problem) for problem in found],
+            },
+            indent=2,
+        )
+    else:
+        text = _text(here, imported, found)
+    sys.stdout.write(f"{text}\n")
+    return int(any(problem.severity == "error" for problem in found))
+
+
+def _compiler(here: Environment) -> str:
+    """Whether `e2s check --tpu` has what it compiles with."""
+    if here.tpu_compiler:
+        return f"libtpu {here.versions.get('libtpu', 'of unknown version')}, for `e2s check --tpu`"
+    return f"none; `e2s check --tpu` needs {INSTALL}"
+
+
+def _text(here: Environment, imported: Mapping[str, object], found: Sequence[Problem]) -> str:
+    rows = {"python": ".".join(map(str, here.python)), **here.versions, **here.settings}
+    rows |= {f"imported: {name}": str(value) for name, value in imported.items()}
+    rows["TPU"] = ", ".join(here.tpu_devices) or "no device of one on this machine"
+    rows["TPU compiler"] = _compiler(here)
+    width = max(map(len, rows))
+    lines = [f"  {name:{width}}  {value}" for name, value in rows.items()]
+    lines += [f"\n{p.severity}: {p.what}.\n  {p.fix}" for p in found]
+    if not found:
+        lines.append("\nNothing that clashes.")
+    return "\n".join(lines)

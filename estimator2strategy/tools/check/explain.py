@@ -1,0 +1,48 @@
+"""`e2s explain`: what a rule is about; without one, the list of all."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from estimator2strategy.tools.check.rule import Rule, matching, rules
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `e2s explain` with these arguments; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="e2s explain",
+        description="Says what a rule of `e2s check` is about; without one, lists them all.",
+        epilog="example: e2s explain E2S203",
+    )
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="E2S203, its name, or E2S2")
+    options = parser.parse_args(argv)
+    if not options.rules:
+        for rule in rules().values():
+            sys.stdout.write(f"{rule.id}  {rule.severity!s:7}  {rule.title}\n")
+        return 0
+    chosen = list(dict.fromkeys(matching(options.rules)))
+    unknown = [given for given in options.rules if not any(matching([given]))]
+    if unknown:
+        sys.stderr.write(
+            f"e2s explain: no rule is {', '.join(unknown)}; without one, all are listed\n"
+        )
+        return 2
+    sys.stdout.write("\n".join(text(rules()[rule]) for rule in chosen))
+    return 0
+
+
+def text(rule: Rule) -> str:
+    """What is known of a rule, for a terminal."""
+    samples = ""
+    if rule.bad is not None and rule.good is not None:
+        samples = f"\nfound in:\n{_indented(rule.bad)}\nnot in:\n{_indented(rule.good)}"
+    return (
+        f"{rule.id} {rule.name} ({rule.severity})\n{rule.title}.\n\nwhy: {rule.why}\n"
+        f"fix: {rule.fix}\nmore: {rule.page}\n{samples}"
+    )
+
+
+def _indented(code: str) -> str:
+    return "".join(f"    {line}".rstrip() + "\n" for line in code.strip("\n").splitlines())

@@ -1,0 +1,141 @@
+"""For people, in a terminal or a log; notes (info) are counted, and listed on request."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+
+from estimator2strategy.tools.check.check_report import (
+    Evidence,
+    Finding,
+    LevelReport,
+    Outcome,
+    Report,
+    Severity,
+)
+from estimator2strategy.tools.check.facts import (
+    Bar,
+    Bars,
+    Cell,
+    Curves,
+    Fact,
+    Number,
+    Table,
+    quantity,
+)
+from estimator2strategy.tools.check.formats import TARGETS
+from estimator2strategy.tools.check.levels.level_table import LEVELS
+from estimator2strategy.tools.check.rule import rules
+
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_OUTCOMES = {
+    Outcome.PASSED: "green",
+    Outcome.FAILED: "bold red",
+    Outcome.UNKNOWN: "yellow",
+}
+# How many rows of a table, and how many places that could not be judged are listed.
+_LISTED = 10
+
+Segment = tuple[str, str]
+
+
+def render(report: Report, root: Path, *, notes: bool = False) -> str:
+    """Plain text."""
+    return "".join(text for text, _ in segments(report, root, notes=notes))
+
+
+def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
+    """The text in pieces, each with a style of rich ("" for none)."""
+    out: list[Segment] = []
+    hidden: collections.Counter[str] = collections.Counter()
+    path = None
+    for finding in report.findings:
+        if finding.severity == Severity.INFO and not notes:
+            hidden[finding.rule] += 1
+            continue
+        if finding.path != path:
+            path = finding.path
+            out += [("\n" if out else "", ""), (f"{path}\n", "bold underline")]
+        out += _finding(finding)
+    if hidden:
+        out.append(("\n" if out else "", ""))
+        out.append((f"{hidden.total()} notes, listed with --notes:\n", "cyan"))
+        for rule, count in sorted(hidden.items()):
+            out.append((f"  {rule}  {count:4} x {rules()[rule].title}\n", ""))
+    out.append(("\n" if out else "", ""))
+    worst = max((finding.severity for finding in report.findings), default=None)
+    out.append((f"{report.verdict}\n", _STYLES[worst] if worst else "bold green"))
+    out += [(f"Could not be done: {problem}\n", "bold red") for problem in report.problems]
+    if report.suppressed or report.baselined:
+        out.append(
+            (f"{report.suppressed} silenced by comments, {report.baselined} in the baseline.\n", "")
+        )
+    out.append((f"For: {TARGETS[report.target]}. {report.seconds:.1f} s.\n", ""))
+    out += [part for level in report.levels for part in _level(level)]
+    for evidence in report.not_reached:
+        how = f" (--levels {evidence.option})" if evidence in LEVELS else ""
+        out.append((f"Not done: {evidence.words}{how}\n", "dim"))
+    out.append(("Not checked:\n", ""))
+    out += [(f"  {what}\n", "dim") for what in report.beyond]
+    for place in report.not_checked[:_LISTED]:
+        where = f"{place.path}:{place.line}" if place.line else place.path
+        out.append((f"  {where}: {place.why}\n", "dim"))
+    if len(report.not_checked) > _LISTED:
+        more = len(report.not_checked) - _LISTED
+        out.append((f"  and {more} more places (--format json lists all)\n", "dim"))
+    return out
+
+
+def _evidence(finding: Finding) -> str:
+    """The level that a finding rests on; it goes without saying where source was read."""
+    return "" if finding.evidence == Evidence.STATIC else f" [{finding.evidence.option}]"
+
+
+def _level(level: LevelReport) -> list[Segment]:
+    """What a level says of a model: verdicts, facts, and what it did not look at."""
+    out = [("\n", ""), (f"{level.subject} ({level.level.words})\n", "bold underline")]
+    for verdict in level.verdicts:
+        said = f": {verdict.message}" if verdict.message else ""
+        out.append((f"  {verdict.question}: ", ""))
+        out.append((f"{verdict.outcome.value}{said}\n", _OUTCOMES[verdict.outcome]))
+    out += [(f"  {line}\n", "") for fact in level.facts for line in lines_of(fact)]
+    out += [(f"  not checked: {what}\n", "dim") for what in level.not_checked]
+    return out
+
+
+def lines_of(fact: Fact) -> list[str]:
+    """A fact as lines of text; long tables are cut."""
+    if isinstance(fact, Number):
+        return [f"{fact.name}: {quantity(fact.value, fact.unit)}"]
+    if isinstance(fact, Bars):
+        return [f"{fact.title}:", *(f"  {_bar(bar, fact.unit)}" for bar in fact.bars)]
+    if isinstance(fact, Curves):
+        ends = (f"  {c.label}: {c.y[0]:.6g} ... {c.y[-1]:.6g}" for c in fact.curves if c.y)
+        return [f"{fact.title} (first ... last):", *ends]
+    rows = [fact.columns, *(_cells(fact, row) for row in fact.rows[:_LISTED])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    more = len(fact.rows) - _LISTED
+    return [f"{fact.title}:", *lines, *([f"  and {more} more"] if more > 0 else [])]
+
+
+def _cells(table: Table, row: tuple[Cell, ...]) -> list[str]:
+    units = ["bytes" if column == "bytes" else "" for column in table.columns]
+    return [quantity(cell, unit) for cell, unit in zip(row, units, strict=True)]
+
+
+def _bar(bar: Bar, unit: str) -> str:
+    of = f" of {quantity(bar.limit, unit)}" if bar.limit is not None else ""
+    note = f" ({bar.note})" if bar.note else ""
+    return f"{bar.label}: {quantity(bar.used, unit)}{of}{note}"
+
+
+def _finding(finding: Finding) -> list[Segment]:
+    return [
+        (f"  {finding.line}:{finding.column}", "dim"),
+        (f"  {finding.severity}", _STYLES[finding.severity]),
+        (f" {finding.rule} ", "bold"),
+        (f"{finding.message}{_evidence(finding)}\n", ""),
+        (f"      {finding.text}\n" if finding.text else "", "dim"),
+        (f"      -> {finding.fix}\n" if finding.fix else "", "green"),
+    ]

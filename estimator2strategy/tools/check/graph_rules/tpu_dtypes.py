@@ -1,0 +1,58 @@
+"""Types of tensors that a TPU has not."""
+
+from estimator2strategy.tools.check.check_report import Evidence, Severity
+from estimator2strategy.tools.check.graph_samples import TPU_TRAIN_OP
+from estimator2strategy.tools.check.rule import Hit, rule
+
+# Of tensors that are no data, but handles of something on the host or on a core.
+_HANDLES = frozenset({"resource", "variant"})
+# `kTpuAllTypes`, tensorflow/core/tpu/tpu_defs.h of TensorFlow 2.21.
+_OF_TPU = frozenset(
+    (
+        *("bool", "int4", "int8", "int16", "int32", "int64", "qint8", "qint32"),
+        *("uint4", "uint8", "uint16", "uint32", "uint64", "quint8"),
+        *("bfloat16", "float16", "float32", "float64", "complex64"),
+        *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz"),
+        *("float8_e5m2", "float8_e5m2fnuz"),
+    )
+)
+
+_INPUT = """\
+import tensorflow as tf
+
+def input_fn(params):
+    data = {{{name}"x": tf.ones([64, 4])}}, tf.ones([64, 1])
+    dataset = tf.data.Dataset.from_tensor_slices(data).repeat()
+    return dataset.batch(params["batch_size"], drop_remainder=True)
+
+def model_fn(features, labels, mode, params):
+    loss = tf.losses.mean_squared_error(labels, tf.layers.dense(features["x"], 1))
+"""
+
+
+@rule(
+    "E2S603",
+    "no-tpu-dtype",
+    Severity.ERROR,
+    title="A tensor of a type that a TPU has not: string, complex128",
+    why="TPU cores have no strings, and complex numbers of single precision only. In features or "
+    "labels such a tensor cannot be fed to them; in model_fn it cannot be compiled.",
+    fix="Take it out of features and labels in input_fn (keep an integer id in the place of a "
+    "string key), or compute it there.",
+    bad=_INPUT.format(name='"name": tf.fill([64], "a"), ') + TPU_TRAIN_OP,
+    good=_INPUT.format(name='"id": tf.range(64), ') + TPU_TRAIN_OP,
+    level=Evidence.RECORDED,
+)
+def find(recorded, subject):
+    if not recorded.on_cores:
+        return
+    for name, tensor in recorded.fed_by_name.items():
+        if tensor.dtype.name not in _OF_TPU:
+            yield Hit(
+                subject.inputs[recorded.mode],
+                f"{recorded.mode}: input_fn feeds {name} as {tensor.dtype.name} to the cores",
+            )
+    for op in recorded.core_ops:
+        dtypes = {tensor.dtype.base_dtype.name for tensor in op.outputs} - _OF_TPU - _HANDLES
+        for dtype in sorted(dtypes):
+            yield Hit(op, f"{op.type} makes a {dtype} tensor on a core")

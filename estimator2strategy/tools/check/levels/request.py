@@ -1,0 +1,137 @@
+"""What to check, as the command line says it; nothing of the program is imported yet."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator2strategy.tools.check.check_report import Evidence
+from estimator2strategy.tools.check.settings import SettingsError
+
+MODES = ("train", "eval", "predict")
+# What a model is given where nobody says how many examples: so many for each core.
+EXAMPLES_PER_CORE = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """A model to check above static, and how. Goes to the process of each level.
+
+    Attributes:
+        name: The model, as the user named it.
+        model: `MODULE:function` or `FILE.py:function`; "" with a `program`.
+        inputs: Mode -> the input_fn for it, likewise.
+        params: Hyperparameters, or `MODULE:name` of what has or returns them.
+        modes: The modes to check; empty: all that there is an input for.
+        batch_size: Global, in examples; None: `EXAMPLES_PER_CORE` for each core.
+        checkpoint: A checkpoint, or a folder of them, that the model is to fit.
+        program: A program and its own arguments, in place of `model` and `inputs`.
+        cores: How many cores to emulate.
+        facade: Whether the program's `tensorflow` is TF 1.15's.
+        root: The folder that the model is imported in, and that paths in findings are relative to.
+        path: Further places to import from.
+        levels: Which levels to go through.
+        time_limit: Seconds for each level; None: the level's own limit.
+        options: Of single levels, by name: {"tpu": ("v3-8",)}.
+    """
+
+    name: str
+    model: str = ""
+    inputs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    params: Mapping[str, Any] | str = dataclasses.field(default_factory=dict)
+    modes: tuple[str, ...] = ()
+    batch_size: int | None = None
+    checkpoint: str | None = None
+    program: tuple[str, ...] = ()
+    cores: int = 8
+    facade: bool = True
+    root: Path = dataclasses.field(default_factory=Path.cwd)
+    path: tuple[str, ...] = ()
+    levels: tuple[Evidence, ...] = (Evidence.RECORDED,)
+    time_limit: float | None = None
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def is_function(target: str) -> bool:
+    """Whether an argument names a function (`trainer.model:model_fn`), and not a path."""
+    place, colon, name = target.rpartition(":")
+    return bool(colon and place) and name.isidentifier() and not Path(target).exists()
+
+
+def inputs_of(given: Sequence[str]) -> dict[str, str]:
+    """Mode -> input_fn, from `--input FN` (for all modes) and `--input eval=FN`.
+
+    Raises:
+        SettingsError: It names no function, or no mode.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        mode, equals, function = text.partition("=")
+        if not equals:
+            mode, function = "", text
+        elif mode not in MODES:
+            raise SettingsError(f"--input {text}: {mode!r} is none of {', '.join(MODES)}")
+        if not is_function(function):
+            raise SettingsError(
+                f"--input {text}: give MODULE:function or FILE.py:function, such as "
+                "trainer.data:input_fn"
+            )
+        found.update(dict.fromkeys(MODES, function) if not mode else {mode: function})
+    return found
+
+
+def modes_of(given: str | None) -> tuple[str, ...]:
+    """The modes in `train,eval`.
+
+    Raises:
+        SettingsError: One is unknown.
+    """
+    modes = tuple(mode.strip() for mode in (given or "").split(",") if mode.strip())
+    for mode in modes:
+        if mode not in MODES:
+            raise SettingsError(f"--modes: {mode!r} is none of {', '.join(MODES)}")
+    return modes
+
+
+def params_of(given: str | None) -> dict[str, Any] | str:
+    """Hyperparameters from `FILE.json`, `k=v,...`, or `MODULE:name`, which is read later.
+
+    Raises:
+        SettingsError: They cannot be read.
+    """
+    if not given:
+        return {}
+    if given.endswith(".json"):
+        try:
+            params = json.loads(Path(given).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"--params {given}: {error}") from error
+        if not isinstance(params, dict):
+            raise SettingsError(f"--params {given}: a JSON object is needed, with a value for each")
+        return params
+    if is_function(given):
+        return given
+    found: dict[str, Any] = {}
+    for part in given.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise SettingsError(
+                f"--params {given}: {part!r} is no key=value. Give key=value,key=value, a file "
+                "FILE.json, or MODULE:name of a dict or of a function that returns one."
+            )
+        found[key.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    named = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in named:
+        return named[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

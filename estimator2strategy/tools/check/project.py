@@ -1,0 +1,458 @@
+"""The files of a program together: imports are followed, functions are found by what they are for.
+
+    project = Project(files)
+    project.model_functions             # each def that makes an EstimatorSpec
+    project.tpu_code                    # the calls that the TPU would execute
+
+Modules that the program imports are read as they are needed, if they are near its files; they help
+to resolve names, and are not reported on.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from estimator2strategy.tools.check.source import (
+    Call,
+    Function,
+    Import,
+    Scope,
+    Source,
+    arguments_of,
+    names_in,
+    parents,
+    parse,
+    words_in,
+)
+
+# How a module is written -> the legacy name, for the longest prefix that fits.
+_ALIASES = (
+    ("tensorflow.compat.v1.compat.v1", "tf"),
+    ("tensorflow.compat.v1", "tf"),
+    ("tensorflow.compat.v2", "tf.compat.v2"),
+    ("tensorflow", "tf"),
+    ("estimator2strategy.tf1", "tf"),
+    ("estimator2strategy.estimator", "tf.estimator"),
+    ("tensorflow_estimator.python.estimator", "tf.python.estimator"),
+    ("tensorflow_estimator.estimator", "tf.estimator"),
+    ("tensorflow_estimator.contrib.estimator", "tf.contrib.estimator"),
+)
+# How many folders above a file an absolute import may start at.
+_CLIMB = 6
+# Functions that are given a function, and do not run it on the device they are on.
+_ELSEWHERE = {"py_func", "numpy_function", "py_function", "outside_compilation", "host_call"}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Definition:
+    """A function or class, and the file it is in."""
+
+    node: Function | ast.ClassDef
+    source: Source
+
+    @property
+    def scope(self) -> Scope:
+        return self.source.scopes[self.node]
+
+
+class Project:
+    """All files that a check reads.
+
+    Args:
+        sources: The files to report on.
+        read: Reads a file that one of them imports; None if it cannot.
+    """
+
+    def __init__(self, sources: Iterable[Source]):
+        self.sources = list(sources)
+        self._by_path: dict[str, Source | None] = {}
+        self._modules: dict[tuple[str, str], str | None] = {}
+        self._canonical: dict[str, str] = {}
+        self._device_calls: dict[ast.AST, list[Call]] = {}
+        self._reachable: dict[tuple[ast.AST, ...], list[Definition]] = {}
+        self._called_by: dict[ast.AST, list[Definition]] = {}
+        for source in self.sources:
+            self._adopt(source)
+
+    def _adopt(self, source: Source) -> None:
+        self._by_path[source.path] = source
+        source.follow = self._follow
+        source.canonical = self.canonical
+        source.member = self._member
+
+    # Names.
+
+    def canonical(self, raw: str) -> str:
+        """The legacy name of what is known by its full name: tensorflow.compat.v1.X is tf.X."""
+        if raw not in self._canonical:
+            self._canonical[raw] = _canonical(raw)
+        return self._canonical[raw]
+
+    def _follow(self, source: Source, target: Import) -> str | None:
+        """What an import binds: a name of a library, or `@file` or `@file::name` of the project."""
+        if target.level == 0 and target.module.partition(".")[0] in _LIBRARIES:
+            return f"{target.module}.{target.name}" if target.name else target.module
+        path = self._module(source, target.module, target.level)
+        if path is None:
+            if target.level:
+                return None
+            return f"{target.module}.{target.name}" if target.name else target.module
+        return self._member(f"@{path}", target.name) if target.name else f"@{path}"
+
+    def _module(self, source: Source, module: str, level: int) -> str | None:
+        """The file or folder of a module, as seen from `source`."""
+        folder = os.path.dirname(source.path)
+        key = (f"{folder}:{level}", module)
+        if key not in self._modules:
+            self._modules[key] = _locate(folder, module, level)
+        return self._modules[key]
+
+    def _member(self, base: str, name: str) -> str | None:
+        """What `base.name` is."""
+        if not base.startswith("@"):
+            return f"{base}.{name}"
+        path, _, qualified = base[1:].partition("::")
+        if qualified:
+            return f"{base}.{name}"
+        if os.path.isdir(path):
+            found = _file_of(os.path.join(path, name))
+            init = os.path.join(path, "__init__.py")
+            if found is None and os.path.isfile(init):
+                return self._member(f"@{init}", name)
+            return f"@{found}" if found else None
+        source = self.load(path)
+        if source is None:
+            return None
+        if name in source.scope.bindings:
+            return source.resolve(ast.Name(name, ast.Load()), source.scope)
+        if os.path.basename(path) == "__init__.py":
+            found = _file_of(os.path.join(os.path.dirname(path), name))
+            if found:
+                return f"@{found}"
+        return source.from_star(name)
+
+    def load(self, path: str) -> Source | None:
+        """The file at `path`, read if it was not yet; None if it cannot be parsed."""
+        if path not in self._by_path:
+            self._by_path[path] = None
+            try:
+                text = Path(path).read_text(encoding="utf-8")
+                self._adopt(parse(path, path, text))
+            except (OSError, ValueError, SyntaxError, RecursionError):
+                return None
+        return self._by_path[path]
+
+    def definition(self, name: str | None) -> Definition | None:
+        """The function or class that a resolved name of the project is."""
+        if name is None or not name.startswith("@"):
+            return None
+        path, _, qualified = name[1:].partition("::")
+        source = self._by_path.get(path)
+        if source is None or not qualified:
+            return None
+        scope: Scope | None = source.scope
+        for part in qualified.split("."):
+            values = [
+                value
+                for value in (scope.bindings.get(part, ()) if scope else ())
+                if isinstance(value, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            ]
+            if len(values) != 1:
+                return None
+            scope = source.scopes[values[0]]
+        return Definition(scope.node, source) if scope else None  # type: ignore[arg-type]
+
+    def function(self, node: ast.AST | None, scope: Scope, source: Source) -> Definition | None:
+        """The `def` that an expression is, through `functools.partial` and the like."""
+        if node is None:
+            return None
+        call = source.call(node, scope)
+        if call is not None and call.last == "partial" and call.node.args:
+            node, scope = call.node.args[0], call.scope
+        found = self.definition(source.resolve(node, scope))
+        if found and not isinstance(found.node, ast.ClassDef):
+            return found
+        return None
+
+    # What the functions of an Estimator program are.
+
+    @functools.cached_property
+    def model_functions(self) -> list[ModelFunction]:
+        """Each `def` of the checked files that takes features and a mode and makes a spec."""
+        found = []
+        for source in self.sources:
+            specs: dict[Function, list[Call]] = {}
+            for call in source.calls:
+                if call.last.endswith("EstimatorSpec") and is_tensorflow(call.name):
+                    function = call.scope.function
+                    if function is not None:
+                        specs.setdefault(function, []).append(call)
+            for function, calls in specs.items():
+                arguments = arguments_of(function)
+                if arguments[:1] == ["features"] or "mode" in arguments:
+                    found.append(ModelFunction(function, source, tuple(calls)))
+        return found
+
+    @functools.cached_property
+    def tpu_code(self) -> dict[Source, list[Call]]:
+        """By file, the calls in model functions for a TPU and in what these call."""
+        starts = [
+            Definition(model.node, model.source)
+            for model in self.model_functions
+            if model.is_tpu and not _says_no_tpu(model)
+        ]
+        found: dict[Source, list[Call]] = {}
+        for definition in self.reachable(starts):
+            found.setdefault(definition.source, []).extend(self.device_calls(definition))
+        return found
+
+    def device_calls(self, definition: Definition) -> list[Call]:
+        """The calls in a function that run where it runs, whatever that is."""
+        if definition.node not in self._device_calls:
+            self._device_calls[definition.node] = [
+                call
+                for call in self.calls_of(definition)
+                if not depends_on_tpu(call.node) and not is_input_code(call)
+            ]
+        return self._device_calls[definition.node]
+
+    @functools.cached_property
+    def tpu_sources(self) -> set[Source]:
+        """Files that name TPUEstimator or its kin, and those beside them that they import."""
+        todo = [source for source in self.sources if _names_tpu(source)]
+        found = set(todo)
+        while todo:
+            source = todo.pop()
+            for target, _ in source.imports:
+                path = self._imported_file(source, target)
+                other = self._by_path.get(path) if path else None
+                if other is not None and other not in found:
+                    found.add(other)
+                    todo.append(other)
+        return found
+
+    def _imported_file(self, source: Source, target: Import) -> str | None:
+        if target.level == 0 and target.module.partition(".")[0] in _LIBRARIES:
+            return None
+        path = self._module(source, target.module, target.level)
+        if path and os.path.isdir(path) and target.name:
+            return _file_of(os.path.join(path, target.name))
+        return path
+
+    @functools.cached_property
+    def _calls_by_function(self) -> dict[Source, dict[ast.AST, list[Call]]]:
+        return {}
+
+    def calls_of(self, definition: Definition) -> list[Call]:
+        """The calls in a function itself, its lambdas included, its inner functions not."""
+        table = self._calls_by_function
+        if definition.source not in table:
+            by_function: dict[ast.AST, list[Call]] = {}
+            for call in definition.source.calls:
+                function = call.scope.function
+                if function is not None:
+                    by_function.setdefault(function, []).append(call)
+            table[definition.source] = by_function
+        return table[definition.source].get(definition.node, [])
+
+    def reachable(self, starts: Iterable[Definition]) -> list[Definition]:
+        """The functions that these call, directly or not, themselves included."""
+        todo = list(starts)
+        key = tuple(definition.node for definition in todo)
+        if key in self._reachable:
+            return self._reachable[key]
+        found: dict[ast.AST, Definition] = {definition.node: definition for definition in todo}
+        while todo:
+            definition = todo.pop()
+            for called in self._calls(definition):
+                if called.node not in found:
+                    found[called.node] = called
+                    todo.append(called)
+        self._reachable[key] = list(found.values())
+        return self._reachable[key]
+
+    def _calls(self, definition: Definition) -> list[Definition]:
+        if definition.node not in self._called_by:
+            self._called_by[definition.node] = list(self._called(definition))
+        return self._called_by[definition.node]
+
+    def _called(self, definition: Definition) -> Iterator[Definition]:
+        for call in self.device_calls(definition):
+            source = definition.source
+            found = self.definition(source.resolve(call.node.func, call.scope))
+            if found is None:
+                if call.last in _ELSEWHERE or not is_tensorflow(call.name):
+                    continue
+                if call.name is not None and ".data." in call.name:
+                    continue  # what a Dataset is given runs on the host
+                # tf.cond(p, f, g), tf.while_loop(c, b, v): the functions that it is given.
+                values = [*call.node.args, *(k.value for k in call.node.keywords)]
+                for value in values:
+                    if isinstance(value, (ast.Name, ast.Attribute)):
+                        given = self.function(value, call.scope, source)
+                        if given is not None:
+                            yield given
+            elif isinstance(found.node, ast.ClassDef):
+                for method in ("__init__", "build", "call", "__call__"):
+                    for value in found.scope.bindings.get(method, ()):
+                        if isinstance(value, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                            yield Definition(value, found.source)
+            else:
+                yield found
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ModelFunction:
+    """A model_fn, and the specs that it makes."""
+
+    node: Function
+    source: Source
+    specs: tuple[Call, ...]
+
+    @property
+    def is_tpu(self) -> bool:
+        return any(call.last == "TPUEstimatorSpec" for call in self.specs)
+
+    @property
+    def definition(self) -> Definition:
+        return Definition(self.node, self.source)
+
+
+def is_tensorflow(name: str | None) -> bool:
+    """Whether a canonical name is TensorFlow's, or the facade's."""
+    return name is not None and name.startswith("tf.")
+
+
+def is_tf(name: str | None, *lasts: str) -> bool:
+    """Whether a canonical name is TensorFlow's and ends in one of these, wherever it lives."""
+    return name is not None and name.startswith("tf.") and name.rpartition(".")[2] in lasts
+
+
+# What a condition is about that decides whether a TPU ever executes what stands under it.
+_NOT_FOR_TPU = re.compile("tpu|infer|predict|serving|export|summar", re.IGNORECASE)
+
+
+def depends_on_tpu(node: ast.AST) -> bool:
+    """Whether a node is under an `if` about TPUs or serving, or in a `with` that leads outside."""
+    return any(
+        isinstance(outer, (ast.If, ast.IfExp, ast.With)) and _leads_elsewhere(outer)
+        for outer in parents(node)
+    )
+
+
+@functools.cache
+def _leads_elsewhere(node: ast.If | ast.IfExp | ast.With) -> bool:
+    if isinstance(node, ast.With):
+        words = set().union(*(names_in(item.context_expr) for item in node.items))
+        return any("outside" in word for word in words)
+    return any(_NOT_FOR_TPU.search(word) for word in words_in(node.test))
+
+
+# Methods of a Dataset that are given a function, which then runs on the host.
+_DATASET_METHODS = {"map", "filter", "flat_map", "interleave", "apply", "from_generator", "reduce"}
+
+
+def is_input_code(call: Call) -> bool:
+    """Whether a call stands in a lambda that a Dataset is given."""
+    for scope in call.scope.ancestors():
+        outer = getattr(scope.node, "parent", None)
+        if isinstance(outer, ast.keyword):
+            outer = outer.parent  # type: ignore[attr-defined]
+        if isinstance(scope.node, ast.Lambda) and isinstance(outer, ast.Call):
+            function = outer.func
+            if isinstance(function, ast.Attribute) and function.attr in _DATASET_METHODS:
+                return True
+    return False
+
+
+def _names_tpu(source: Source) -> bool:
+    return any(name in source.text for name in ("TPUEstimator", "TPUConfig", "PER_HOST_V"))
+
+
+def _says_no_tpu(model: ModelFunction) -> bool:
+    return any(call.value("use_tpu") is False for call in model.specs)
+
+
+def _canonical(raw: str) -> str:
+    if raw.startswith("@"):
+        return raw
+    for prefix, legacy in _ALIASES:
+        if raw == prefix or raw.startswith(f"{prefix}."):
+            return legacy + raw[len(prefix) :]
+    top, _, rest = raw.partition(".")
+    if top == "estimator2strategy" and rest in _FRONT_DOOR:
+        return f"tf.estimator.{_FRONT_DOOR[rest]}"
+    return raw
+
+
+_FRONT_DOOR = {
+    "Estimator": "Estimator",
+    "EstimatorSpec": "EstimatorSpec",
+    "ModeKeys": "ModeKeys",
+    "RunConfig": "RunConfig",
+    "InputPipelineConfig": "tpu.InputPipelineConfig",
+    "TPUConfig": "tpu.TPUConfig",
+    "TPUEstimator": "tpu.TPUEstimator",
+    "TPUEstimatorSpec": "tpu.TPUEstimatorSpec",
+}
+# Never looked for among the program's files.
+_LIBRARIES = {
+    "tensorflow",
+    "tensorflow_estimator",
+    "estimator2strategy",
+    "keras",
+    "tf_keras",
+    "tf_slim",
+    "numpy",
+    "os",
+    "sys",
+    "re",
+    "six",
+    "absl",
+    "json",
+    "math",
+    "time",
+    "functools",
+    "collections",
+    "__future__",
+}
+
+
+def _locate(folder: str, module: str, level: int) -> str | None:
+    parts = module.split(".") if module else []
+    if level:
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        if not parts:
+            return folder
+        return _file_of(os.path.join(folder, *parts))
+    for _ in range(_CLIMB):
+        found = _file_of(os.path.join(folder, *parts))
+        if found:
+            return found
+        if os.path.exists(os.path.join(folder, ".git")) or os.path.dirname(folder) == folder:
+            return None
+        folder = os.path.dirname(folder)
+    return None
+
+
+def _file_of(stem: str) -> str | None:
+    """The module or package that a path without its ending is."""
+    if os.path.isfile(f"{stem}.py"):
+        return f"{stem}.py"
+    if os.path.isdir(stem):
+        init = os.path.join(stem, "__init__.py")
+        if os.path.isfile(init):
+            return init
+        # A namespace package, if there is Python in it.
+        if any(entry.endswith(".py") for entry in os.listdir(stem)):
+            return stem
+        if any(os.path.isdir(os.path.join(stem, e)) for e in os.listdir(stem)):
+            return stem
+    return None

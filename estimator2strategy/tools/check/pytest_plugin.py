@@ -1,0 +1,182 @@
+"""A pytest plugin: models of a project, checked as tests of it.
+
+    def test_model(e2s_check):
+        checked = e2s_check(
+            "trainer.model:model_fn",
+            input="trainer.data:input_fn",
+            params={"hidden": 64},
+            levels=["recorded", "replicated"],
+        )
+        checked.assert_clean()
+
+Nothing of TensorFlow is imported here, nor where tests are collected: each level runs in a process
+of its own, as it does under `e2s check`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from estimator2strategy.tools.check.check_report import Finding, LevelReport, Report
+
+_MARKER = "e2s_levels"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("e2s", "checks of Estimator programs").addoption(
+        "--e2s-levels",
+        metavar="LEVELS",
+        help="go through these levels only, of those that tests ask for: recorded,replicated; a "
+        "test of none of them is skipped",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        f"{_MARKER}(*levels): the levels that e2s_check goes through in this test, unless it says "
+        "otherwise itself",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """What a check found.
+
+    Attributes:
+        report: All of it.
+    """
+
+    report: Report
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, the source included."""
+        return self.report.findings
+
+    @property
+    def levels(self) -> dict[str, LevelReport]:
+        """Name of a level -> what it says."""
+        return {level.level.option: level for level in self.report.levels}
+
+    def assert_clean(self, fail_on: str = "warning", ignore: Sequence[str] = ()) -> None:
+        """Fails the test if there are findings, or if the check could not be done.
+
+        Args:
+            fail_on: The lowest severity that fails: "error", "warning" or "info".
+            ignore: Rules that may be found here: ids, beginnings of ids, or names.
+
+        Raises:
+            AssertionError: With the report, as `e2s check` prints it.
+            SettingsError: There is no such severity or rule.
+        """
+        __tracebackhide__ = True
+        from pathlib import Path
+
+        from estimator2strategy.tools.check import formats
+        from estimator2strategy.tools.check.rule import matching
+        from estimator2strategy.tools.check.settings import SettingsError, parse_severity
+
+        for selector in ignore:
+            if not any(matching([selector])):
+                raise SettingsError(f"ignore: no rule is {selector!r}")
+        allowed = set(matching(ignore))
+        kept = tuple(f for f in self.report.findings if f.rule not in allowed)
+        left = dataclasses.replace(self.report, findings=kept)
+        if left.exit_code(parse_severity(fail_on)):
+            raise AssertionError("\n" + formats.render("text", left, Path.cwd()))
+
+
+Check = Callable[..., Checked]
+
+
+@pytest.fixture
+def e2s_check(request: pytest.FixtureRequest) -> Check:
+    """`e2s_check(model, input=..., ...) -> Checked`; see `_check` for its arguments."""
+    marker = request.node.get_closest_marker(_MARKER)
+    default = marker.args if marker else ("recorded",)
+
+    def check(model: str = "", *, levels: Sequence[str] | None = None, **options: Any) -> Checked:
+        wanted = list(default if levels is None else levels)
+        only = request.config.getoption("--e2s-levels")
+        chosen = [level for level in wanted if only is None or level in only.split(",")]
+        if not chosen:
+            pytest.skip(f"of the levels {', '.join(wanted)} none is in --e2s-levels={only}")
+        return _check(request.config.rootpath, model, chosen, **options)
+
+    return check
+
+
+def _check(
+    root: Any,
+    model: str,
+    levels: Sequence[str],
+    *,
+    input: str | Mapping[str, str] | None = None,  # noqa: A002
+    params: Mapping[str, Any] | str | None = None,
+    modes: Sequence[str] = (),
+    batch_size: int | None = None,
+    checkpoint: str | None = None,
+    program: Sequence[str] = (),
+    cores: int = 8,
+    target: str = "facade",
+    time_limit: float | None = None,
+    **options: Any,
+) -> Checked:
+    """Checks a model.
+
+    Args:
+        root: The project's folder; its pyproject.toml has the settings.
+        model: `MODULE:model_fn` or `FILE.py:model_fn`.
+        levels: Names as of `e2s check --levels`.
+        input: `MODULE:input_fn` for all modes, or a dict of mode -> such a name.
+        params: Hyperparameters, or `MODULE:name` of what has or returns them.
+        modes: Of "train", "eval", "predict"; by default all that there is an input for.
+        batch_size: Global, in examples.
+        checkpoint: A checkpoint, or a folder of them, that the model is to fit.
+        program: `("train.py", "--flag=1")`, in place of `model` and `input`.
+        cores: How many to emulate.
+        target: "facade" or "tf2".
+        time_limit: Seconds for each level.
+        options: Of single levels: `tpu="v3-8"`.
+
+    Raises:
+        SettingsError: An argument that cannot be meant.
+    """
+    from estimator2strategy.tools.check import checking, settings
+    from estimator2strategy.tools.check.levels import level_table, process
+    from estimator2strategy.tools.check.levels import request as asked_lib
+    from estimator2strategy.tools.check.levels.level_options import source_files
+
+    given = settings.with_changes(settings.read(root), {"target": target}, where="e2s_check")
+    inputs = {}
+    if input is not None:
+        pairs = [input] if isinstance(input, str) else [f"{m}={f}" for m, f in input.items()]
+        inputs = asked_lib.inputs_of(pairs)
+    if bool(model) == bool(program) or bool(model) != bool(inputs):
+        raise settings.SettingsError("e2s_check: give a model and its input, or a program")
+    asked = asked_lib.Asked(
+        model or program[0],
+        model=model,
+        inputs=inputs,
+        params=params if isinstance(params, str) else dict(params or {}),
+        modes=asked_lib.modes_of(",".join(modes)),
+        batch_size=batch_size,
+        checkpoint=checkpoint,
+        program=tuple(program),
+        cores=cores,
+        facade=given.target is settings.Target.FACADE,
+        root=root,
+        path=tuple(sys.path),
+        levels=level_table.levels_of(",".join(levels)),
+        time_limit=time_limit,
+        options=options,
+    )
+    reports = [process.run(asked, level) for level in asked.levels]
+    return Checked(checking.check(source_files([asked]), given, reports))

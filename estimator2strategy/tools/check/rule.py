@@ -1,0 +1,121 @@
+"""What a rule is. Each is a file in `rules/` that registers itself:
+
+@rule(
+    "E2S999", "no-such-thing", Severity.ERROR,
+    title="Nothing is called so",
+    why="...", fix="...", bad="import tensorflow as tf\\n...", good="...",
+)
+def find(source):
+    for call in source.calls:
+        if call.name == "tf.no_such_thing":
+            yield Hit(call.node, "tf.no_such_thing does not exist")
+
+A rule about what a program builds is one in `graph_rules/`, with `level=Evidence.RECORDED`; its
+function gets a `levels.subject.Recorded`, and its hits have an op for a node. A rule without
+samples names what a level finds by itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from estimator2strategy.tools.check.check_report import Evidence, Severity
+
+GUIDE = "migration_guide"
+
+
+@dataclasses.dataclass(frozen=True)
+class Hit:
+    """Where a rule found something: a node or a line, and what to say of it.
+
+    `severity` and `fix` are the rule's own where they are None. In a recorded graph `node` is an
+    op, made at the line that is meant; a function, defined there; or None: the whole model_fn.
+    """
+
+    node: Any
+    message: str
+    severity: Severity | None = None
+    fix: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A thing to find.
+
+    Attributes:
+        id: Never changes its meaning, and is never used again: "E2S201".
+        name: The same in words, for people: "fixed-batch-size".
+        severity: Of a finding, unless the finding says otherwise.
+        title: What it finds, in one line.
+        why: What goes wrong, and on what that rests.
+        fix: What to do.
+        guide: The page of the migration guide that says more, "" if there is none.
+        bad, good: A program with a finding, and the same without. None, None for the rules about
+            what is not source.
+        target: What the samples are checked for.
+        level: The evidence that its findings rest on.
+        find: Finds it in a file; or in what was recorded.
+    """
+
+    id: str
+    name: str
+    severity: Severity
+    title: str
+    why: str
+    fix: str
+    bad: str | None
+    good: str | None
+    guide: str = ""
+    target: str = "facade"
+    level: Evidence = Evidence.STATIC
+    find: Callable[[Any, Any], Iterable[Hit]] = lambda subject, context: ()
+
+    @property
+    def page(self) -> str:
+        """Where it is documented, relative to the repository."""
+        return f"{GUIDE}/rules/{self.id[:4].lower()}.md#{self.id.lower()}-{self.name}"
+
+
+_REGISTRY: dict[str, Rule] = {}
+
+
+def rule(id: str, name: str, severity: Severity, **about: Any) -> Callable:  # noqa: A002
+    """Registers the function below it as what finds a rule's cases in a file."""
+
+    def register(find: Callable[[Any, Any], Iterable[Hit]]) -> Callable:
+        if id in _REGISTRY:
+            raise ValueError(f"{id} is {_REGISTRY[id].name} already")
+        _REGISTRY[id] = Rule(id, name, severity, find=find, **about)
+        return find
+
+    return register
+
+
+@functools.cache
+def rules() -> dict[str, Rule]:
+    """All rules, by id."""
+    from estimator2strategy.tools.check import graph_rules
+    from estimator2strategy.tools.check import rules as source_rules
+
+    for package in (source_rules, graph_rules):
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    return dict(sorted(_REGISTRY.items()))
+
+
+def rules_of(level: Evidence) -> list[Rule]:
+    """The rules whose findings rest on this evidence."""
+    return [rule for rule in rules().values() if rule.level == level]
+
+
+def matching(selectors: Iterable[str]) -> Iterator[str]:
+    """The ids of the rules that an id, the beginning of one, or a name selects."""
+    for selector in selectors:
+        for known in rules().values():
+            if known.id.startswith(selector) or known.name == selector:
+                yield known.id

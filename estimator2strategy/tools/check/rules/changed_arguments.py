@@ -1,0 +1,75 @@
+"""Calls whose arguments TF2 takes for something else."""
+
+import ast
+
+from estimator2strategy.tools.check import symbol_uses, tables
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S103",
+    "changed-arguments",
+    Severity.ERROR,
+    title="A call with arguments that TensorFlow 2 does not take, or takes for others",
+    why="The function is in both, and its arguments are not the same: a name is gone, or what "
+    "stands at a position means something else (`tf.nn.dropout(x, 0.9)` keeps nine tenths in TF1 "
+    "and drops them in TF2).",
+    fix="Give the arguments by the names of TF2, or call `tf.compat.v1`.",
+    target="tf2",
+    bad="import tensorflow as tf\n\ny = tf.nn.dropout(tf.ones([4]), keep_prob=0.9)\n",
+    good="import tensorflow as tf\n\ny = tf.nn.dropout(tf.ones([4]), rate=0.1)\n",
+)
+def find(source, context):
+    for call in source.calls:
+        change = tables.changed(call.name) if call.name else None
+        if change is None:
+            continue
+        flavour = symbol_uses.flavour(source.resolve(call.node.func, call.scope))
+        if flavour != "plain" or not context.runs_on_tensorflow2(source, flavour):
+            continue
+        # What stands at a position may be meant as in TF2 already.
+        legacy = symbol_uses.is_legacy(source)
+        for problem in differences(call, change) if legacy else _names(call, change):
+            yield Hit(call.node, f"{call.name}: {problem}")
+
+
+def differences(call, change):
+    """What TF2 would not take, or would take for something else, in a call written for TF1."""
+    return [*_names(call, change), *_positions(call, change)]
+
+
+def _names(call, change):
+    for keyword in call.node.keywords:
+        name = keyword.arg
+        if name and name in change.before and name not in change.after:
+            yield f"TF2 has no argument {name!r} (it has {', '.join(change.after)})"
+
+
+def _positions(call, change):
+    for position, argument in enumerate(call.node.args):
+        if isinstance(argument, ast.Starred):
+            return
+        before = change.before[position] if position < len(change.before) else None
+        after = change.after[position] if position < len(change.after) else None
+        if before is None or before == after or (before, after) in _RENAMED:
+            continue
+        if after is None:
+            yield f"TF2 takes {len(change.after)} arguments, and no {before!r}"
+        else:
+            yield f"argument {position + 1} was {before!r}, and is {after!r} in TF2"
+        return
+
+
+# Another name, the same meaning.
+_RENAMED = {
+    ("tensor", "data"),
+    ("tensor", "input"),
+    ("filter", "filters"),
+    ("value", "input"),
+    ("string_tensor", "input"),
+    ("box_ind", "box_indices"),
+    ("source", "input"),
+    ("device_name_or_function", "device_name"),
+    ("max_size", "max_output_size"),
+}

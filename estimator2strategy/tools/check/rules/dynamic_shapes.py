@@ -1,0 +1,51 @@
+"""Ops whose result has a size that depends on values."""
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+
+_INSTEAD = {
+    "tf.boolean_mask": "Multiply by the mask, or use it as weights.",
+    "tf.unique": "Keep duplicates, and weigh them.",
+    "tf.unique_with_counts": "Keep duplicates, and weigh them.",
+    "tf.setdiff1d": "Use a mask.",
+    "tf.dynamic_partition": "Use a mask for each part.",
+    "tf.sparse_to_dense": "Use tf.one_hot or tf.scatter_nd with a fixed shape.",
+    "tf.image.non_max_suppression": "Use tf.image.non_max_suppression_padded.",
+    "tf.where": "Give both values: tf.where(condition, x, y).",
+}
+
+
+@rule(
+    "E2S403",
+    "dynamic-shape-in-tpu-code",
+    Severity.WARNING,
+    title="An op whose result has no fixed size, in the part of model_fn that the TPU executes",
+    why="TPUs compile for fixed shapes. Newer compilers bound such sizes where they can; where "
+    "they cannot, compiling fails, and older ones always did.",
+    fix="See the message.",
+    bad="""\
+import tensorflow as tf
+
+def model_fn(features, labels, mode, params):
+    kept = tf.boolean_mask(features, labels > 0)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(kept))
+""",
+    good="""\
+import tensorflow as tf
+
+def model_fn(features, labels, mode, params):
+    weights = tf.to_float(labels > 0)
+    loss = tf.reduce_sum(features * weights) / tf.reduce_sum(weights)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+""",
+)
+def find(source, context):
+    for call in context.project.tpu_code.get(source, ()):
+        if call.name not in _INSTEAD:
+            continue
+        if call.name == "tf.where" and (
+            call.is_open or call.argument("x", 1) is not None or call.argument("name") is not None
+        ):
+            continue
+        message = f"the size of what {call.name} gives depends on values"
+        yield Hit(call.node, message, fix=_INSTEAD[call.name])

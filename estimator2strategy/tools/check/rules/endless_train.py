@@ -1,0 +1,65 @@
+"""Runs that never end."""
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.programs import given_input, runs
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S212",
+    "endless-run",
+    Severity.WARNING,
+    title="train, evaluate or predict without an end",
+    why="The input repeats without end, and nothing says how many steps to run.",
+    fix="Give steps or max_steps, or repeat(n); an evaluation takes each example once.",
+    bad="""\
+import tensorflow as tf
+
+def input_fn():
+    return tf.data.TFRecordDataset("train.tfrecord").repeat().batch(8)
+
+estimator = tf.estimator.Estimator(model_fn=None)
+estimator.train(input_fn)
+""",
+    good="""\
+import tensorflow as tf
+
+def input_fn():
+    return tf.data.TFRecordDataset("train.tfrecord").repeat().batch(8)
+
+estimator = tf.estimator.Estimator(model_fn=None)
+estimator.train(input_fn, max_steps=1000)
+""",
+)
+def find(source, context):
+    for call, _ in runs(source):
+        if call.is_open or _has_end(call) or call.argument("hooks") is not None:
+            continue
+        function = context.project.function(given_input(call), call.scope, source)
+        if function is None or not _repeats(function, context.project):
+            continue
+        yield Hit(call.node, f".{call.last}() has no number of steps, and its input repeats")
+
+
+def _has_end(call):
+    if call.last == "predict":
+        return False
+    names = {"train": (("steps", 2), ("max_steps", 3)), "evaluate": (("steps", 1),)}[call.last]
+    for name, position in names:
+        argument = call.argument(name, position)
+        if argument is not None and call.source.constant(argument, call.scope) is not None:
+            return True
+    return False
+
+
+def _repeats(function, project):
+    """Whether it surely makes a dataset that repeats without end."""
+    for call in project.calls_of(function):
+        if call.last == "repeat" and not call.node.args and not call.node.keywords:
+            node = call.node
+            while node is not function.node:
+                if type(node).__name__ in ("If", "IfExp"):
+                    return False
+                node = node.parent
+            return not any(other.last == "take" for other in project.calls_of(function))
+    return False

@@ -1,0 +1,76 @@
+"""Built-ins and modules of Python 2, which Python 3 meets only when it runs the line."""
+
+import ast
+
+from estimator2strategy.legacy.python2 import CONVERT
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.source import parents
+
+_BUILTINS = {
+    "xrange": "range",
+    "unicode": "str",
+    "basestring": "str",
+    "raw_input": "input",
+    "long": "int",
+    "unichr": "chr",
+    "reduce": "functools.reduce",
+    "execfile": "exec",
+    "cmp": "(a > b) - (a < b)",
+    "reload": "importlib.reload",
+}
+_MODULES = {
+    "urllib2": "urllib.request",
+    "cPickle": "pickle",
+    "StringIO": "io",
+    "cStringIO": "io",
+    "ConfigParser": "configparser",
+    "Queue": "queue",
+    "commands": "subprocess",
+    "imp": "importlib (gone since Python 3.12)",
+}
+_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
+
+
+@rule(
+    "E2S003",
+    "python2-names",
+    Severity.ERROR,
+    title="Built-ins, modules and methods that only Python 2 has",
+    why="The line is a NameError, ModuleNotFoundError or AttributeError on Python 3.",
+    fix=CONVERT,
+    bad="for i in xrange(3):\n    pass\n",
+    good="from six.moves import xrange\n\nfor i in xrange(3):\n    pass\n",
+)
+def find(source, context):
+    for node, scope in source.chains:
+        if isinstance(node, ast.Name):
+            now = _BUILTINS.get(node.id)
+            if now and source.resolve(node, scope) == f"builtins.{node.id}" and _unguarded(node):
+                yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}")
+    for target, _ in source.imports:
+        module = target.module
+        if target.level or module not in _MODULES or not _unguarded(target.node):
+            continue
+        if source.follow(source, target) in (module, f"{module}.{target.name}"):
+            yield Hit(target.node, f"{module} is a module of Python 2; now {_MODULES[module]}")
+    for call in source.calls:
+        if call.last in _METHODS and isinstance(call.node.func, ast.Attribute):
+            owner = call.node.func.value
+            if isinstance(owner, ast.Name) and owner.id in ("six", "future", "utils"):
+                continue
+            if len(call.node.args) == (call.last == "has_key") and _unguarded(call.node):
+                message = f".{call.last}() went with Python 2 (and pandas 2): {_METHODS[call.last]}"
+                yield Hit(call.node, message)
+
+
+def _unguarded(node: ast.AST) -> bool:
+    """Whether no `try` and no question for the version is around it."""
+    for outer in parents(node):
+        if isinstance(outer, ast.Try):
+            return False
+        if isinstance(outer, (ast.If, ast.IfExp)):
+            test = ast.unparse(outer.test)
+            if any(word in test for word in ("version", "PY2", "PY3", "python")):
+                return False
+    return True

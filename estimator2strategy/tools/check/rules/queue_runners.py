@@ -1,0 +1,69 @@
+"""Queues as input."""
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.programs import input_functions
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.source import arguments_of
+
+_QUEUES = {
+    f"tf.train.{name}"
+    for name in (
+        "batch",
+        "batch_join",
+        "input_producer",
+        "limit_epochs",
+        "maybe_batch",
+        "maybe_shuffle_batch",
+        "range_input_producer",
+        "shuffle_batch",
+        "shuffle_batch_join",
+        "slice_input_producer",
+        "string_input_producer",
+        "add_queue_runner",
+    )
+} | {
+    "tf.TFRecordReader",
+    "tf.TextLineReader",
+    "tf.WholeFileReader",
+    "tf.FixedLengthRecordReader",
+    "tf.IdentityReader",
+    "tf.train.QueueRunner",
+}
+
+
+@rule(
+    "E2S301",
+    "queue-runner",
+    Severity.ERROR,
+    title="An input_fn that reads from a queue runner",
+    why="Queues need threads that feed a live Session, and there is none. This package refuses it "
+    "with the line; where it is not "
+    "certain that an Estimator calls the function, it is a warning or a note.",
+    fix="Return a tf.data.Dataset; the table in inputs.md has a line for each queue.",
+    guide="inputs.md",
+    bad="""\
+import tensorflow as tf
+
+def input_fn():
+    names = tf.train.string_input_producer(["train.tfrecord"])
+    _, record = tf.TFRecordReader().read(names)
+    return tf.train.batch([record], 8)
+""",
+    good="""\
+import tensorflow as tf
+
+def input_fn():
+    return tf.data.TFRecordDataset("train.tfrecord").batch(8)
+""",
+)
+def find(source, context):
+    project = context.project
+    reached = project.reachable(input_functions(source, project))
+    inside = {d.node for d in reached}
+    for call in source.calls:
+        if call.name in _QUEUES:
+            function = call.scope.function
+            takes_params = function is not None and "params" in arguments_of(function)
+            outside = Severity.WARNING if takes_params else Severity.INFO
+            severity = None if function in inside else outside
+            yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)

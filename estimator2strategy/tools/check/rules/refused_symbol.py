@@ -1,0 +1,35 @@
+"""Names of TF 1.15 that neither TensorFlow 2.16 nor this package has."""
+
+from estimator2strategy.tools.check import symbol_uses, tables
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S101",
+    "refused-symbol",
+    Severity.ERROR,
+    title="A name that is gone from TensorFlow, and that this package does not bring back",
+    why="TensorFlow 2.16 does not have it. This package knows it, and refuses it by name at its "
+    "first use. The table is the one that the facade itself is made from.",
+    fix="See the message.",
+    guide="unsupported.md",
+    bad="import tensorflow as tf\n\nclient = tf.contrib.cloud.BigtableClient\n",
+    good="import tensorflow as tf\n\nlayer = tf.contrib.layers.fully_connected\n",
+)
+def find(source, context):
+    uses = symbol_uses.uses(source)
+    for use in uses:
+        if use.is_import and any(other.name.startswith(f"{use.name}.") for other in uses):
+            continue
+        if use.name in tables.contrib().modules or symbol_uses.is_guarded(use.node):
+            continue  # importing a module is no error, and the names in it are uses of their own
+        times = f" ({use.count} times here)" if use.count > 1 else ""
+        if use.row is not None and use.row.status == "refused":
+            yield Hit(use.node, f"{use.name} is not supported{times}", fix=use.row.advice)
+        elif use.row is None and use.name.startswith("tf.contrib.") and use.flavour != "v2":
+            message = f"{use.name} is not among the names that are carried over{times}"
+            yield Hit(use.node, message, fix="migration_guide/contrib.md lists those that are.")
+        elif use.row is None and use.name.startswith("tf.python.estimator."):
+            message = f"{use.name} was private to tensorflow_estimator{times}"
+            yield Hit(use.node, message, severity=Severity.WARNING, fix="Nothing stands for it.")

@@ -1,0 +1,42 @@
+"""Names of TF 1.15 that TensorFlow 2.16 does not have and this package does."""
+
+from estimator2strategy.tools.check import symbol_uses
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+
+_ON_TF2 = (
+    "`e2s migrate` rewrites what it can; until then `e2s run` runs the program, or "
+    "`import estimator2strategy.tf1 as tf`."
+)
+
+
+@rule(
+    "E2S102",
+    "removed-symbol",
+    Severity.ERROR,
+    title="A name that is gone from TensorFlow, and that this package has",
+    why="On TensorFlow 2.16 it is an AttributeError or a ModuleNotFoundError. In a program that is "
+    "run by this package it works, and the finding is a note.",
+    fix="Run the program with `e2s run`, or change its import to "
+    "`import estimator2strategy.tf1 as tf`.",
+    guide="README.md",
+    target="tf2",
+    bad="import tensorflow as tf\n\nlogits = tf.layers.dense(tf.ones([2, 3]), 1)\n",
+    good="import estimator2strategy.tf1 as tf\n\nlogits = tf.layers.dense(tf.ones([2, 3]), 1)\n",
+)
+def find(source, context):
+    for use in symbol_uses.uses(source):
+        if use.row is None or use.row.status == "refused" or use.flavour in ("facade", "v2"):
+            continue
+        if use.in_tensorflow is not False or use.needs_keras_2:
+            continue
+        on_tf2 = context.runs_on_tensorflow2(source, use.flavour)
+        times = f", used {use.count} times here," if use.count > 1 else ""
+        instead = f"On TensorFlow 2: {use.row.advice}." if use.row.advice else None
+        yield Hit(
+            use.node,
+            f"{use.name}{times} is not in TensorFlow since 2.16"
+            + ("" if on_tf2 else "; this package has it"),
+            severity=Severity.ERROR if on_tf2 else Severity.INFO,
+            fix=instead or (_ON_TF2 if on_tf2 else None),
+        )

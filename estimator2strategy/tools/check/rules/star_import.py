@@ -1,0 +1,21 @@
+"""`from tensorflow import *`."""
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S106",
+    "star-import",
+    Severity.WARNING,
+    title="All names of TensorFlow imported at once",
+    why="Which names these are depends on the release, and `sum`, `range`, `abs`, `print` and more "
+    "then mean TensorFlow's. The check cannot tell which names of the file are TensorFlow's.",
+    fix="Write `import tensorflow as tf`.",
+    bad="from tensorflow import *\n",
+    good="import tensorflow as tf\n",
+)
+def find(source, context):
+    for star in source.stars:
+        if star.level == 0 and star.module.partition(".")[0] == "tensorflow":
+            yield Hit(star.node, f"`from {star.module} import *` hides which names are meant")

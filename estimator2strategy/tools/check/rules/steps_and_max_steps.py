@@ -1,0 +1,42 @@
+"""Numbers of steps that are refused."""
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.programs import runs
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S214",
+    "wrong-steps",
+    Severity.ERROR,
+    title="steps that train or evaluate refuses",
+    why="`steps` and `max_steps` together are a ValueError, and so is a number below 1; a "
+    "TPUEstimator refuses a float.",
+    fix="steps counts from where training is, max_steps from 0. Give one of them.",
+    bad="""\
+import tensorflow as tf
+
+estimator = tf.estimator.Estimator(model_fn=None)
+estimator.train(lambda: None, steps=10, max_steps=100)
+""",
+    good="""\
+import tensorflow as tf
+
+estimator = tf.estimator.Estimator(model_fn=None)
+estimator.train(lambda: None, max_steps=100)
+""",
+)
+def find(source, context):
+    for call, made in runs(source):
+        values = {"steps": call.value("steps", 2 if call.last == "train" else 1)}
+        if call.last == "predict":
+            continue
+        if call.last == "train":
+            values["max_steps"] = call.value("max_steps", 3)
+            if all(isinstance(value, int) for value in values.values()):
+                yield Hit(call.node, "train takes steps or max_steps, not both")
+        for name, value in values.items():
+            if isinstance(value, (int, float)) and value <= 0:
+                yield Hit(call.node, f"{name}={value} is refused: it must be positive")
+            elif isinstance(value, float) and made.last == "TPUEstimator":
+                yield Hit(call.node, f"{name}={value} is refused: it must be an int")

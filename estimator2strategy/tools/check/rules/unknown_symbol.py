@@ -1,0 +1,34 @@
+"""Names that TensorFlow never had."""
+
+from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.tools.check import symbol_uses, tables
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S105",
+    "unknown-symbol",
+    Severity.WARNING,
+    title="A name that neither TensorFlow 1.15 nor TensorFlow 2 has",
+    why="It is an AttributeError on each: misspelt, of a fork, or from before 1.15.",
+    fix="Look the name up in the documentation of the release that the program was written for.",
+    bad="import tensorflow as tf\n\nx = tf.redcue_mean([1.0])\n",
+    good="import tensorflow as tf\n\nx = tf.reduce_mean([1.0])\n",
+)
+def find(source, context):
+    for use in symbol_uses.uses(source):
+        if use.row is not None or use.flavour == "v2" or not _is_in_tables(use.name):
+            continue
+        if symbol_uses.is_guarded(use.node):
+            continue
+        if tables.exists(use.name, "v1") is False and tables.exists(use.name, "v2") is False:
+            nearest = facade.nearest(use.name)
+            hint = f"Did you mean {nearest}?" if nearest else None
+            yield Hit(use.node, f"{use.name} is in no TensorFlow", fix=hint)
+
+
+def _is_in_tables(name: str) -> bool:
+    """Whether all names of its module are known."""
+    module = name.rpartition(".")[0]
+    return not name.startswith("tf.contrib.") and (module == "tf" or module in facade.names())

@@ -1,0 +1,97 @@
+"""Writes the pages of the migration guide about the rules, from the rules.
+
+python -m estimator2strategy.tools.check.rules_guide        # into migration_guide/rules/
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+from estimator2strategy.tools.check.check_report import Evidence
+from estimator2strategy.tools.check.rule import Rule, rules
+
+_FOLDER = Path(__file__).resolve().parents[3] / "migration_guide" / "rules"
+_MADE = "<!-- Made by `python -m estimator2strategy.tools.check.rules_guide`. -->"
+_FAMILIES = {
+    "E2S0": ("Files", "Whether a file can be read at all, and what silences findings."),
+    "E2S1": ("Names of TensorFlow", "What is gone, what has changed, what never was."),
+    "E2S2": ("Estimator", "What means something else, or is refused, in an Estimator program."),
+    "E2S3": ("Input pipelines", "What input_fn must not do, and what a TPU refuses."),
+    "E2S4": ("Code for TPUs", "What a TPU cannot execute, in model_fn and in all that it calls."),
+    "E2S5": ("TensorFlow 2", "Traps on the other side."),
+    "E2S6": (
+        "Recorded graphs",
+        "What the graphs of model_fn and input_fn show, of a model that is named to the check.",
+    ),
+    "E2S7": (
+        "Compiled steps",
+        "What compilers and a TPUStrategy say of the step of a model, without a TPU.",
+    ),
+}
+
+
+def pages() -> dict[str, str]:
+    """File name -> its text."""
+    made = {f"{family.lower()}.md": _page(family) for family in _FAMILIES}
+    return {"README.md": _index(), **made}
+
+
+def _index() -> str:
+    lines = [
+        "# The rules of `e2s check`",
+        "",
+        _MADE,
+        "",
+        "An id never changes its meaning. `e2s explain E2S203` says the same on the command line.",
+        "How to silence, to accept for now, and to run it in CI: [../ci.md](../ci.md).",
+    ]
+    for family, (title, about) in _FAMILIES.items():
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            about,
+            "",
+            "| rule | severity | finds |",
+            "| --- | --- | --- |",
+        ]
+        lines += [
+            f"| [{rule.id} {rule.name}]({family.lower()}.md#{rule.id.lower()}-{rule.name}) "
+            f"| {rule.severity} | {rule.title} |"
+            for rule in _of(family)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _page(family: str) -> str:
+    title, about = _FAMILIES[family]
+    parts = [f"# {title}\n\n{_MADE}\n\n{about} All rules: [README.md](README.md).\n"]
+    return "\n".join([*parts, *map(_section, _of(family))])
+
+
+def _section(rule: Rule) -> str:
+    lines = [f"## {rule.id} {rule.name}", "", f"{rule.title}. ({rule.severity})", ""]
+    lines += [textwrap.fill(f"**Why.** {rule.why}", 100, break_long_words=False), ""]
+    lines += [textwrap.fill(f"**Fix.** {rule.fix}", 100, break_long_words=False), ""]
+    if rule.guide:
+        lines += [f"**More.** [{rule.guide}](../{rule.guide})", ""]
+    if rule.level != Evidence.STATIC:
+        lines += [f"**Evidence.** {rule.level.words[0].upper()}{rule.level.words[1:]}.", ""]
+    if rule.bad is not None and rule.good is not None:
+        for what, code in (("Found", rule.bad), ("Not found", rule.good)):
+            target = f" with `--target {rule.target}`" if rule.target != "facade" else ""
+            lines += [f"{what}{target}:", "", "```python", code.strip("\n"), "```", ""]
+    return "\n".join(lines)
+
+
+def _of(family: str) -> list[Rule]:
+    return [rule for rule in rules().values() if rule.id.startswith(family)]
+
+
+if __name__ == "__main__":
+    _FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (_FOLDER / name).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{_FOLDER / name}\n")

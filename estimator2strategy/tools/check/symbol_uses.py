@@ -1,0 +1,128 @@
+"""The names of TensorFlow in a file, each once, with its first place and what became of it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import re
+
+from estimator2strategy.tf1.facade.symbols import Symbol
+from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.check.source import Source, parents
+
+_V1, _V2 = "tensorflow.compat.v1", "tensorflow.compat.v2"
+
+
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """One name.
+
+    Attributes:
+        name: "tf.contrib.layers.conv2d".
+        flavour: By which module it is reached: "plain" (`tensorflow`), "v1", "v2", "facade".
+        node: Its first use, the import if it is imported.
+        count: How many lines use it.
+        is_import: Whether an import statement names it.
+        row: What the facade has for it; None if TF 1.15 had no such name.
+        in_tensorflow: Whether today's TensorFlow has it, reached in this way; None if not known.
+        needs_keras_2: Whether it is there only beside Keras 2.
+    """
+
+    name: str
+    flavour: str
+    node: ast.AST
+    count: int
+    is_import: bool
+    row: Symbol | None
+    in_tensorflow: bool | None
+    needs_keras_2: bool
+
+
+def flavour(raw: str | None) -> str:
+    """By which module a full name is reached."""
+    if raw is None or raw.startswith("estimator2strategy"):
+        return "facade"
+    if raw == _V1 or raw.startswith(f"{_V1}."):
+        return "v1"
+    if raw == _V2 or raw.startswith(f"{_V2}."):
+        return "v2"
+    return "plain"
+
+
+@functools.lru_cache(maxsize=4)
+def uses(source: Source) -> tuple[Use, ...]:
+    """Those of a file, in order."""
+    if not re.search(r"\btensorflow|estimator2strategy", source.text) and not source.imports:
+        return ()
+    first: dict[tuple[str, str], ast.AST] = {}
+    lines: dict[tuple[str, str], set[int]] = {}
+    imported = set()
+    for target, _ in source.imports:
+        if target.name == "*":
+            continue
+        raw = source.follow(source, target)
+        if raw is None or raw.startswith("@"):
+            continue
+        name = source.canonical(raw)
+        if name.startswith("tf."):
+            key = (tables.public(name), flavour(raw))
+            imported.add(key)
+            first.setdefault(key, target.node)
+            lines.setdefault(key, set()).add(target.node.lineno)
+    for node, scope in source.chains:
+        if isinstance(node, ast.Name) and node.id == "self":
+            continue
+        raw = source.resolve(node, scope)
+        if raw is None or raw.startswith(("@", "builtins.")):
+            continue
+        name = source.canonical(raw)
+        if not name.startswith("tf."):
+            continue
+        key = (tables.public(name), flavour(raw))
+        first.setdefault(key, node)
+        lines.setdefault(key, set()).add(node.lineno)
+    return tuple(
+        _use(name, how, node, len(lines[name, how]), (name, how) in imported)
+        for (name, how), node in first.items()
+    )
+
+
+def is_guarded(node: ast.AST) -> bool:
+    """Whether the program is prepared for the name not to be there."""
+    for outer in parents(node):
+        if isinstance(outer, ast.Try):
+            caught = " ".join(
+                ast.unparse(h.type) if h.type else "Exception" for h in outer.handlers
+            )
+            if any(e in caught for e in ("AttributeError", "ImportError", "NotFound", "Exception")):
+                return True
+    return False
+
+
+def _use(name: str, how: str, node: ast.AST, count: int, is_import: bool) -> Use:
+    row = tables.served(name)
+    which = "v1" if how == "v1" else "v2"
+    gone = name == "tf.contrib" or name.startswith(("tf.contrib.", "tf.estimator"))
+    if name.startswith("tf.python."):
+        gone = tables.private_is_gone(name)
+    needs_keras_2 = how == "v1" and any(name.startswith(f"{path}.") for path in tables.NEED_KERAS_2)
+    return Use(
+        name=name,
+        flavour=how,
+        node=node,
+        count=count,
+        is_import=is_import,
+        row=row,
+        in_tensorflow=False if gone else tables.exists(name, which),
+        needs_keras_2=needs_keras_2,
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def is_legacy(source: Source) -> bool:
+    """Whether a file is written for TF 1.x: it uses a name that TensorFlow 2 does not have."""
+    return any(
+        use.flavour == "plain" and use.row is not None and use.in_tensorflow is False
+        for use in uses(source)
+    )

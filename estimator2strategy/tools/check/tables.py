@@ -1,0 +1,183 @@
+"""What is known of a name of TensorFlow, without TensorFlow.
+
+    served("tf.contrib.layers.conv2d")              # what the facade has for it, or why not
+    exists("tf.layers.dense", "v2")                 # False: plain TensorFlow 2 has no such name
+    changed("tf.argmax")                            # its arguments in TF 1.15, and in TF2
+
+The first is the facade's own table; `tensorflow2.json` is made from an installed TensorFlow by
+tests/tools/check/tensorflow_names.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import json
+from pathlib import Path
+
+from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.tf1.facade import symbols
+from estimator2strategy.tf1.facade.symbols import Symbol
+
+_ESTIMATOR = "estimator2strategy.estimator:"
+_PACKAGE = Path(__file__).resolve().parents[2]
+
+
+@functools.cache
+def contrib() -> symbols.Table:
+    """The table of `tf.contrib`."""
+    return symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
+
+
+@functools.cache
+def served(name: str) -> Symbol | None:
+    """What the facade has for a legacy name; None if TF 1.15 had no such name."""
+    if name == "tf.contrib":
+        return Symbol(name, "works")
+    if name.startswith("tf.contrib."):
+        row = contrib().find(name)
+        if row is None and (name in contrib().modules or _is_in_installed_module(name)):
+            return Symbol(name, "home")
+        return row
+    row = facade.find(name)
+    if row is not None and row.status == "refused" and _is_written(facade.canonical(name)):
+        return Symbol(name, "works")
+    if row is not None and row.home.startswith(_ESTIMATOR):
+        first = row.home.removeprefix(_ESTIMATOR).partition(".")[0]
+        row = row if first in _bound("estimator/__init__.py") else None
+    return row or _private_of_the_estimator(name)
+
+
+def _is_in_installed_module(name: str) -> bool:
+    """Whether a name of contrib is in a module that lives on as a whole in another library."""
+    parts = name.split(".")
+    rows = (contrib().symbols.get(".".join(parts[:end])) for end in range(3, len(parts)))
+    return any(row is not None and row.home for row in rows)
+
+
+def _private_of_the_estimator(name: str) -> Symbol | None:
+    """What stands for a name of a deep module of tensorflow_estimator, or for one below it."""
+    name = facade.canonical(name)
+    for root, modules in facade.FLAT.items():
+        for end in range(name.count(".") + 1, root.count(".") + 1, -1):
+            *module, last = name.split(".")[:end]
+            if not f"{'.'.join(module)}.".startswith(f"{root}."):
+                break
+            files = [f"{m.removeprefix('tf.').replace('.', '/')}" for m in modules]
+            if any(last in _bound(f"{f}.py") | _bound(f"{f}/__init__.py") for f in files):
+                return Symbol(name, "works")
+            if f"{root}.{last}" in facade.rows():
+                return Symbol(name, "home")
+    return None
+
+
+def _is_written(name: str) -> bool:
+    """Whether this package has a name that a table still lists as one to come."""
+    parts = name.split(".")
+    if parts[:2] != ["tf", "estimator"]:
+        return False
+    for end in range(2, len(parts)):
+        stem = "/".join(parts[1:end])
+        if parts[end] not in _bound(f"{stem}/__init__.py") | _bound(f"{stem}.py"):
+            return False
+        if not (_PACKAGE / f"{stem}/{parts[end]}.py").exists():
+            return True  # no module: what is below is the class's
+    return True
+
+
+@functools.cache
+def _bound(file: str) -> frozenset[str]:
+    path = _PACKAGE / file
+    if not path.exists():
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    return frozenset(names)
+
+
+@functools.cache
+def _tensorflow2() -> dict:
+    return json.loads((Path(__file__).parent / "tensorflow2.json").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _names(which: str) -> dict[str, frozenset[str]]:
+    return {module: frozenset(line.split()) for module, line in _tensorflow2()[which].items()}
+
+
+# Their content is not in the table; or, in compat.v1, depends on which Keras is installed.
+_UNKNOWN = {
+    "v2": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite"),
+    "v1": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite", "tf.keras"),
+}
+# What compat.v1 only has beside Keras 2.
+NEED_KERAS_2 = ("tf.layers", "tf.nn.rnn_cell")
+
+
+@functools.cache
+def exists(name: str, which: str) -> bool | None:
+    """Whether today's `tensorflow` ("v2") or its compat.v1 ("v1") has a name; None if not known.
+
+    A name below a class or function is there if that is.
+    """
+    if name.startswith("tf.compat.v2."):
+        name, which = "tf." + name.removeprefix("tf.compat.v2."), "v2"
+    if any(name == path or name.startswith(f"{path}.") for path in _UNKNOWN[which]):
+        return None
+    modules = _names(which)
+    module, *parts = name.split(".")
+    for part in parts:
+        if part.startswith("_"):
+            return None
+        if part not in modules.get(module, ()):
+            return False
+        module = f"{module}.{part}"
+        if module not in modules:
+            return True
+    return True
+
+
+def private_is_gone(name: str) -> bool:
+    """Whether a name of `tensorflow.python` that programs import is not there any more."""
+    gone = _tensorflow2()["private_gone"]
+    return any(name == path or name.startswith(f"{path}.") for path in gone)
+
+
+@functools.cache
+def public(name: str) -> str:
+    """The symbol that a name belongs to: `tf.flags.FLAGS` for `tf.flags.FLAGS.batch_size`."""
+    parts = name.split(".")
+    if "python" in parts:
+        return name
+    modules = facade.names().keys() | contrib().modules | _names("v2").keys()
+    modules |= {"tf.compat", "tf.contrib"}
+    for end in range(2, len(parts)):
+        prefix = ".".join(parts[:end])
+        if prefix not in modules and prefix not in _VERSIONS:
+            return prefix
+    return name
+
+
+_VERSIONS = {"tf.compat.v1", "tf.compat.v2"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """The names of a function's arguments in TF 1.15 and in TF2."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@functools.cache
+def changed(name: str) -> Change | None:
+    """How the arguments of a function have changed that is in TF 1.15 and in TF2."""
+    row = _tensorflow2()["arguments"].get(name)
+    return Change(*(tuple(line.split()) for line in row)) if row else None

@@ -1,0 +1,161 @@
+"""TensorFlow's checkpoints: the name-based format of TF1, and the object-based one of TF2."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import variable_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, trackable_object_graph_pb2
+
+from estimator2strategy.errors import CheckpointError
+from estimator2strategy.tools.checkpoint.store import (
+    Entry,
+    Store,
+    natural,
+    unique,
+)
+
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_SHARD = 256 << 20  # bytes that are in memory while a checkpoint is written
+
+
+class BundleStore(Store):
+    """A checkpoint of TF1 or TF2; see `open_store` for the path."""
+
+    def __init__(self, path: str):
+        self.path = _prefix(path)
+        self._reader = tf.train.load_checkpoint(self.path)
+        shapes = self._reader.get_variable_to_shape_map()
+        dtypes = self._reader.get_variable_to_dtype_map()
+        self.kind = "tf2" if OBJECT_GRAPH in shapes else "tf1"
+        self.others = [n for n in shapes if n == OBJECT_GRAPH or dtypes[n] in _UNREADABLE]
+        names = [name for name in shapes if name not in self.others]
+        labels = self._labels() if self.kind == "tf2" else {}
+        order = {name: i for i, name in enumerate([*labels, *_created(self.path)])}
+        names.sort(key=lambda name: (order.get(name, len(order)), natural(name)))
+        self.entries = unique(
+            Entry(name, labels.get(name, name), tuple(shapes[name]), dtypes[name].name)
+            for name in names
+        )
+
+    def read(self, entry: Entry) -> np.ndarray:
+        return self._reader.get_tensor(entry.key)
+
+    def raw(self, name: str) -> object:
+        """The value of one of `others`: the graph of objects, a table, ..."""
+        return self._reader.get_tensor(name)
+
+    def _labels(self) -> dict[str, str]:
+        """Key -> name of the variable, in the order of the objects."""
+        graph = trackable_object_graph_pb2.TrackableObjectGraph()
+        graph.ParseFromString(self._reader.get_tensor(OBJECT_GRAPH))
+        labels: dict[str, str] = {}
+        for node in graph.nodes:
+            for attribute in node.attributes:
+                if attribute.name == "VARIABLE_VALUE":
+                    path = attribute.checkpoint_key.removesuffix(_VALUE)
+                    labels[attribute.checkpoint_key] = attribute.full_name or path
+        # Slots of Keras 2's optimizers say whose they are.
+        for node in graph.nodes:
+            for slot in node.slot_variables:
+                keys = [
+                    _key(graph, i)
+                    for i in (slot.slot_variable_node_id, slot.original_variable_node_id)
+                ]
+                if all(keys):
+                    labels[keys[0]] = f"{labels[keys[1]]}/{slot.slot_name}"
+        return labels
+
+
+_UNREADABLE = (tf.string, tf.resource, tf.variant)
+
+
+def _key(graph: trackable_object_graph_pb2.TrackableObjectGraph, node: int) -> str:
+    keys = [a.checkpoint_key for a in graph.nodes[node].attributes if a.name == "VARIABLE_VALUE"]
+    return keys[0] if keys else ""
+
+
+def _prefix(path: str) -> str:
+    """The prefix of the checkpoint that a path means.
+
+    Raises:
+        CheckpointError: There is none.
+    """
+    if path.endswith(".index"):
+        path = path.removesuffix(".index")
+    if os.path.isdir(path):
+        inside = os.path.join(path, "variables", "variables")
+        found = inside if os.path.exists(f"{inside}.index") else tf.train.latest_checkpoint(path)
+        if not found:
+            raise CheckpointError(f"there is no checkpoint in the folder {path}")
+        return found
+    if not os.path.exists(f"{path}.index"):
+        raise CheckpointError(f"there is no checkpoint {path}: no file {path}.index")
+    return path
+
+
+def _created(prefix: str) -> list[str]:
+    """Names of variables in the order of their creation, where a `.meta` file tells."""
+    path = Path(f"{prefix}.meta")
+    if not path.exists():
+        return []
+    graph = meta_graph_pb2.MetaGraphDef()
+    graph.ParseFromString(path.read_bytes())
+    names = []
+    for value in graph.collection_def["variables"].bytes_list.value:
+        variable = variable_pb2.VariableDef.FromString(value)
+        names.append(variable.snapshot_name.partition("/Read")[0])
+        names.append(variable.variable_name.partition(":")[0])
+    return names
+
+
+def write_bundle(prefix: str, tensors: Iterable[tuple[str, int, Callable[[], object]]]) -> None:
+    """Writes a checkpoint, holding at most some 256 MB of it in memory.
+
+    Args:
+        prefix: Of the new checkpoint.
+        tensors: Name, size in bytes, and a function that reads the value.
+    """
+    folder = os.path.dirname(os.path.abspath(prefix))
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        parts: list[str] = []
+        names: list[str] = []
+        values: list[tf.Tensor] = []
+        held = 0
+
+        def flush() -> None:
+            nonlocal held
+            if not names:
+                return
+            part = os.path.join(scratch, f"part-{len(parts)}")
+            slices = [""] * len(names)
+            tf.raw_ops.SaveV2(
+                prefix=part, tensor_names=names, shape_and_slices=slices, tensors=values
+            )
+            parts.append(part)
+            names.clear()
+            values.clear()
+            held = 0
+
+        for name, size, read in tensors:
+            if held + size > _SHARD:
+                flush()
+            names.append(name)
+            values.append(tf.convert_to_tensor(read()))
+            held += size
+        flush()
+        tf.raw_ops.MergeV2Checkpoints(
+            checkpoint_prefixes=parts, destination_prefix=prefix, delete_old_dirs=False
+        )
+    state = Path(folder, "checkpoint")
+    if not state.exists():  # what an Estimator looks for the latest checkpoint in
+        name = json.dumps(os.path.basename(prefix))
+        state.write_text(f"model_checkpoint_path: {name}\nall_model_checkpoint_paths: {name}\n")

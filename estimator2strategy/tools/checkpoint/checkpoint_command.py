@@ -1,0 +1,148 @@
+"""`e2s checkpoint`: inspect, diff and convert."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+_EXAMPLE = """\
+examples:
+  e2s checkpoint inspect model_dir/
+  e2s checkpoint diff model.ckpt-20 new.weights.h5 --model model.py:build
+  e2s checkpoint convert model.ckpt-20 new.weights.h5 --to keras --model model.py:build
+  e2s checkpoint convert new.weights.h5 back/model.ckpt-20 --to tf1 --like model.ckpt-20 \\
+      --model model.py:build
+
+exit code: 0 done, or no difference; 1 differences, or something could not be decided; 2 an error.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `e2s checkpoint` with these arguments; returns the exit code."""
+    options = _parser().parse_args(argv)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from estimator2strategy.errors import CheckpointError
+    from estimator2strategy.tools.checkpoint.convert import UndecidedError
+
+    try:
+        return options.run(options)
+    except UndecidedError as error:
+        if options.write_map:
+            _write_map(options.write_map, error.mapping)
+        sys.stderr.write(f"e2s checkpoint: {error}\n")
+        return 1
+    except (CheckpointError, OSError) as error:
+        sys.stderr.write(f"e2s checkpoint: {error}\n")
+        return 2
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    import dataclasses
+
+    from estimator2strategy.tools.checkpoint.checkpoint_report import inspected
+    from estimator2strategy.tools.checkpoint.store import open_store
+
+    store = open_store(options.path, options.model)
+    if options.json:
+        found = [dataclasses.asdict(entry) for entry in store.entries]
+        sys.stdout.write(json.dumps({"kind": store.kind, "entries": found}, indent=1) + "\n")
+    else:
+        sys.stdout.write(inspected(store))
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    import dataclasses
+
+    from estimator2strategy.tools.checkpoint import checkpoint_report
+    from estimator2strategy.tools.checkpoint.store import open_store
+
+    first, second = (open_store(path, options.model) for path in (options.a, options.b))
+    pairs = checkpoint_report.pairs_of(first, second, options.map)
+    found = checkpoint_report.differences(first, second, pairs, options.tolerance)
+    if options.json:
+        sys.stdout.write(json.dumps([dataclasses.asdict(d) for d in found], indent=1) + "\n")
+    else:
+        sys.stdout.write(checkpoint_report.diff_text(found, first, second))
+    return int(bool(found))
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from estimator2strategy.tools.checkpoint import checkpoint_report, mapping
+    from estimator2strategy.tools.checkpoint.convert import convert
+    from estimator2strategy.tools.checkpoint.store import open_store
+
+    done = convert(
+        open_store(options.source, options.model),
+        options.out,
+        options.to,
+        like=options.like,
+        model=options.model,
+        rows=mapping.read(options.map) if options.map else None,
+        partial=options.partial,
+    )
+    if options.write_map:
+        _write_map(options.write_map, done.mapping)
+    sys.stdout.write(checkpoint_report.converted_text(options.out, done))
+    return 0
+
+
+def _write_map(path: str, found) -> None:
+    from estimator2strategy.tools.checkpoint import mapping
+
+    mapping.write(path, found)
+    sys.stderr.write(f"e2s checkpoint: wrote the mapping to {path}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="e2s checkpoint",
+        description="Looks at checkpoints of TF1, TF2 and Keras, and makes one of another.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parts = parser.add_subparsers(required=True, metavar="inspect | diff | convert")
+    inspect = parts.add_parser(
+        "inspect",
+        help="list what is in a checkpoint",
+        epilog="example: e2s checkpoint inspect model_dir/",
+    )
+    inspect.add_argument("path", metavar="PATH")
+    diff = parts.add_parser(
+        "diff",
+        help="list how two checkpoints differ",
+        epilog="example: e2s checkpoint diff model.ckpt-10 model.ckpt-20",
+    )
+    diff.add_argument("a", metavar="A")
+    diff.add_argument("b", metavar="B")
+    diff.add_argument("--tolerance", type=float, default=0.0, help="of values; by default none")
+    for part, run in ((inspect, _inspect), (diff, _diff)):
+        part.add_argument("--json", action="store_true", help="not a table, but JSON")
+        part.set_defaults(run=run, write_map=None)
+    convert = parts.add_parser(
+        "convert",
+        help="make one of another",
+        epilog="example: e2s checkpoint convert model.ckpt-20 new.weights.h5 --to keras "
+        "--model model.py:build",
+    )
+    convert.add_argument("source", metavar="SOURCE")
+    convert.add_argument("out", metavar="OUT", help="a prefix, a .weights.h5 or a .keras file")
+    convert.add_argument("--to", required=True, choices=("tf1", "tf2", "keras"))
+    convert.add_argument(
+        "--like", metavar="PATH", help="a checkpoint with the names of the new one"
+    )
+    convert.add_argument("--write-map", metavar="FILE", help="write what was inferred: JSON or CSV")
+    convert.add_argument(
+        "--partial", action="store_true", help="what has no source stays as in --like"
+    )
+    convert.set_defaults(run=_convert)
+    for part in (diff, convert):
+        part.add_argument("--map", metavar="FILE", help="a mapping, as --write-map wrote it")
+    for part in (inspect, diff, convert):
+        part.add_argument(
+            "--model", metavar="MODULE:FUNCTION", help="builds the Keras model: for its names"
+        )
+    return parser

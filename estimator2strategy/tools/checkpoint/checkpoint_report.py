@@ -1,0 +1,141 @@
+"""Tables: what is in a checkpoint, how two differ, what a conversion did."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from estimator2strategy.tools.checkpoint import mapping as mapping_lib
+from estimator2strategy.tools.checkpoint.convert import Converted
+from estimator2strategy.tools.checkpoint.mapping import Mapping, Row
+from estimator2strategy.tools.checkpoint.roles import identified
+from estimator2strategy.tools.checkpoint.store import Store
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One line of a diff.
+
+    Attributes:
+        what: "missing" (only in the first), "extra" (only in the second), "shape", "dtype" or
+            "value".
+        name: Its label in the first; in the second where it is extra.
+        detail: In words.
+    """
+
+    what: str
+    name: str
+    detail: str
+
+
+def inspected(store: Store) -> str:
+    """A table of the entries, and their sum."""
+    what = identified(entry.label for entry in store.entries)
+    rows = [("name", "shape", "dtype", "is", "key")]
+    for entry in store.entries:
+        identity = what[entry.label]
+        kind = identity.slot or (identity.role if identity.is_special else "variable")
+        key = "" if entry.key == entry.label else entry.key
+        rows.append((entry.label, _shape(entry.shape), entry.dtype, kind, key))
+    variables = [e for e in store.entries if not (what[e.label].slot or what[e.label].is_special)]
+    return (
+        f"{store.path}: {store.kind}, {len(store.entries)} tensors, {len(variables)} of them "
+        f"variables of the model with {sum(e.size for e in variables):,} numbers\n\n" + table(rows)
+    )
+
+
+def differences(
+    first: Store, second: Store, pairs: Mapping, tolerance: float = 0.0
+) -> list[Difference]:
+    """What differs, reading one tensor of each at a time.
+
+    Args:
+        pairs: Which entry of `first` is which of `second`.
+        tolerance: Largest difference of values that is none.
+    """
+    found = []
+    of_first, of_second = first.by_label(), second.by_label()
+    for row in pairs.rows:
+        one, other = of_first[row.source], of_second[row.target]
+        name = row.source if row.source == row.target else f"{row.source} | {row.target}"
+        if one.shape != other.shape:
+            detail = f"{_shape(one.shape)} and {_shape(other.shape)}"
+            found.append(Difference("shape", name, detail))
+            continue
+        if one.dtype != other.dtype:
+            found.append(Difference("dtype", name, f"{one.dtype} and {other.dtype}"))
+        gap = _gap(np.asarray(first.read(one)), np.asarray(second.read(other)), row.scale)
+        if not gap <= tolerance:
+            found.append(Difference("value", name, f"differ by up to {gap:.4g}"))
+    taken = ({row.source for row in pairs.rows}, {row.target for row in pairs.rows})
+    for store, used, what in ((first, taken[0], "missing"), (second, taken[1], "extra")):
+        left = (entry for entry in store.entries if entry.label not in used)
+        found += [Difference(what, entry.label, _shape(entry.shape)) for entry in left]
+    return found
+
+
+def same_names(first: Store, second: Store) -> Mapping:
+    """Pairs what has the same name, whatever its shape."""
+    there = second.by_label()
+    return Mapping(tuple(Row(e.label, e.label, "name") for e in first.entries if e.label in there))
+
+
+def pairs_of(first: Store, second: Store, given: str | None) -> Mapping:
+    """The pairs to compare: of a file, by name within one format, else inferred."""
+    if given:
+        return mapping_lib.applied(mapping_lib.read(given), first, second)
+    if first.kind == second.kind:
+        return same_names(first, second)
+    return mapping_lib.inferred(first, second)
+
+
+def _gap(one: np.ndarray, other: np.ndarray, scale: float) -> float:
+    if one.dtype.kind not in "biufc" and one.dtype.name != "bfloat16":
+        return 0.0 if np.array_equal(one, other) else np.inf
+    if not one.size:
+        return 0.0
+    return float(np.max(np.abs(one.astype(np.float64) * scale - other.astype(np.float64))))
+
+
+def diff_text(found: Sequence[Difference], first: Store, second: Store) -> str:
+    if not found:
+        return f"{first.path} and {second.path}: no difference\n"
+    rows = [("difference", "name", ""), *((d.what, d.name, d.detail) for d in found)]
+    return f"{first.path} and {second.path}: {len(found)} differences\n\n{table(rows)}"
+
+
+def converted_text(out: str, done: Converted) -> str:
+    """What went where, and what deserves a look."""
+    counts = {how: sum(row.how == how for row in done.mapping.rows) for how in
+              ("name", "suffix", "shape", "order", "given")}  # fmt: skip
+    by = ", ".join(f"{count} by {how}" for how, count in counts.items() if count)
+    lines = [f"wrote {out}: {len(done.mapping.rows)} tensors ({by})"]
+    for row in done.mapping.rows:
+        if row.how == "order":
+            lines.append(f"  by order alone, look at it: {row.source} -> {row.target}")
+        if row.scale != 1:
+            lines.append(f"  times {row.scale:g}: {row.source} -> {row.target}")
+    for what, names in (
+        ("computed", done.computed),
+        ("kept as they were", done.kept),
+        ("of the source, not used", done.mapping.unused),
+        ("not in it, give --like to have them", done.absent),
+    ):
+        if names:
+            lines.append(f"  {what}: {', '.join(names)}")
+    return "\n".join(lines) + "\n"
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join(
+        "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        + "\n"
+        for row in rows
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"

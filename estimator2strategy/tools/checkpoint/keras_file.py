@@ -1,0 +1,218 @@
+"""Keras's files: `.weights.h5`, and the `.keras` archives that have one inside.
+
+Such a file calls its tensors `layers/dense/vars/0`. What they are to the model is read off the
+model itself: it is built, each variable is filled with a number of its own, and is looked up in a
+file that Keras writes of that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+
+from estimator2strategy.errors import CheckpointError
+from estimator2strategy.tools.checkpoint.store import (
+    Entry,
+    Store,
+    natural,
+    unique,
+)
+
+_WEIGHTS = "model.weights.h5"  # in a .keras archive
+
+# What layers keep, in this order, by the shapes of it: where there is no model to ask.
+_ROLES = {
+    (2, 1): ("kernel", "bias"),
+    (3, 1): ("kernel", "bias"),
+    (4, 1): ("kernel", "bias"),
+    (5, 1): ("kernel", "bias"),
+    (1, 1, 1, 1): ("gamma", "beta", "moving_mean", "moving_variance"),
+    (1, 1): ("gamma", "beta"),
+    (2,): ("kernel",),
+    (4,): ("kernel",),
+    (2, 2, 1): ("kernel", "recurrent_kernel", "bias"),
+    (2, 2, 2): ("kernel", "recurrent_kernel", "bias"),
+}
+
+
+class KerasStore(Store):
+    """A `.weights.h5` or `.keras` file; see `open_store` for the arguments."""
+
+    kind = "keras"
+
+    def __init__(self, path: str, model: str | None = None):
+        self.path = path
+        if not os.path.isfile(path):
+            raise CheckpointError(f"there is no file {path}")
+        self._scratch = tempfile.TemporaryDirectory(prefix="e2s_keras_")
+        try:
+            weights = self._weights()
+            self._file = h5py.File(weights, "r")
+        except (OSError, zipfile.BadZipFile, KeyError) as error:
+            raise CheckpointError(f"{path} cannot be read: {error}") from error
+        names = dict(self._names(model))
+        found = [
+            Entry(key, names.get(key, key), tuple(data.shape), data.dtype.name)
+            for key, data in datasets(self._file)
+        ]
+        if names:
+            order = {key: i for i, key in enumerate(names)}
+            found.sort(key=lambda entry: order.get(entry.key, len(order)))
+        self.entries = unique(found)
+
+    def read(self, entry: Entry) -> np.ndarray:
+        return self._file[entry.key][()]
+
+    def _weights(self) -> str:
+        if not self.path.endswith(".keras"):
+            return self.path
+        with zipfile.ZipFile(self.path) as archive:
+            return archive.extract(_WEIGHTS, self._scratch.name)
+
+    def _names(self, model: str | None) -> Iterator[tuple[str, str]]:
+        """Key -> name, in the order of creation: of the model, else guessed from the shapes."""
+        if model:
+            return iter(names_in(built(model)))
+        if self.path.endswith(".keras"):
+            import keras
+
+            try:
+                return iter(names_in(keras.models.load_model(self.path)))
+            except (TypeError, ValueError, ImportError):  # classes of the program
+                pass
+        return guessed(self._file)
+
+
+def datasets(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Key -> dataset, in a natural order."""
+    for name in sorted(group, key=natural):
+        found = group[name]
+        if isinstance(found, h5py.Group):
+            yield from datasets(found, f"{path}{name}/")
+        else:
+            yield f"{path}{name}", found
+
+
+def guessed(group: Any, path: str = "", label: str = "") -> Iterator[tuple[str, str]]:
+    """Key -> name, from the names of layers and the shapes of what they keep."""
+    own = group.get("vars")
+    name = own.attrs.get("name", "") if own is not None else ""
+    label = f"{label}/{name}".strip("/") if path else ""
+    if own is not None and not path.startswith("optimizer"):
+        keys = sorted(own, key=natural)
+        roles = _ROLES.get(tuple(own[key].ndim for key in keys), ())
+        for i, key in enumerate(keys):
+            yield f"{path}vars/{key}", f"{label}/{roles[i] if roles else key}"
+    for part in sorted(group, key=natural):
+        if part != "vars" and isinstance(group[part], h5py.Group):
+            yield from guessed(group[part], f"{path}{part}/", label)
+
+
+@functools.cache
+def built(target: str) -> Any:
+    """The Keras model of `module:function` or `file.py:function`, with its optimizer's variables.
+
+    Raises:
+        CheckpointError: It cannot be built.
+    """
+    import keras
+
+    from estimator2strategy.tools.golden.recorder.folder import RecordError
+    from estimator2strategy.tools.golden.recorder.programs import load
+
+    try:
+        model = load(target)()
+    except RecordError as error:
+        raise CheckpointError(f"--model: {error}") from error
+    if not isinstance(model, keras.Model) or not model.built:
+        raise CheckpointError(f"--model {target} must return a keras.Model that is built")
+    if getattr(model, "optimizer", None) is not None and not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def names_in(model: Any) -> list[tuple[str, str]]:
+    """Key in a weights file -> path of the variable, in the order of the model's variables."""
+    variables = list(model.variables)
+    if getattr(model, "optimizer", None) is not None:
+        known = {id(variable) for variable in variables}
+        variables += [v for v in model.optimizer.variables if id(v) not in known]
+    kept = [np.asarray(variable) for variable in variables]
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            for i, (variable, value) in enumerate(zip(variables, kept, strict=True)):
+                variable.assign(np.full(value.shape, i + 1).astype(value.dtype))
+            path = os.path.join(scratch, "marked.weights.h5")
+            model.save_weights(path)
+            found = {}
+            with h5py.File(path, "r") as file:
+                for key, data in datasets(file):
+                    number = int(np.ravel(data[()])[0]) if data.size else 0
+                    found[number] = key
+    finally:
+        for variable, value in zip(variables, kept, strict=True):
+            variable.assign(value)
+    paths = [_numberless(variable.path) for variable in variables[len(model.variables) :]]
+    labels = [*(variable.path for variable in model.variables), *paths]
+    return [(found[i + 1], label) for i, label in enumerate(labels) if i + 1 in found]
+
+
+def _numberless(path: str) -> str:
+    """`adam_1/iteration` -> `adam/iteration`: the number says how many a process has made."""
+    return re.sub(r"^([a-z_]+?)_\d+/", r"\1/", path)
+
+
+@contextlib.contextmanager
+def template_of(target: str) -> Iterator[str]:
+    """A weights file of a model that was just built, while this lasts."""
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "template.weights.h5")
+        built(target).save_weights(path)
+        yield path
+
+
+def write_keras(path: str, template: str, values: Mapping[str, Callable[[], np.ndarray]]) -> None:
+    """Writes a copy of a Keras file with other values, one at a time.
+
+    Args:
+        path: The new file; `.weights.h5` or `.keras`, as the template.
+        template: The file to copy.
+        values: Key -> reads the value.
+
+    Raises:
+        CheckpointError: `path` is of another kind than the template.
+    """
+    if path.endswith(".keras") != template.endswith(".keras"):
+        raise CheckpointError(
+            f"{path} can only be made like a file of its own kind, not {template}"
+        )
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    if not path.endswith(".keras"):
+        shutil.copyfile(template, path)
+        _fill(path, values)
+        return
+    with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(template) as old:
+        weights = old.extract(_WEIGHTS, scratch)
+        _fill(weights, values)
+        with zipfile.ZipFile(path, "w") as new:
+            for item in old.infolist():
+                if item.filename == _WEIGHTS:
+                    new.write(weights, _WEIGHTS)
+                else:
+                    new.writestr(item, old.read(item.filename))
+
+
+def _fill(path: str, values: Mapping[str, Callable[[], np.ndarray]]) -> None:
+    with h5py.File(path, "r+") as file:
+        for key, read in values.items():
+            file[key][...] = read()

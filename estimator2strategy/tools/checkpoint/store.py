@@ -1,0 +1,92 @@
+"""What a checkpoint holds, whatever its format: entries, read one at a time."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from estimator2strategy.errors import CheckpointError
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One tensor of a checkpoint.
+
+    Attributes:
+        key: What the format calls it.
+        label: What people call it, as `hidden/kernel` or `adam/hidden_kernel_momentum`; unique in
+            its checkpoint. For TF1 the key itself.
+        shape, dtype: Of the tensor; dtype as numpy names it.
+    """
+
+    key: str
+    label: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+class Store(abc.ABC):
+    """A checkpoint that is read.
+
+    Attributes:
+        kind: "tf1", "tf2" or "keras".
+        path: As it was opened.
+        entries: In the order in which they were created, as far as that is known.
+    """
+
+    kind: str
+    path: str
+    entries: list[Entry]
+
+    @abc.abstractmethod
+    def read(self, entry: Entry) -> np.ndarray:
+        """The value of one entry."""
+
+    def by_label(self) -> dict[str, Entry]:
+        return {entry.label: entry for entry in self.entries}
+
+
+def unique(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries, with their keys for labels where two have the same."""
+    entries = list(entries)
+    labels = [entry.label for entry in entries]
+    return [
+        dataclasses.replace(e, label=e.key) if labels.count(e.label) > 1 else e for e in entries
+    ]
+
+
+def natural(name: str) -> list[tuple[int, str | int]]:
+    """A key to sort names with: conv2d, conv2d_1, ..., conv2d_10, as layers are numbered."""
+    parts = re.split(r"(\d+)", name)
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts]
+
+
+def open_store(path: str, model: str | None = None) -> Store:
+    """Opens a checkpoint.
+
+    Args:
+        path: A prefix (`model.ckpt-20`), its `.index` file, a folder of checkpoints (the latest),
+            a SavedModel, a `.weights.h5` or a `.keras` file.
+        model: `module:function` or `file.py:function` that builds the Keras model, for the
+            names of what a `.weights.h5` file holds.
+
+    Raises:
+        CheckpointError: There is nothing at `path` that can be read.
+    """
+    from estimator2strategy.tools.checkpoint import bundle, keras_file
+
+    if path.endswith((".h5", ".keras")):
+        return keras_file.KerasStore(path, model)
+    if path.endswith((".hdf5", ".pb", ".pkl")):
+        raise CheckpointError(
+            f"{path} is of no known format: a TensorFlow checkpoint, .h5 or .keras"
+        )
+    return bundle.BundleStore(path)

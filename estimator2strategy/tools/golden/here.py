@@ -1,0 +1,72 @@
+"""The Estimators of this package, for a recorder: `e2s record`, and the replay of `e2s verify`."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import Any
+
+from estimator2strategy.engine.runtime import devices
+from estimator2strategy.estimator import Estimator, FinalExporter, RunConfig, tpu
+from estimator2strategy.legacy import importing
+from estimator2strategy.legacy import run as run_lib
+from estimator2strategy.tools.golden.recorder.programs import Platform
+from estimator2strategy.tools.golden.recorder.recorder import Recorder
+from estimator2strategy.tools.golden.recorder.recorder import started as started_in_place
+
+
+class Here(Platform):
+    """Runs programs as `e2s run` does."""
+
+    def __init__(self) -> None:
+        self.Estimator, self.RunConfig = Estimator, RunConfig
+        self.TPUEstimator, self.TPURunConfig = tpu.TPUEstimator, tpu.RunConfig
+        self.FinalExporter = FinalExporter
+        self.classes = {Estimator, tpu.TPUEstimator}
+
+    def run(self, argv: list[str]) -> None:
+        is_module = argv[0] == "-m"
+        target, *arguments = argv[is_module:]
+        hook = sys.excepthook
+        try:
+            run_lib.run(run_lib.Program(target, is_module, tuple(arguments)))
+        finally:
+            sys.excepthook = hook
+
+    def module(self, name: str) -> Any:
+        importing.install()
+        devices.emulate_tpu_if_asked()
+        return super().module(name)
+
+
+class HostRecorder(Recorder):
+    """Records on the host what an Estimator does that may be meant for cores.
+
+    Attributes:
+        trained: The Estimator that was trained, as the program made it.
+    """
+
+    trained: Any = None
+
+    def prepared(self, estimator: Any) -> Any:
+        self.trained = self.trained or estimator
+        found = super().prepared(on_host(estimator))
+        # Where train_and_evaluate looks for what was trained.
+        estimator._config = estimator._config.replace(model_dir=found.model_dir)
+        return found
+
+
+def on_host(estimator: Any) -> Any:
+    """A copy of an Estimator that runs on one device, whatever it was made for."""
+    found = copy.copy(estimator)
+    found._strategy = None
+    found._kept_evaluation = None
+    found._config = found._config.replace(train_distribute=None, eval_distribute=None)
+    if isinstance(found, tpu.TPUEstimator):
+        found._use_tpu, found._tpu_cores = False, None
+    return found
+
+
+def started(estimator: Any, folder: str, checkpoint: str) -> Any:
+    """A copy of an Estimator that trains in `folder`, from a checkpoint."""
+    return started_in_place(copy.copy(estimator), folder, checkpoint)

@@ -1,0 +1,161 @@
+"""The hooks of a recording: they feed each step its batch, and watch what it does."""
+
+import contextlib
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.tools.golden.recorder.draws import Draws
+from estimator2strategy.tools.golden.recorder.structures import rebuilt, static
+
+tf1 = tf.compat.v1
+
+
+class Feed(tf1.train.SessionRunHook):
+    """An input_fn of placeholders, and the hook that feeds it one batch a step.
+
+    Attributes:
+        spec: The EstimatorSpec that model_fn returned.
+        losses: The loss of each step, where there is one.
+    """
+
+    def __init__(self, about, batches):
+        self._about, self._batches = about, batches
+        self.spec, self.draws, self.step, self.losses = None, None, 0, []
+
+    def input_fn(self, params):
+        del params
+        leaves = [
+            tf1.placeholder(leaf["dtype"], leaf["shape"], name=f"batch_{i}")
+            for i, leaf in enumerate(self._about["leaves"])
+        ]
+        self._placeholders = leaves
+        return rebuilt(self._about["structure"], leaves)
+
+    @contextlib.contextmanager
+    def watching(self, estimator):
+        """While this lasts, what model_fn returns to the Estimator is seen here, too."""
+        call = estimator._call_model_fn
+
+        def watched(features, labels, mode, config):
+            spec = call(features, labels, mode, config)
+            if self.spec is None:  # later calls are evaluations in the course of training
+                self.spec = spec
+                self.draws = Draws([getattr(end, "op", end) for end in self.ends()])
+            return spec
+
+        before = vars(estimator).get("_call_model_fn")
+        estimator._call_model_fn = watched
+        try:
+            yield
+        finally:
+            if before:
+                estimator._call_model_fn = before
+            else:
+                del estimator._call_model_fn
+
+    def ends(self):
+        """What of the graph is going to run; model_fn has just returned."""
+        spec = self.spec
+        return _tensors((spec.loss, spec.predictions, spec.eval_metric_ops))
+
+    def feed(self, session):
+        batch = dict(zip(self._placeholders, self._batches[self.step]))
+        batch.update(self.draws.feed(session, self.step, batch))
+        return batch
+
+    def before_run(self, run_context):
+        fetches = {} if self.spec.loss is None else {"loss": self.spec.loss}
+        return tf1.train.SessionRunArgs(fetches, feed_dict=self.feed(run_context.session))
+
+    def after_run(self, run_context, run_values):
+        if "loss" in run_values.results:
+            self.losses.append(np.asarray(run_values.results["loss"], np.float64))
+        self.step += 1
+        if self.step == len(self._batches):
+            run_context.request_stop()
+
+
+def _tensors(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for part in value for tensor in _tensors(part)]
+    return [value] if hasattr(value, "op") else []
+
+
+class TrainFeed(Feed):
+    """Also watches gradients and variables, at each step."""
+
+    def __init__(self, about, batches):
+        super().__init__(about, batches)
+        self.gradients, self.values, self.updates, self.notes = [], [], [], []
+        self.trainable = []
+
+    def ends(self):
+        trainable = tf1.trainable_variables()
+        try:
+            found = tf1.gradients(self.spec.loss, trainable)
+        except Exception as error:  # whatever an op without a gradient raises
+            self.notes.append(f"no gradients of the loss: {error}")
+            found = [None] * len(trainable)
+        self.trainable = [_name(variable) for variable in trainable]
+        self._gradients = [None if g is None else tf.convert_to_tensor(g) for g in found]
+        known = [gradient for gradient in self._gradients if gradient is not None]
+        return [self.spec.loss, self.spec.train_op, *known]
+
+    def begin(self):
+        numbers = [v for v in tf1.global_variables() if v.dtype.base_dtype != tf.string]
+        self.variables = sorted(numbers, key=_name)
+
+    def after_create_session(self, session, coord):
+        self._last = self._read(session)
+        self.values.append([_size(value) for value in self._last])
+
+    def _read(self, session):
+        return session.run(self.variables)
+
+    def before_run(self, run_context):
+        fed = self.feed(run_context.session)
+        known = {i: g for i, g in enumerate(self._gradients) if g is not None}
+        values = run_context.session.run(known, feed_dict=fed) if known else {}
+        missing = [np.nan] * 3
+        here = range(len(self._gradients))
+        self.gradients.append([_size(values[i]) if i in values else missing for i in here])
+        return tf1.train.SessionRunArgs({"loss": self.spec.loss}, feed_dict=fed)
+
+    def after_run(self, run_context, run_values):
+        super().after_run(run_context, run_values)
+        self.watch(run_context.session)
+
+    def watch(self, session):
+        """Notes what the step that has just run made of the variables."""
+        now = self._read(session)
+        self.values.append([_size(value) for value in now])
+        changes = [_size(new.astype(float) - old) for new, old in zip(now, self._last)]
+        self.updates.append(changes)
+        self._last = now
+
+    def inventory(self):
+        trained = set(self.trainable)
+        return [
+            {
+                "name": _name(v),
+                "shape": static(v.get_shape()),
+                "dtype": v.dtype.base_dtype.name,
+                "trainable": _name(v) in trained,
+            }
+            for v in self.variables
+        ]
+
+
+def _name(variable):
+    return variable.op.name
+
+
+def _size(value):
+    """L2 norm, sum and largest magnitude."""
+    value = np.asarray(value).astype(np.float64)
+    if not value.size:
+        return [0.0, 0.0, 0.0]
+    return [np.sqrt(np.sum(value * value)), np.sum(value), np.max(np.abs(value))]

@@ -1,0 +1,215 @@
+"""Where Estimators come from: a whole program, or functions that are named."""
+
+import contextlib
+import importlib
+import os
+import runpy
+import sys
+
+import tensorflow as tf
+
+from estimator2strategy.tools.golden.recorder.folder import RecordError
+from estimator2strategy.tools.golden.recorder.recorder import Calls
+
+tf1 = tf.compat.v1
+
+
+class Stop(SystemExit):
+    """Ends a program from within: all that can be recorded of it is."""
+
+
+@contextlib.contextmanager
+def patched(platform, recorder):
+    """While this lasts, what programs ask of the platform's Estimators is recorded."""
+    undo = []
+
+    def patch(method, what, replacement):
+        for cls in {base for c in platform.classes for base in c.__mro__ if method in vars(base)}:
+            original = vars(cls)[method]
+
+            def call(self, *args, _original=original, **kwargs):
+                if what in recorder.active:
+                    return _original(self, *args, **kwargs)
+                return replacement(self, *args, **kwargs)
+
+            setattr(cls, method, call)
+            undo.append((cls, method, original))
+
+    def once(what):
+        trained = what == "train" or "train" in recorder.done | recorder.active
+        if what in recorder.done or not trained:
+            raise Stop(0)
+
+    def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
+        once("train")
+        recorder.train(self, input_fn, hooks, saving_listeners, most=steps or max_steps)
+        return self
+
+    def evaluate(self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None):
+        once("evaluate")
+        return recorder.evaluate(self, input_fn, most=steps, hooks=hooks, name=name)
+
+    def predict(
+        self,
+        input_fn,
+        predict_keys=None,
+        hooks=None,
+        checkpoint_path=None,
+        yield_single_examples=True,
+    ):
+        once("predict")
+        arguments = {"predict_keys": predict_keys, "yield_single_examples": yield_single_examples}
+        return iter(recorder.predict(self, input_fn, hooks, **arguments))
+
+    def export(self, export_dir_base, serving_input_receiver_fn, *args, **kwargs):
+        once("export")
+        path = recorder.export(self, serving_input_receiver_fn)
+        return path.encode()
+
+    patch("train", "train", train)
+    patch("evaluate", "evaluate", evaluate)
+    patch("predict", "predict", predict)
+    patch("export_saved_model", "export", export)
+    patch("export_savedmodel", "export", export)
+    final = platform.FinalExporter
+    undo.append((final, "export", final.export))
+    final.export = _at_any_step(final.export)
+    try:
+        yield
+    finally:
+        for cls, method, original in undo:
+            setattr(cls, method, original)
+
+
+def _at_any_step(export):
+    """A recording ends long before max_steps, and wants a FinalExporter's export all the same."""
+
+    def exported(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        return export(self, estimator, export_path, checkpoint_path, eval_result, True)
+
+    return exported
+
+
+class Platform:
+    """The Estimators of the TensorFlow that is installed, and how its programs are run."""
+
+    def __init__(self):
+        estimator = getattr(tf1, "estimator", None) or getattr(tf, "estimator", None)
+        if estimator is None:
+            raise RecordError(
+                f"TensorFlow {tf.__version__} has no Estimator; run this where the program ran "
+                "until now, or `e2s record` here"
+            )
+        for package in ("tensorflow_estimator.python.estimator", "tensorflow.contrib.tpu.python"):
+            try:
+                tpu = importlib.import_module(package + ".tpu.tpu_estimator")
+                config = importlib.import_module(package + ".tpu.tpu_config")
+                break
+            except ImportError:
+                continue
+        self.Estimator, self.RunConfig = estimator.Estimator, estimator.RunConfig
+        self.TPUEstimator, self.TPURunConfig = tpu.TPUEstimator, config.RunConfig
+        self.FinalExporter = estimator.FinalExporter
+        self.classes = {tf.estimator.Estimator, estimator.Estimator, tpu.TPUEstimator}
+
+    def calls(self):
+        base = self.Estimator
+        export = getattr(base, "export_saved_model", None) or base.export_savedmodel
+        return Calls(*map(_call_of, ("train", "evaluate", "predict", export.__name__)))
+
+    def run(self, argv):
+        """Runs a program as `python argv...` would."""
+        sys.argv = list(argv)
+        sys.path[0] = os.path.dirname(os.path.abspath(argv[0]))
+        runpy.run_path(argv[0], run_name="__main__")
+
+    def load(self, target):
+        """As the function `load`."""
+        return load(target, self.module)
+
+    def module(self, name):
+        return module_of(name)
+
+
+def load(target, module=None):
+    """The object of `package.module:name`, or of `file.py:name`.
+
+    Raises:
+        RecordError: There is no such file, module or name.
+    """
+    place, _, name = target.rpartition(":")
+    if not place:
+        raise RecordError(f"{target!r} is not of the form module:function")
+    try:
+        found = (module or module_of)(place)
+    except ImportError as error:
+        raise RecordError(f"{target}: {error}") from error
+    if not hasattr(found, name):
+        raise RecordError(f"{place} has no {name!r}")
+    return getattr(found, name)
+
+
+def module_of(name):
+    """Imports `package.module`, found from the working directory too, or `file.py`."""
+    if name.endswith(".py"):
+        sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+        name = os.path.basename(name)[:-3]
+    elif "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return importlib.import_module(name)
+
+
+def _call_of(method):
+    return lambda estimator, *args, **kwargs: getattr(estimator, method)(*args, **kwargs)
+
+
+def record_functions(platform, recorder, source):
+    """Records what `source` names: a model_fn or an Estimator, and input_fns."""
+    if source["estimator"]:
+        estimator = platform.load(source["estimator"])()
+    else:
+        estimator = _estimator_of(platform, source)
+    inputs = {"train": platform.load(source["input"])}
+    for mode in ("eval", "predict"):
+        given = source[mode + "_input"]
+        inputs[mode] = platform.load(given) if given else inputs["train"]
+    recorder.train(estimator, inputs["train"])
+    recorder.evaluate(estimator, inputs["eval"])
+    recorder.predict(estimator, inputs["predict"])
+    if source["serving"]:
+        recorder.export(estimator, platform.load(source["serving"]))
+
+
+def _estimator_of(platform, source):
+    model_fn = platform.load(source["model_fn"])
+    params, size = source["params"], source["batch_size"]
+    if size is None:
+        return platform.Estimator(
+            model_fn, config=platform.RunConfig(tf_random_seed=1), params=params
+        )
+    config = platform.TPURunConfig(tf_random_seed=1)
+    return platform.TPUEstimator(
+        model_fn,
+        config=config,
+        params=params,
+        use_tpu=False,
+        train_batch_size=size,
+        eval_batch_size=size,
+        predict_batch_size=size,
+    )
+
+
+def record_program(platform, recorder, argv):
+    """Runs a program until it has trained, and then as long as there is something to record.
+
+    Raises:
+        RecordError: It does not train.
+    """
+    with patched(platform, recorder):
+        try:
+            platform.run(argv)
+        except SystemExit as end:
+            if end.code and not isinstance(end, Stop):
+                raise RecordError(f"{argv[0]} ended with exit code {end.code}") from end
+    if "train" not in recorder.done:
+        raise RecordError(f"{argv[0]} never called train")

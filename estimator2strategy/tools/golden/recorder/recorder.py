@@ -1,0 +1,299 @@
+"""Records what one Estimator does."""
+
+import collections
+import contextlib
+import json
+import os
+import platform
+import shutil
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.tools.golden.recorder.exports import described, received
+from estimator2strategy.tools.golden.recorder.feeds import Feed, TrainFeed
+from estimator2strategy.tools.golden.recorder.folder import (
+    FORMAT,
+    VERSION,
+    RecordError,
+    copy_checkpoint,
+    files_of,
+    packed,
+    say,
+    sha256,
+)
+from estimator2strategy.tools.golden.recorder.inputs import drawn_batches
+from estimator2strategy.tools.golden.recorder.structures import is_dense, rebuilt
+
+tf1 = tf.compat.v1
+
+_NEVER = 10**9  # steps between checkpoints: only the first and the last are wanted
+_LARGE = 1 << 30  # bytes of batches that are worth a word
+
+# The methods of an Estimator, and how many batches to record of each mode.
+Calls = collections.namedtuple("Calls", "train eval predict export")
+Limits = collections.namedtuple("Limits", "train eval predict")
+
+
+class Recorder:
+    """Records the first training, evaluation, prediction and export that it is asked for.
+
+    Args:
+        calls: The Estimator's own methods.
+        limits: How many batches to record.
+        start: A checkpoint to start from; None: the initial values of the program.
+        like: A Golden, whose batches and checkpoints are taken: nothing is drawn. Evaluation,
+            prediction and export then use its last checkpoint, whatever training made.
+    """
+
+    def __init__(self, calls, limits, start=None, like=None):
+        self._calls, self._limits, self._like = calls, limits, like
+        self._start = like.checkpoint("first") if like else start
+        self._scratch = tempfile.mkdtemp(prefix="e2s_record_")
+        self.first = self.last = None
+        self._batches, self.results, self._features = {}, {}, None
+        self.done = set()
+        self.active = set()
+        self.about = {"format": FORMAT, "version": VERSION, "batches": {}, "notes": []}
+        self.about["versions"] = {
+            "python": platform.python_version(),
+            "tensorflow": tf.__version__,
+            "numpy": np.__version__,
+            "machine": platform.machine(),
+        }
+
+    def close(self):
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _alone(self, what):
+        """While this lasts, the Estimator's calls of its own methods are not recorded."""
+        self.active.add(what)
+        try:
+            yield
+        finally:
+            self.active.remove(what)
+        self.done.add(what)
+
+    def train(self, estimator, input_fn, hooks=None, saving_listeners=None, most=None):
+        """Records training; `most` is how many steps the program wants at most."""
+        estimator = self.prepared(estimator)
+        with self._alone("train"):
+            about, batches = self._input(estimator, input_fn, "train", most)
+            feed = TrainFeed(about, batches)
+            own = [h for h in hooks or [] if not isinstance(h, tf1.train.CheckpointSaverHook)]
+            with feed.watching(estimator):
+                self._calls.train(
+                    estimator,
+                    input_fn=feed.input_fn,
+                    hooks=[*own, feed],
+                    steps=len(batches),
+                    saving_listeners=saving_listeners,
+                )
+            self._keep_training(estimator, feed)
+
+    def prepared(self, estimator):
+        """The Estimator, with a model_dir of ours, and the checkpoint to start from in it.
+
+        Raises:
+            RecordError: The Estimator is for a TPU, or for several replicas.
+        """
+        refuse_other_devices(estimator)
+        return started(estimator, os.path.join(self._scratch, "model"), self._start)
+
+    def _input(self, estimator, input_fn, mode, most=None):
+        """The batches of a mode: the golden's, or drawn from input_fn."""
+        if self._like:
+            about, batches = self._like.about["batches"].get(mode), self._like.batches(mode)
+            if about is None:
+                raise RecordError(f"the golden has no batches of mode {mode!r}")
+        else:
+            limit = min(most or _NEVER, getattr(self._limits, mode))
+            key = {"predict": "infer"}.get(mode, mode)
+            about, batches = drawn_batches(estimator, input_fn, key, limit)
+            size = sum(np.asarray(array).nbytes for batch in batches for array in batch)
+            if size > _LARGE:
+                gigabytes = size / 1e9
+                say(f"the batches for {mode} are {gigabytes:.1f} GB: smaller ones would do")
+        self.about["batches"][mode] = about
+        for i, batch in enumerate(batches):
+            for j, array in enumerate(batch):
+                self._batches.update(packed(f"{mode}/{i}/{j}", array))
+        if mode == "predict" or self._features is None:
+            features = (
+                rebuilt(about["structure"], batches[0]) if is_dense(about["structure"]) else None
+            )
+            self._features = features[0] if isinstance(features, tuple) else features
+        return about, batches
+
+    def _keep_training(self, estimator, feed):
+        first = int(np.rint(feed.values[0][_index(feed, "global_step")][1]))
+        last = int(np.rint(feed.values[-1][_index(feed, "global_step")][1]))
+        self.first, self.last = (
+            os.path.join(estimator.model_dir, f"model.ckpt-{s}") for s in (first, last)
+        )
+        self.about["checkpoints"] = {
+            which: os.path.basename(path)
+            for which, path in (("first", self.first), ("last", self.last))
+        }
+        self.about["estimator"] = "{0.__module__}.{0.__name__}".format(type(estimator))
+        self.about["train"] = {
+            "steps": len(feed.losses),
+            "global_steps": [first, last],
+            "variables": feed.inventory(),
+            "gradients": feed.trainable,
+            "draws": feed.draws.about(),
+            "uncontrolled": feed.draws.uncontrolled,
+        }
+        self.about["notes"] += feed.notes
+        if feed.draws.uncontrolled:
+            self.about["notes"].append(
+                "random ops that are not controlled: " + ", ".join(feed.draws.uncontrolled[:5])
+            )
+        for name in ("losses", "gradients", "values", "updates"):
+            self.results["train/" + name] = np.array(getattr(feed, name), np.float64)
+
+    def _trained(self, estimator):
+        """The checkpoint that is evaluated, asked for predictions, and exported."""
+        if self._like:
+            return self._like.checkpoint("last")
+        return self.last or tf.train.latest_checkpoint(estimator.model_dir)
+
+    def evaluate(self, estimator, input_fn, most=None, **arguments):
+        """Records an evaluation; returns the metrics."""
+        estimator = self.prepared(estimator)
+        with self._alone("evaluate"):
+            feed = Feed(*self._input(estimator, input_fn, "eval", most))
+            with feed.watching(estimator):
+                arguments["hooks"] = [*(arguments.get("hooks") or []), feed]
+                path = self._trained(estimator)
+                steps = self.about["batches"]["eval"]["count"]
+                metrics = self._calls.eval(
+                    estimator, feed.input_fn, steps=steps, checkpoint_path=path, **arguments
+                )
+            self.about["evaluate"] = {"metrics": sorted(metrics), "batches": feed.step}
+            self.results["evaluate/losses"] = np.array(feed.losses, np.float64)
+            for name, value in metrics.items():
+                self.results.update(packed("evaluate/metric/" + name, value))
+        return metrics
+
+    def predict(self, estimator, input_fn, hooks=None, **arguments):
+        """Records predictions, of the first and of the last checkpoint; returns what was asked."""
+        estimator = self.prepared(estimator)
+        with self._alone("predict"):
+            about, batches = self._input(estimator, input_fn, "predict")
+
+            def predicted(path, **arguments):
+                feed = Feed(about, batches)
+                with feed.watching(estimator):
+                    arguments["hooks"] = [*(hooks or []), feed]
+                    return list(
+                        self._calls.predict(
+                            estimator, feed.input_fn, checkpoint_path=path, **arguments
+                        )
+                    )
+
+            for which, path in (("first", self.first), ("last", self._trained(estimator))):
+                rows = predicted(path)
+                keys = sorted(rows[0]) if isinstance(rows[0], dict) else [""]
+                self.about["predict"] = {"keys": keys, "rows": len(rows)}
+                for key in keys:
+                    column = np.array([row[key] if key else row for row in rows])
+                    self.results.update(packed(f"predict/{which}/{key}", column))
+            return predicted(self._trained(estimator), **arguments) if arguments else rows
+
+    def export(self, estimator, receiver_fn):
+        """Records the signatures of an export, and what they answer to recorded features."""
+        estimator = self.prepared(estimator)
+        with self._alone("export"):
+            folder = os.path.join(self._scratch, "export")
+            path = self._calls.export(
+                estimator, folder, receiver_fn, checkpoint_path=self._trained(estimator)
+            )
+            path = path.decode() if isinstance(path, bytes) else path
+            self._keep_export(path)
+        return path
+
+    def _keep_export(self, path):
+        with tf1.Session(graph=tf.Graph()) as session:
+            graph = tf1.saved_model.load(session, ["serve"], path)
+            signatures = {}
+            for key, signature in sorted(graph.signature_def.items()):
+                signatures[key] = {
+                    "method": signature.method_name,
+                    "inputs": described(signature.inputs),
+                    "outputs": described(signature.outputs),
+                }
+                try:
+                    self._keep_answers(session, key, signature)
+                except Exception as error:  # whatever the program's graph raises
+                    self.about["notes"].append(
+                        f"signature {key}: not asked, {str(error).splitlines()[0]}"
+                    )
+            self.about["export"] = {"signatures": signatures}
+
+    def _keep_answers(self, session, key, signature):
+        prefix = f"export/{key}/"
+        if self._like:
+            values = self._like.results(prefix + "in/")
+            if not values:
+                return
+        else:
+            values = received(signature.inputs, self._features)
+        feed = {info.name: values[name] for name, info in signature.inputs.items()}
+        answers = session.run({n: i.name for n, i in signature.outputs.items()}, feed)
+        for kind, arrays in (("in/", values), ("out/", answers)):
+            for name, array in arrays.items():
+                self.results.update(packed(prefix + kind + name, array))
+
+    def write(self, folder, source):
+        """Writes the golden; `source` says in JSON how to get the Estimator again."""
+        os.makedirs(os.path.join(folder, "checkpoints"), exist_ok=True)
+        for path in (self.first, self.last):
+            copy_checkpoint(path, os.path.join(folder, "checkpoints"), os.path.basename(path))
+        np.savez_compressed(os.path.join(folder, "batches.npz"), **self._batches)
+        np.savez_compressed(os.path.join(folder, "results.npz"), **self.results)
+        self.about["source"] = source
+        self.about["sha256"] = {
+            name: sha256(os.path.join(folder, name)) for name in files_of(folder)
+        }
+        with open(os.path.join(folder, "golden.json"), "w", encoding="utf-8") as file:
+            json.dump(self.about, file, indent=1, sort_keys=True, default=str)
+            file.write("\n")
+
+
+def _index(feed, name):
+    return [variable.op.name for variable in feed.variables].index(name)
+
+
+def started(estimator, folder, checkpoint):
+    """The Estimator, made to work in a folder of ours, where it goes on from a checkpoint, if any.
+
+    It saves at its first step and at its last.
+    """
+    estimator._config = estimator._config.replace(
+        model_dir=folder, save_checkpoints_steps=_NEVER, save_checkpoints_secs=None
+    )
+    if hasattr(estimator, "_model_dir"):  # not in estimator2strategy's
+        estimator._model_dir = folder
+    if checkpoint and not os.path.exists(os.path.join(folder, "checkpoint")):
+        os.makedirs(folder, exist_ok=True)
+        step = int(tf.train.load_variable(checkpoint, "global_step"))
+        copied = copy_checkpoint(checkpoint, folder, f"model.ckpt-{step}")
+        tf1.train.update_checkpoint_state(folder, copied)
+    return estimator
+
+
+def refuse_other_devices(estimator):
+    """A golden is what one CPU or GPU does.
+
+    Raises:
+        RecordError: The Estimator is for a TPU, or for several replicas.
+    """
+    context = getattr(estimator, "_ctx", None)
+    if getattr(context, "_use_tpu", getattr(estimator, "_use_tpu", False)):
+        raise RecordError("the TPUEstimator was made with use_tpu=True; record with use_tpu=False")
+    strategy = getattr(estimator.config, "train_distribute", None)
+    if strategy is not None:
+        raise RecordError("RunConfig.train_distribute is set; record without it")

@@ -1,0 +1,233 @@
+"""Compares how a model trained on both sides: gradients, updates and slots, step by step.
+
+Of each gradient, value and update a recording keeps three numbers (L2 norm, sum, largest
+magnitude), so that a golden stays small. Their errors are measured against the norm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from estimator2strategy.tools.golden.result import (
+    Check,
+    Factors,
+    Side,
+    Status,
+    Tolerance,
+    unchecked,
+)
+
+# The CPU kernels of TF 1.15 and 2.21 add in different orders; see migration_guide/verify.md.
+LOSS = Tolerance(1e-5, 1e-6)
+GRADIENT = Tolerance(1e-4)
+UPDATE = Tolerance(1e-4)
+LATER = Tolerance(1e-2)  # of gradients and updates, after the first step
+LATER_LOSS = Tolerance(1e-4, 1e-5)
+DRIFT = Tolerance(1e-2)  # of a variable, over all steps, relative to how far it moved
+
+# A gradient this much smaller than the largest is rounding: of a bias before batch norm, say.
+_NOISE = 1e-6
+_FLOAT32 = 6e-8
+
+
+@dataclasses.dataclass(frozen=True)
+class Divergence:
+    """The first step and tensor that differ.
+
+    Attributes:
+        step: From 0.
+        kind: "loss", "gradient" or "update".
+        tensor: Name of the variable; "" for the loss.
+        share: The error as a share of the tolerance.
+        golden, here: Norms, or the losses.
+    """
+
+    step: int
+    kind: str
+    tensor: str
+    share: float
+    golden: float
+    here: float
+
+    def __str__(self) -> str:
+        tensor = f"{self.kind} of {self.tensor}" if self.tensor else self.kind
+        what = "" if self.kind == "loss" else "norm "
+        return (
+            f"first at step {self.step + 1}, {tensor}: {what}{self.golden:.7g} in the golden, "
+            f"{self.here:.7g} here"
+        )
+
+
+class Training:
+    """The training of both sides, on the variables that both have."""
+
+    def __init__(self, golden: Side, here: Side, factors: Factors | None = None):
+        self.sides = (golden, here)
+        self._factors = factors or {}
+        names = [[v["name"] for v in side.about["train"]["variables"]] for side in self.sides]
+        self.variables = [name for name in names[0] if name in names[1]]
+        self._at = [[of.index(name) for name in self.variables] for of in names]
+        trained = [side.about["train"]["gradients"] for side in self.sides]
+        self.trainable = [name for name in trained[0] if name in trained[1]]
+        self._trained_at = [[of.index(name) for name in self.trainable] for of in trained]
+        inventory = {v["name"]: v for v in golden.about["train"]["variables"]}
+        self.sizes = {n: int(np.prod(inventory[n]["shape"] or [1])) for n in inventory}
+        self.steps = min(len(side.results["train/losses"]) for side in self.sides)
+
+    def allowed(self, tier: str, tolerance: Tolerance) -> Tolerance:
+        """A tolerance of a tier, as wide as was asked for."""
+        return tolerance.times(self._factors.get(tier, 1.0))
+
+    def of_step(self, step: int) -> tuple[Tolerance, Tolerance, Tolerance]:
+        """What the loss, the gradients and the updates of a step may differ by."""
+        if step == 0:
+            one_step = [self.allowed("one step", t) for t in (GRADIENT, UPDATE)]
+            return (self.allowed("forward", LOSS), one_step[0], one_step[1])
+        later = self.allowed("N steps", LATER)
+        return self.allowed("N steps", LATER_LOSS), later, later
+
+    def losses(self) -> list[np.ndarray]:
+        return [side.results["train/losses"][: self.steps] for side in self.sides]
+
+    def sized(self, kind: str, step: int) -> list[np.ndarray]:
+        """[variables, 3] of both sides: "gradients", "updates" or "values" of a step."""
+        at = self._trained_at if kind == "gradients" else self._at
+        return [s.results[f"train/{kind}"][step][a] for s, a in zip(self.sides, at, strict=True)]
+
+    def noisy(self, step: int) -> set[str]:
+        """Variables, slots included, that rounding alone moves up to this step."""
+        found = set()
+        for earlier in range(step + 1):
+            gradients, _ = self.sized("gradients", earlier)
+            norms = np.nan_to_num(gradients[:, 0])
+            largest = norms.max(initial=0.0)
+            for name, norm in zip(self.trainable, norms, strict=True):
+                if 0 < norm < _NOISE * largest:
+                    found.add(name)
+        return {v for v in self.variables if any(v == n or v.startswith(n + "/") for n in found)}
+
+    def shares(self, kind: str, step: int, tolerance: Tolerance) -> np.ndarray:
+        """Errors of a step as shares of the tolerance, [variables]; 0 where rounding moves it."""
+        golden, here = self.sized(kind, step)
+        names = self.trainable if kind == "gradients" else self.variables
+        sizes = np.array([self.sizes[name] for name in names], float)
+        norms = golden[:, 0]
+        if kind == "gradients":
+            floor = _NOISE * np.nan_to_num(norms).max(initial=0.0)
+        else:
+            floor = 8 * _FLOAT32 * self.sized("values", step)[0][:, 0] + 1e-30
+        allowed = tolerance.relative * norms + floor
+        errors = np.abs(here - golden)
+        errors[:, 1] /= np.sqrt(np.maximum(sizes, 1))
+        same = (golden == here) | (np.isnan(golden) & np.isnan(here))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = errors / np.asarray(allowed)[..., np.newaxis]
+        shares = np.where(same, 0.0, np.where(np.isnan(shares), np.inf, shares)).max(axis=1)
+        quiet = self.noisy(step)
+        return np.where([name in quiet for name in names], 0.0, shares)
+
+    def divergence_at(self, step: int) -> Divergence | None:
+        """What differs first within a step: the loss, then gradients, then updates."""
+        golden, here = self.losses()
+        loss, gradients, updates = self.of_step(step)
+        share = float(loss.shares(golden[step : step + 1], here[step : step + 1])[0])
+        if share > 1:
+            return Divergence(step, "loss", "", share, float(golden[step]), float(here[step]))
+        for kind, tolerance in (("gradients", gradients), ("updates", updates)):
+            names = self.trainable if kind == "gradients" else self.variables
+            shares = self.shares(kind, step, tolerance)
+            if not len(shares) or shares.max() <= 1:
+                continue
+            worst = int(np.argmax(shares))
+            sides = [float(side[worst, 0]) for side in self.sized(kind, step)]
+            return Divergence(step, kind[:-1], names[worst], float(shares[worst]), *sides)
+        return None
+
+    def largest_share(self) -> float:
+        """The largest error of any step, as a share of its tolerance."""
+        golden, here = self.losses()
+        shares = [0.0]
+        for step in range(self.steps):
+            loss, _, rest = self.of_step(step)
+            shares.append(float(loss.shares(golden[step], here[step])))
+            shares.append(float(self.shares("updates", step, rest).max(initial=0.0)))
+        return max(shares)
+
+    def divergence(self) -> Divergence | None:
+        """The first step and tensor that differ; None: none does."""
+        found = (self.divergence_at(step) for step in range(self.steps))
+        return next((divergence for divergence in found if divergence), None)
+
+
+def one_step(training: Training) -> list[Check]:
+    """Gradients of the first batch, and what the first step made of every variable."""
+    if not training.steps:
+        return [unchecked("gradients and updates", "no step was recorded")]
+    noisy = training.noisy(0)
+    checks = []
+    _, *tolerances = training.of_step(0)
+    for kind, tolerance in zip(("gradients", "updates"), tolerances, strict=True):
+        names = training.trainable if kind == "gradients" else training.variables
+        shares = training.shares(kind, 0, tolerance)
+        share = float(shares.max(initial=0.0))
+        left = sum(name in noisy for name in names)
+        detail = f"{len(names)} tensors" + (f", {left} of them only rounding" if left else "")
+        if share > 1:
+            worst = int(np.argmax(shares))
+            sides = [float(side[worst, 0]) for side in training.sized(kind, 0)]
+            detail = str(Divergence(0, kind[:-1], names[worst], share, *sides))
+        status = Status.FAILED if share > 1 else Status.PASSED
+        what = "gradients" if kind == "gradients" else "updates of variables and slots"
+        checks.append(Check(what, status, f"{tolerance} of the norm", share, detail))
+    return checks
+
+
+def all_steps(training: Training) -> list[Check]:
+    """The losses of all steps, and where the variables ended."""
+    golden, here = training.losses()
+    lengths = [len(side.results["train/losses"]) for side in training.sides]
+    if lengths[0] != lengths[1]:
+        detail = f"{lengths[0]} steps in the golden, {lengths[1]} here"
+        return [Check("loss of each step", Status.FAILED, "equal", None, detail)]
+    tolerance = training.allowed("N steps", LATER_LOSS)
+    shares = tolerance.shares(golden, here)
+    share = float(shares.max(initial=0.0))
+    found = training.divergence() if share > 1 else None
+    status = Status.FAILED if share > 1 else Status.PASSED
+    detail = str(found) if found else f"{len(golden)} steps"
+    checks = [Check("loss of each step", status, str(tolerance), share, detail)]
+    return [*checks, _drift(training)]
+
+
+def _drift(training: Training) -> Check:
+    """Whether the variables ended where the golden's did, measured by how far those moved."""
+    what = "variables after the last step"
+    found = training.sides[1].results.get("train/drift")
+    if found is None:
+        return unchecked(what, "the last checkpoints could not be read")
+    noisy = training.noisy(training.steps - 1)
+    names = [v["name"] for v in training.sides[0].about["train"]["variables"]]
+    trained = set(training.trainable)
+    # What batch norm averages takes on the rounding of the biases before it.
+    quiet = {n for n in names if n in noisy or (noisy and not _depends(n, trained))}
+    tolerance = training.allowed("N steps", DRIFT)
+    shares = np.zeros(len(names))
+    for i, (difference, moved, size) in enumerate(found):
+        if names[i] not in quiet:
+            shares[i] = difference / (tolerance.relative * moved + 1e-6 * size + 1e-12)
+    share = float(shares.max(initial=0.0))
+    detail = f"{len(names)} tensors" + (f", {len(quiet)} of them only rounding" if quiet else "")
+    if share > 1:
+        worst = int(np.argmax(shares))
+        first = training.divergence()
+        ends = f"{names[worst]} ends {found[worst][0]:.3g} away, having moved {found[worst][1]:.3g}"
+        detail = f"{first}; {ends}" if first else ends
+    status = Status.FAILED if share > 1 else Status.PASSED
+    return Check(what, status, f"{tolerance} of the way", share, detail)
+
+
+def _depends(name: str, trained: set[str]) -> bool:
+    """Whether a variable is trained, or a slot of one that is, or a counter of steps."""
+    return any(name == t or name.startswith(t + "/") for t in trained) or "/" not in name

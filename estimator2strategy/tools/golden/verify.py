@@ -1,0 +1,258 @@
+"""`e2s verify`: replays a golden here, and says tier by tier whether it is still the same model."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimator2strategy.tools.golden import output
+from estimator2strategy.tools.golden.recorder.folder import (
+    FORMAT,
+    VERSION,
+    Golden,
+    RecordError,
+    files_of,
+    sha256,
+)
+from estimator2strategy.tools.golden.result import (
+    Check,
+    Factors,
+    Side,
+    Verdict,
+    unchecked,
+)
+from estimator2strategy.tools.golden.tiers import MEASURED
+
+_EXAMPLE = """\
+examples:
+  e2s verify golden/                                       as it was recorded
+  e2s verify golden/ --program train.py --use_tpu=True     the program with its flags for a TPU
+  e2s verify golden/ --tolerance 10 --tolerance one-step=2   ten times as wide, of one tier twice
+  e2s verify golden/ --format text --format html=parity.html --format json=parity.json
+
+exit code: 0 every tier that could be checked passed; 1 one failed; 2 it could not be verified.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `e2s verify` with these arguments; returns the exit code."""
+    options = _parser().parse_args(argv)
+    try:
+        outputs = [output.parsed(given) for given in options.format or ["text"]]
+        golden = read(options.golden)
+        with _quiet_stdout():
+            factors = dict(pair for given in options.tolerance for pair in given.items())
+            verdict, _ = verified(golden, _source(golden, options), options.cores, factors)
+        for name, path in outputs:
+            output.write(name, path, verdict)
+    except (RecordError, OSError) as error:
+        sys.stderr.write(f"e2s verify: {error}\n")
+        return 2
+    except Exception:  # the program's own: its traceback says more than we could
+        traceback.print_exc()
+        sys.stderr.write("e2s verify: the program failed here, so nothing was compared\n")
+        return 2
+    return verdict.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    from estimator2strategy.tools.golden.recorder.options import add_source
+
+    parser = argparse.ArgumentParser(
+        prog="e2s verify",
+        usage="e2s verify [options] GOLDEN [--program PROGRAM.py [its flags]]",
+        description="Replays a golden of `e2s record` here, and says tier by tier whether the "
+        "model is still the same. Without a source, that of the golden is taken.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("golden", metavar="GOLDEN", help="the folder that `record` wrote")
+    parser.add_argument(
+        "--cores",
+        type=int,
+        default=8,
+        metavar="N",
+        help="emulated cores of the tier `replicas`, by default 8; 0 leaves it out",
+    )
+    parser.add_argument(
+        "--tolerance",
+        action="append",
+        type=_factor,
+        default=[],
+        metavar="[TIER=]FACTOR",
+        help="widen tolerances so many times, of all tiers or of one of "
+        f"{', '.join(name.replace(' ', '-') for name in MEASURED)}; may be repeated, the last "
+        "counts. What must be equal stays so",
+    )
+    parser.add_argument(
+        "--format",
+        action="append",
+        metavar="NAME[=FILE]",
+        help=f"{', '.join(output.NAMES)}; may be repeated",
+    )
+    add_source(parser)
+    return parser
+
+
+def _factor(text: str) -> dict[str, float]:
+    """Tier -> factor, from `10` (of all tiers) or `one-step=10`."""
+    name, equals, number = text.rpartition("=")
+    tier = name.replace("-", " ")
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < float("inf") or (equals and tier not in MEASURED):
+        known = ", ".join(name.replace(" ", "-") for name in MEASURED)
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give a number above 0, or TIER=NUMBER with one of {known}"
+        )
+    return {tier: factor} if equals else dict.fromkeys(MEASURED, factor)
+
+
+def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
+    """What to replay: what the command line says, else what was recorded."""
+    from estimator2strategy.tools.golden.recorder.options import source_of
+
+    if options.program or options.model_fn or options.estimator:
+        return source_of(options)
+    source = golden.about["source"]
+    program = source.get("program")
+    if program and program[0] != "-m" and not os.path.exists(program[0]):
+        raise RecordError(
+            f"the golden was recorded with {program[0]!r} in {source['cwd']}, which is not here; "
+            "say where it is: --program PATH [its flags]"
+        )
+    return source
+
+
+def read(folder: str) -> Golden:
+    """The golden in a folder.
+
+    Raises:
+        RecordError: It is none, or not as it was written.
+    """
+    if not Path(folder, "golden.json").is_file():
+        raise RecordError(f"{folder} is no golden: it has no golden.json")
+    golden = Golden(folder)
+    if golden.about.get("format") != FORMAT or golden.about.get("version") != VERSION:
+        raise RecordError(
+            f"{folder} is of format {golden.about.get('format')!r}, version "
+            f"{golden.about.get('version')}; this reads {FORMAT!r}, version {VERSION}"
+        )
+    there, written = set(files_of(folder)), golden.about["sha256"]
+    changed = [n for n in sorted(written) if n not in there or _changed(folder, n, written)]
+    if changed:
+        raise RecordError(f"{folder}: {', '.join(changed)} changed after the recording, or is gone")
+    return golden
+
+
+def _changed(folder: str, name: str, written: dict[str, str]) -> bool:
+    return sha256(os.path.join(folder, name)) != written[name]
+
+
+def verified(
+    golden: Golden, source: dict[str, Any], cores: int, factors: Factors | None = None
+) -> tuple[Verdict, Any]:
+    """Replays a golden in this process, whose devices must not have started.
+
+    Returns:
+        The verdict, and the Estimator that was trained for it.
+
+    Raises:
+        RecordError: The program or its functions cannot be found, or do not train.
+    """
+    from estimator2strategy.engine.runtime import devices
+    from estimator2strategy.tools.golden import here as here_lib
+    from estimator2strategy.tools.golden.recorder.command import record
+
+    if cores:
+        devices.emulate_tpu(cores)
+    platform = here_lib.Here()
+    recorder = here_lib.HostRecorder(platform.calls(), None, like=golden)
+    with contextlib.closing(recorder):
+        record(platform, recorder, source)
+        return compared(golden, recorder, cores, factors), recorder.trained
+
+
+def compared(golden: Golden, recorder: Any, cores: int, factors: Factors | None = None) -> Verdict:
+    """Compares what a recorder recorded `like` the golden with the golden, and runs the cores."""
+    from estimator2strategy.tools.golden import tiers
+
+    results = dict(recorder.results)
+    results["train/drift"] = _drift(golden, recorder.last)
+    side = Side(golden.about, golden.all_results())
+    replicas = _replicas(
+        golden, side, recorder.trained, cores, (factors or {}).get("replicas", 1.0)
+    )
+    return tiers.verdict(side, Side(recorder.about, _unpacked(results)), replicas, factors)
+
+
+def _unpacked(results: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    from estimator2strategy.tools.golden.recorder.folder import unpacked
+
+    names = {name.partition("|")[0] for name in results}
+    return {name: unpacked(results, name) for name in sorted(names)}
+
+
+def _drift(golden: Golden, path: str) -> np.ndarray:
+    """[variables, 3]: how far each ended from the golden's, how far that moved, its norm."""
+    import tensorflow as tf
+
+    readers = [
+        tf.train.load_checkpoint(p)
+        for p in (golden.checkpoint("first"), golden.checkpoint("last"), path)
+    ]
+    rows = []
+    for variable in golden.about["train"]["variables"]:
+        name = variable["name"]
+        if not all(reader.has_tensor(name) for reader in readers):
+            rows.append([np.inf, 0.0, 0.0])
+            continue
+        first, last, here = (np.asarray(r.get_tensor(name), np.float64) for r in readers)
+        if here.shape != last.shape:
+            rows.append([np.inf, 0.0, 0.0])
+            continue
+        rows.append([float(np.linalg.norm(v)) for v in (here - last, last - first, last)])
+    return np.array(rows)
+
+
+def _replicas(
+    golden: Golden, side: Side, estimator: Any, cores: int, factor: float
+) -> tuple[Check, ...]:
+    if cores < 2:
+        return (unchecked("training on cores", "--cores=0"),)
+    from estimator2strategy.tools.golden import here as here_lib
+    from estimator2strategy.tools.golden.replicas_tier import replicated
+
+    with tempfile.TemporaryDirectory(prefix="e2s_verify_") as scratch:
+
+        def start(estimator: Any) -> Any:
+            folder = tempfile.mkdtemp(dir=scratch)
+            return here_lib.started(estimator, folder, golden.checkpoint("first"))
+
+        return replicated(golden, side, estimator, start, cores, factor)
+
+
+@contextlib.contextmanager
+def _quiet_stdout():
+    """What the program prints, TensorFlow's kernels too, goes to stderr: stdout is the report."""
+    sys.stdout.flush()
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(ours, 1)
+        os.close(ours)

@@ -1,0 +1,187 @@
+"""Applies codemods to the text of a file, until nothing is left for them to change.
+
+outcome = apply(text, chosen, path="train.py", tier=Tier.SAFE)
+outcome.text, outcome.counts
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import dataclasses
+import difflib
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import libcst as cst
+
+from estimator2strategy.tools.migrate import todo
+from estimator2strategy.tools.migrate.codemod import (
+    Change,
+    Rule,
+    Tier,
+    Todo,
+)
+from estimator2strategy.tools.migrate.module import (
+    REMOVED,
+    Facts,
+    Module,
+    with_imports,
+)
+
+# How often a rule may find something in what it made itself: calls in calls in calls.
+_ROUNDS = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """A place that is left to the user.
+
+    Attributes:
+        line: Of the statement, in the file as it was.
+        new_line: The same in the file as it becomes.
+    """
+
+    line: int
+    new_line: int
+    rule: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What became of a file.
+
+    Attributes:
+        before, text: The file as it was, and as it becomes.
+        counts: How many changes each rule made, by its name and their tier.
+        withheld: How many it would make of a tier that was not asked for.
+        marks: What is left to the user.
+    """
+
+    before: str
+    text: str
+    counts: collections.Counter[tuple[str, Tier]]
+    withheld: collections.Counter[str]
+    marks: tuple[Mark, ...]
+
+    @property
+    def changed(self) -> bool:
+        return self.text != self.before
+
+
+def apply(
+    text: str,
+    chosen: Iterable[Rule],
+    *,
+    path: str = "program.py",
+    tier: Tier = Tier.REVIEW,
+    facts: Facts = Facts(),  # noqa: B008
+) -> Outcome:
+    """Applies rules to a file's text, one after the other.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError: The file cannot be parsed.
+        RuntimeError: A rule made something that cannot be parsed, or never ends.
+    """
+    before = text
+    counts: collections.Counter[tuple[str, Tier]] = collections.Counter()
+    withheld: collections.Counter[str] = collections.Counter()
+    for rule in chosen:
+        text = _apply(text, rule, path, tier, facts, counts, withheld)
+    return Outcome(before, text, counts, withheld, _marks(before, text))
+
+
+def _apply(
+    text: str,
+    rule: Rule,
+    path: str,
+    tier: Tier,
+    facts: Facts,
+    counts: collections.Counter[tuple[str, Tier]],
+    withheld: collections.Counter[str],
+) -> str:
+    text = todo.without_marks(text, rule.name)
+    for _ in range(_ROUNDS):
+        module = Module.parse(path, text, facts)
+        found = list(rule.find(module))
+        changes = [f for f in found if isinstance(f, Change)]
+        wanted = [change for change in changes if (change.tier or rule.tier) <= tier]
+        if not wanted:
+            withheld[rule.name] += len(changes)
+            todos = [f for f in found if isinstance(f, Todo) and (f.tier or rule.tier) <= tier]
+            return todo.with_marks(module, rule.name, todos)
+        innermost = _innermost(module, wanted)
+        counts.update((rule.name, change.tier or rule.tier) for change in innermost)
+        text = _edited(module, innermost)
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            raise RuntimeError(f"{rule.name} made line {error.lineno} unreadable") from error
+    raise RuntimeError(f"{rule.name} finds no end")
+
+
+def _innermost(module: Module, changes: Sequence[Change]) -> list[Change]:
+    """Those around no other: what is around them is found again in the next round."""
+    spans = {change: _span(module, change) for change in changes}
+    return [
+        change
+        for change, (start, end) in spans.items()
+        if not any(
+            other is not change
+            and start <= first
+            and last <= end
+            and ((first, last) != (start, end) or changes.index(other) < changes.index(change))
+            for other, (first, last) in spans.items()
+        )
+    ]
+
+
+def _span(module: Module, change: Change) -> tuple[tuple[int, int], tuple[int, int]]:
+    place = module.places[change.node]
+    return (place.start.line, place.start.column), (place.end.line, place.end.column)
+
+
+def _edited(module: Module, changes: Sequence[Change]) -> str:
+    table = {change.node: change.by for change in changes}
+    tree = module.tree.visit(_Replace(table))
+    needed = [imported for change in changes for imported in change.imports]
+    lines = io.StringIO(tree.code, newline="")
+    kept = (line for line in lines if not line.lstrip().startswith(REMOVED))
+    return with_imports("".join(kept), needed)
+
+
+class _Replace(cst.CSTTransformer):
+    """Puts other nodes in the place of some; nodes are themselves, whatever they look like."""
+
+    def __init__(self, table: dict[cst.CSTNode, Any]):
+        super().__init__()
+        self._table = table
+
+    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+        if original_node in self._table:
+            return self._table[original_node]
+        return super().on_leave(original_node, updated_node)
+
+
+def _marks(before: str, text: str) -> tuple[Mark, ...]:
+    """The marks in the new text, with the lines that they were about in the old one."""
+    found = todo.marks(text)
+    if not found:
+        return ()
+    old, new = before.splitlines(), text.splitlines()
+    origin: dict[int, int] = {}
+    for tag, i, i_end, j, j_end in difflib.SequenceMatcher(
+        a=old, b=new, autojunk=False
+    ).get_opcodes():
+        for k in range(j, j_end):
+            origin[k] = i + (k - j) if tag == "equal" else min(i + (k - j), max(i_end - 1, i))
+    marks = []
+    for number, rule, message in found:
+        # The statement below the mark, and below further marks of it.
+        below = next(
+            (k for k in range(number, len(new)) if not todo.MARK.match(new[k])), len(new) - 1
+        )
+        marks.append(Mark(origin.get(below, 0) + 1, number, rule, message))
+    return tuple(marks)

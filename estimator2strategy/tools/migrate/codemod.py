@@ -1,0 +1,143 @@
+"""What a codemod is. Each is a file in `rules/` that registers itself:
+
+@rule(
+    "no-such-thing", stage=2, tier=Tier.SAFE, title="tf.no_such_thing to tf.thing",
+    why="...", proof="...",
+    samples=[Sample("import tensorflow as tf\\n...", "import tensorflow as tf\\n...")],
+    unchanged=["..."],
+)
+def find(module):
+    for call in module.calls("tf.no_such_thing"):
+        yield module.replace(call.node, "tf.thing()")
+
+It may yield a `Todo` instead, where it sees what it cannot decide. It is called again on what it
+made, until it finds nothing more; so it must not find what it has made itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from estimator2strategy.tools.migrate.stages import STAGES
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from estimator2strategy.tools.migrate.module import Module
+
+
+class Tier(enum.IntEnum):
+    """How sure it is that the program still does what it did."""
+
+    SAFE = 1  # the same function under another name, or proven equal by a test
+    REVIEW = 2  # may mean something else, in ways that the rule's page names
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Change:
+    """One edit.
+
+    Attributes:
+        node: What is replaced.
+        by: What takes its place: a node, several statements (`FlattenSentinel`), or nothing
+            (`RemoveFromParent()`).
+        imports: Imports that it needs, each as (module, name or None, alias or None).
+        tier: How sure it is, if it is not what the rule says.
+    """
+
+    node: cst.CSTNode
+    by: Any
+    imports: tuple[tuple[str, str | None, str | None], ...] = ()
+    tier: Tier | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Todo:
+    """A place that is left to the user, and why; marked with a comment above its statement."""
+
+    node: ast.AST
+    message: str
+    tier: Tier | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """A program before and after the codemod (and the marks that it leaves)."""
+
+    before: str
+    after: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A codemod.
+
+    Attributes:
+        name: What it is called on the command line: "metrics-to-keras".
+        stage: The rung of the ladder that it belongs to.
+        tier: How sure its changes are, unless a change says otherwise.
+        title: What it does, in one line.
+        why: What it rests on, and what it does not touch.
+        proof: What shows that the program does the same (or, for review, what may differ).
+        samples: What it changes.
+        unchanged: Programs that it must leave as they are.
+        find: Finds its cases in a file.
+    """
+
+    name: str
+    stage: int
+    tier: Tier
+    title: str
+    why: str
+    proof: str
+    samples: tuple[Sample, ...]
+    unchanged: tuple[str, ...]
+    find: Callable[[Module], Iterable[Change | Todo]]
+
+
+_REGISTRY: dict[str, Rule] = {}
+# Rules of one stage go in this order; those that are not named come after them, by name.
+_FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks", "run-config")
+
+
+def rule(
+    name: str, *, stage: int, tier: Tier, samples: Iterable[Sample], unchanged: Iterable[str],
+    **about: str,
+) -> Callable:  # fmt: skip
+    """Registers the function below it as a codemod."""
+
+    def register(find: Callable) -> Callable:
+        if name in _REGISTRY or stage not in STAGES:
+            raise ValueError(f"{name}: registered twice, or for a stage that is none")
+        _REGISTRY[name] = Rule(
+            name, stage, tier, samples=tuple(samples), unchanged=tuple(unchanged), find=find,
+            **about,
+        )  # fmt: skip
+        return find
+
+    return register
+
+
+@functools.cache
+def rules() -> dict[str, Rule]:
+    """All codemods, in the order in which they are applied."""
+    from estimator2strategy.tools.migrate import codemods as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+    def order(rule: Rule) -> tuple[int, int, str]:
+        place = _FIRST.index(rule.name) if rule.name in _FIRST else len(_FIRST)
+        return rule.stage, place, rule.name
+
+    return {found.name: found for found in sorted(_REGISTRY.values(), key=order)}

@@ -1,0 +1,1 @@
+"""The codemods: one file each, which registers itself (`migrate/codemod.py`)."""

@@ -1,0 +1,57 @@
+"""Names that TensorFlow 2 has only in `tf.compat.v1`, or has for something else."""
+
+from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.check.rules.changed_arguments import differences
+from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+
+
+@rule(
+    "compat-v1",
+    stage=8,
+    tier=Tier.SAFE,
+    title="`tf.get_variable` to `tf.compat.v1.get_variable`, where TensorFlow 2 has no such name",
+    why="Also where a call gives arguments that TensorFlow 2 takes for others. What is in neither "
+    "(tf.contrib, tf.layers, tf.estimator) stays: see drop-facade.",
+    proof="The facade's tf.compat.v1 is the facade itself (tests/tools/migrate/test_proofs.py).",
+    samples=[
+        Sample(
+            "import estimator2strategy.tf1 as tf\n\n\n"
+            "def f(x):\n"
+            "    with tf.variable_scope('a', reuse=tf.AUTO_REUSE):\n"
+            "        w = tf.get_variable('w', [3])\n"
+            "    return tf.reduce_sum(w), tf.nn.dropout(x, 0.5), tf.layers.flatten(x)\n",
+            "import estimator2strategy.tf1 as tf\n\n\n"
+            "def f(x):\n"
+            "    with tf.compat.v1.variable_scope('a', reuse=tf.compat.v1.AUTO_REUSE):\n"
+            "        w = tf.compat.v1.get_variable('w', [3])\n"
+            "    return tf.reduce_sum(w), tf.compat.v1.nn.dropout(x, 0.5), tf.layers.flatten(x)\n",
+        ),
+    ],
+    unchanged=[
+        "import tensorflow as tf\n\nx = tf.get_variable\n",
+        "import estimator2strategy.tf1 as tf\n\nx = tf.math.log\ny = tf.contrib.slim\n",
+    ],
+)
+def find(module):
+    if module.tf is None or module.bound("estimator2strategy.tf1") != module.tf:
+        return
+    called = {call.node.func: call for call in module.calls()}
+    for node, name in module.uses():
+        symbol = tables.public(name)
+        part = module.part(node, symbol)
+        if part is None or not _is_only_in_v1(symbol, called.get(part)):
+            continue
+        if not module.written(part).startswith(f"{module.tf}.compat."):
+            yield module.replace(part, f"{module.tf}.compat.v1.{symbol.removeprefix('tf.')}")
+
+
+def _is_only_in_v1(name, call):
+    """Whether TensorFlow 2 has a name only there, or would take a call of it for another."""
+    row = facade.find(name)
+    if row is None or row.home != f"tensorflow.compat.v1:{name.removeprefix('tf.')}":
+        return False
+    if tables.exists(name, "v2") is False:
+        return True
+    change = tables.changed(name)
+    return change is not None and (call is None or bool(differences(call, change)))

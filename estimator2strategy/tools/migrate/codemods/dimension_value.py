@@ -1,0 +1,33 @@
+"""`shape[i].value`."""
+
+from estimator2strategy.tools.check.rules.dimension_value import reads
+from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+
+
+@rule(
+    "dimension-value",
+    stage=2,
+    tier=Tier.SAFE,
+    title="`x.shape[1].value` to `tf.compat.dimension_value(x.shape[1])`",
+    why="Shapes of TensorFlow 2 hold ints or None, which have no `.value`. The function is right "
+    "on both, and is in TF 1.15.",
+    proof="It returns the dimension's value; tests/tools/migrate/test_parity.py runs both.",
+    samples=[
+        Sample(
+            "import tensorflow as tf\n\nn = x.get_shape()[-1].value\nm = x.shape[0].value * 2\n",
+            "import tensorflow as tf\n\n"
+            "n = tf.compat.dimension_value(x.get_shape()[-1])\n"
+            "m = tf.compat.dimension_value(x.shape[0]) * 2\n",
+        ),
+    ],
+    unchanged=[
+        "import tensorflow as tf\n\nn = x.shape[0]\nm = flag.value\nk = x.shape.as_list()[0]\n",
+        "n = x.shape[0].value\n",
+    ],
+)
+def find(module):
+    if module.tf is None:
+        return
+    for node in reads(module.source):
+        written = f"{module.tf}.compat.dimension_value({module.written(node.value)})"
+        yield module.replace(node, written)

@@ -1,0 +1,73 @@
+"""`import estimator2strategy.tf1 as tf` to `import tensorflow as tf`."""
+
+from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.migrate.codemod import (
+    Sample,
+    Tier,
+    Todo,
+    rule,
+)
+
+_FACADE = "estimator2strategy.tf1"
+
+
+@rule(
+    "drop-facade",
+    stage=8,
+    tier=Tier.REVIEW,
+    title="`import estimator2strategy.tf1 as tf` back to `import tensorflow as tf`",
+    why="Where all names that a file uses are in TensorFlow 2; else the import is marked with "
+    "those that are not. A file that still uses this package's estimator keeps it.",
+    proof="Names mean what they mean in TensorFlow 2 from here on: tf.keras is Keras 3, tf.data "
+    "gives TF2 datasets, and code runs eagerly unless it is in a tf.function.",
+    samples=[
+        Sample(
+            "import estimator2strategy.tf1 as tf\n\n"
+            "x = tf.math.log(tf.compat.v1.get_variable('w', [3]))\n",
+            "import tensorflow as tf\n\nx = tf.math.log(tf.compat.v1.get_variable('w', [3]))\n",
+        ),
+        Sample(
+            "import estimator2strategy.tf1 as tf\n\n"
+            "x = tf.contrib.layers.conv2d(tf.layers.flatten(y), 3, 3)\n",
+            "# TODO(e2s): drop-facade: TensorFlow 2 has no tf.contrib.layers.conv2d, "
+            "tf.layers.flatten\n"
+            "import estimator2strategy.tf1 as tf\n\n"
+            "x = tf.contrib.layers.conv2d(tf.layers.flatten(y), 3, 3)\n",
+        ),
+        Sample(
+            "from estimator2strategy import estimator\n\nx = estimator.Estimator(model_fn)\n",
+            "# TODO(e2s): drop-facade: it still trains an Estimator: see stage 7\n"
+            "from estimator2strategy import estimator\n\nx = estimator.Estimator(model_fn)\n",
+        ),
+    ],
+    unchanged=["import tensorflow as tf\n\nx = tf.math.log(y)\n"],
+)
+def find(module):
+    for target, _ in module.source.imports:
+        if target.module == "estimator2strategy" and target.name == "estimator":
+            yield Todo(target.node, "it still trains an Estimator: see stage 7")
+        if target.module.startswith(_FACADE) and (target.name or target.module != _FACADE):
+            yield Todo(target.node, "reach this through tf")
+    imports = [t.node for t, _ in module.source.imports if t.module == _FACADE and not t.name]
+    missing = list(dict.fromkeys(_missing(module)))
+    for node in imports:
+        bound = node.names[0].asname
+        if missing:
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            yield Todo(node, f"TensorFlow 2 has no {', '.join(missing[:5])}{more}")
+        elif len(node.names) == 1 and bound and module.is_alone(node):
+            renamed = "" if bound == "tensorflow" else f" as {bound}"
+            yield module.replace_statement(node, f"import tensorflow{renamed}")
+
+
+def _missing(module):
+    """The names that a file reaches by the facade, and that TensorFlow 2 has not."""
+    for node, name in module.uses():
+        raw = module.source.resolve(node, module.source.scope_of(node)) or ""
+        if not raw.startswith(f"{_FACADE}."):
+            continue
+        symbol = tables.public(name)
+        in_v1 = ".compat.v1." in raw
+        gone = symbol.startswith(("tf.contrib", "tf.estimator", "tf.layers", "tf.nn.rnn_cell"))
+        if gone or tables.exists(symbol, "v1" if in_v1 else "v2") is False:
+            yield f"tf.compat.v1.{symbol.removeprefix('tf.')}" if in_v1 else symbol

@@ -1,0 +1,48 @@
+"""`tf.estimator` to this package's."""
+
+import ast
+
+from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+
+
+@rule(
+    "estimator-names",
+    stage=2,
+    tier=Tier.SAFE,
+    title="`tf.estimator` to `estimator`, imported from this package",
+    why="TensorFlow has no tf.estimator any more. In files that were written for TF 2.0 to 2.15 it "
+    "is the only thing that changes; they keep their `import tensorflow as tf`.",
+    proof="The facade's tf.estimator is this very module.",
+    samples=[
+        Sample(
+            "import tensorflow as tf\n\n"
+            "run_config = tf.estimator.RunConfig()\nx = tf.compat.v1.estimator.tpu.TPUEstimator\n",
+            "from estimator2strategy import estimator\nimport tensorflow as tf\n\n"
+            "run_config = estimator.RunConfig()\nx = estimator.tpu.TPUEstimator\n",
+        ),
+        Sample(
+            "import estimator2strategy.tf1 as tf\n\nestimator = tf.estimator.Estimator(model_fn)\n",
+            "from estimator2strategy import estimator as tf_estimator\n"
+            "import estimator2strategy.tf1 as tf\n\n"
+            "estimator = tf_estimator.Estimator(model_fn)\n",
+        ),
+    ],
+    unchanged=[
+        "from estimator2strategy import estimator\n\nx = estimator.Estimator\n",
+        "import tensorflow as tf\n\nif hasattr(tf, 'estimator'):\n    estimator = tf.estimator\n",
+    ],
+)
+def find(module):
+    bound, imported = module.needed("estimator2strategy", "estimator", "tf_estimator")
+    for node, _ in module.uses("tf.estimator"):
+        part = module.part(node, "tf.estimator")
+        if part is not None and not _is_guarded(node):
+            yield module.replace(part, bound, [imported])
+
+
+def _is_guarded(node):
+    return any(
+        isinstance(outer, (ast.If, ast.IfExp)) and "hasattr" in ast.unparse(outer.test)
+        for outer in parents(node)
+    )

@@ -1,0 +1,78 @@
+"""`tf.gfile` to `tf.io.gfile`."""
+
+from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+
+_NAMES = {
+    "Copy": "copy",
+    "DeleteRecursively": "rmtree",
+    "Exists": "exists",
+    "FastGFile": "GFile",
+    "GFile": "GFile",
+    "Glob": "glob",
+    "IsDirectory": "isdir",
+    "ListDirectory": "listdir",
+    "MakeDirs": "makedirs",
+    "MkDir": "mkdir",
+    "Open": "GFile",
+    "Remove": "remove",
+    "Rename": "rename",
+    "Stat": "stat",
+    "Walk": "walk",
+}
+_ARGUMENTS = {
+    "filename": {"Exists": "path", "Remove": "path", "Stat": "path", "Glob": "pattern"},
+    "dirname": dict.fromkeys(
+        ("DeleteRecursively", "IsDirectory", "ListDirectory", "MakeDirs", "MkDir"), "path"
+    ),
+    "oldname": {"Rename": "src"},
+    "newname": {"Rename": "dst"},
+    "oldpath": {"Copy": "src"},
+    "newpath": {"Copy": "dst"},
+    "in_order": {"Walk": "topdown"},
+}
+
+
+@rule(
+    "gfile",
+    stage=2,
+    tier=Tier.SAFE,
+    title="`tf.gfile` to `tf.io.gfile`",
+    why="The functions of tf.gfile have other names there, and some of their arguments too.",
+    proof="The old functions call the same code; tests/tools/migrate/test_parity.py runs both.",
+    samples=[
+        Sample(
+            "import tensorflow as tf\n\n"
+            "with tf.gfile.Open(path) as f:\n    f.read()\n"
+            "tf.gfile.MakeDirs(dirname=out)\ntf.gfile.Rename(a, newname=b)\n",
+            "import tensorflow as tf\n\n"
+            "with tf.io.gfile.GFile(path) as f:\n    f.read()\n"
+            "tf.io.gfile.makedirs(path=out)\ntf.io.gfile.rename(a, dst=b)\n",
+        ),
+        Sample(
+            "import tensorflow as tf\ngfile = tf.gfile\n\nopener = tf.gfile.GFile\n"
+            "names = gfile.ListDirectory('.')\n",
+            "import tensorflow as tf\ngfile = tf.gfile\n\nopener = tf.io.gfile.GFile\n"
+            "names = tf.io.gfile.listdir('.')\n",
+        ),
+    ],
+    unchanged=[
+        "import tensorflow as tf\n\nx = tf.io.gfile.exists('x')\ny = tf.gfile\n",
+        "import gfile\n\nx = gfile.Open('x')\n",
+    ],
+)
+def find(module):
+    if module.tf is None:
+        return
+    for node, name in module.uses("tf.gfile"):
+        last = name.removeprefix("tf.gfile.")
+        part = module.part(node, name)
+        if last in _NAMES and part is not None:
+            yield module.replace(part, f"{module.tf}.io.gfile.{_NAMES[last]}")
+    for call in module.calls():
+        name = module.name(call.node.func, call.scope) or ""
+        if not name.startswith("tf.gfile."):
+            continue
+        for keyword in call.node.keywords:
+            new = _ARGUMENTS.get(keyword.arg or "", {}).get(name.removeprefix("tf.gfile."))
+            if new:
+                yield module.rename_keyword(call, keyword.arg, new)

@@ -1,0 +1,267 @@
+"""`tf.layers` to `tf.keras.layers`."""
+
+import ast
+import dataclasses
+
+import libcst as cst
+
+from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.migrate.codemod import (
+    Change,
+    Sample,
+    Tier,
+    Todo,
+    rule,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What a function of tf.layers becomes.
+
+    Attributes:
+        keras: The class of keras.layers.
+        arguments: Its arguments after `inputs`, in order.
+        has_variables: Whether it has any; their names must stay.
+        trains: Whether it does something else in training.
+    """
+
+    keras: str
+    arguments: tuple[str, ...]
+    has_variables: bool = False
+    trains: bool = False
+
+
+_WEIGHTS = (
+    "activation", "use_bias", "kernel_initializer", "bias_initializer", "kernel_regularizer",
+    "bias_regularizer", "activity_regularizer", "kernel_constraint", "bias_constraint",
+    "trainable", "name", "reuse",
+)  # fmt: skip
+_CONV = ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", *_WEIGHTS)
+_CONV_TRANSPOSE = ("filters", "kernel_size", "strides", "padding", "data_format", *_WEIGHTS)
+_POOL = ("pool_size", "strides", "padding", "data_format", "name")
+_ROWS = {
+    "dense": Row("Dense", ("units", *_WEIGHTS), has_variables=True),
+    **{f"conv{n}d": Row(f"Conv{n}D", _CONV, has_variables=True) for n in (1, 2, 3)},
+    **{
+        f"conv{n}d_transpose": Row(f"Conv{n}DTranspose", _CONV_TRANSPOSE, has_variables=True)
+        for n in (2, 3)
+    },
+    **{f"max_pooling{n}d": Row(f"MaxPooling{n}D", _POOL) for n in (1, 2, 3)},
+    **{f"average_pooling{n}d": Row(f"AveragePooling{n}D", _POOL) for n in (1, 2, 3)},
+    "flatten": Row("Flatten", ("name", "data_format")),
+    "dropout": Row("Dropout", ("rate", "noise_shape", "seed", "training", "name"), trains=True),
+}
+# The classes, whose arguments are those of the functions, without the inputs.
+_CLASSES = {
+    f"tf.layers.{row.keras}": row for function, row in _ROWS.items() if function != "flatten"
+} | {"tf.layers.Flatten": Row("Flatten", ("data_format",))}
+# What a Keras layer keeps to itself, where tf.layers put it into the graph's collections.
+_LOSSES = ("kernel_regularizer", "bias_regularizer", "activity_regularizer")
+_SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
+
+
+@rule(
+    "layers-to-keras",
+    stage=6,
+    tier=Tier.REVIEW,
+    title="`tf.layers.dense(x, 3)` to `tf.keras.layers.Dense(3)(x)`; variables keep their names",
+    why="Layers without variables are safe. Those with variables keep their names, so that the "
+    "checkpoints of the old program load; where that cannot be told (`reuse`, a variable scope "
+    "that is entered again, a layer without a name in a scope) they are left. Batch norm and "
+    "regularizers are left: Keras keeps their updates and losses to itself, and does not put them "
+    "into the graph's collections. In programs with `tf.train.init_from_checkpoint`, which "
+    "finds no variables of Keras by their names, layers with variables are left too.",
+    proof="Each call makes a layer of its own: a function that is called twice, to share weights, "
+    "must be given the layers instead. First values and dropout are drawn with other seeds. From a "
+    "checkpoint the numbers are the same (tests/tools/migrate/test_parity.py).",
+    samples=[
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def net(x, training):\n"
+            "    x = tf.layers.conv2d(\n"
+            "        x, 32, [3, 3],  # small\n"
+            "        padding='same', activation=tf.nn.relu, name='conv1')\n"
+            "    x = tf.layers.flatten(tf.layers.max_pooling2d(x, 2, 2))\n"
+            "    x = tf.layers.dropout(inputs=x, rate=0.4, training=training)\n"
+            "    x = tf.layers.Dropout(0.4)(tf.layers.Conv1D(3, 3, 1, 'same')(x), training)\n"
+            "    return tf.layers.dense(x, 10, None, name='logits')\n",
+            "import tensorflow as tf\n\n\n"
+            "def net(x, training):\n"
+            "    x = tf.keras.layers.Conv2D(\n"
+            "        32, [3, 3],  # small\n"
+            "        padding='same', activation=tf.nn.relu, name='conv1')(x)\n"
+            "    x = tf.keras.layers.Flatten()(tf.keras.layers.MaxPooling2D(2, 2)(x))\n"
+            "    x = tf.keras.layers.Dropout(rate=0.4)(x, training=training)\n"
+            "    x = tf.keras.layers.Dropout(rate=0.4)(tf.keras.layers.Conv1D(3, 3, 1, 'same')(x), "
+            "training)\n"
+            "    return tf.keras.layers.Dense(10, None, name='logits')(x)\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def net(x, reg):\n"
+            "    with tf.variable_scope('tower', reuse=tf.AUTO_REUSE):\n"
+            "        x = tf.layers.dense(x, 3, name='a')\n"
+            "    with tf.variable_scope('head'):\n"
+            "        x = tf.layers.dense(x, 3)\n"
+            "        x = tf.layers.dense(x, 3, kernel_regularizer=reg, name='b')\n"
+            "        x = tf.layers.batch_normalization(x)\n"
+            "    return x\n",
+            "import tensorflow as tf\n\n\n"
+            "def net(x, reg):\n"
+            "    with tf.variable_scope('tower', reuse=tf.AUTO_REUSE):\n"
+            "        # TODO(e2s): layers-to-keras: these weights are shared: make the layer once, "
+            "and call it where it is used\n"
+            "        x = tf.layers.dense(x, 3, name='a')\n"
+            "    with tf.variable_scope('head'):\n"
+            "        # TODO(e2s): layers-to-keras: give it the name that it has in checkpoints "
+            "(dense, dense_1, ... in each scope)\n"
+            "        x = tf.layers.dense(x, 3)\n"
+            "        # TODO(e2s): layers-to-keras: a Keras layer keeps its losses to itself: add "
+            "layer.losses to the loss\n"
+            "        x = tf.layers.dense(x, 3, kernel_regularizer=reg, name='b')\n"
+            "        # TODO(e2s): layers-to-keras: a Keras layer keeps its updates to itself: make "
+            "it, call it, and run layer.updates with the train op\n"
+            "        x = tf.layers.batch_normalization(x)\n"
+            "    return x\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def net(x):\n"
+            "    x = tf.layers.dense(tf.layers.flatten(x), 3, name='a')\n"
+            "    tf.train.init_from_checkpoint('old', {'a/kernel': 'a/kernel'})\n"
+            "    return x\n",
+            "import tensorflow as tf\n\n\n"
+            "def net(x):\n"
+            "    # TODO(e2s): layers-to-keras: init_from_checkpoint does not find variables of "
+            "Keras by name: give it the variables\n"
+            "    x = tf.layers.dense(tf.keras.layers.Flatten()(x), 3, name='a')\n"
+            "    tf.train.init_from_checkpoint('old', {'a/kernel': 'a/kernel'})\n"
+            "    return x\n",
+        ),
+    ],
+    unchanged=[
+        "import tensorflow as tf\n\ny = tf.keras.layers.Dense(3)(x)\n",
+        "import tensorflow as tf\n\ny = tf.layers.dense(x, *sizes)\n",
+    ],
+)
+def find(module):
+    if module.tf is None:
+        return
+    for call in module.calls("tf.layers.batch_normalization"):
+        message = (
+            "a Keras layer keeps its updates to itself: make it, call it, and run layer.updates "
+            "with the train op"
+        )
+        yield Todo(call.node, message)
+    yield from _classes(module)
+    for call in module.calls(*(f"tf.layers.{function}" for function in _ROWS)):
+        row = _ROWS[module.name(call.node.func, call.scope).rpartition(".")[2]]
+        given = {name: call.argument(name, n) for n, name in enumerate(("inputs", *row.arguments))}
+        if call.is_open or given["inputs"] is None:
+            continue
+        problem = _problem(module, call, row, given) if row.has_variables else None
+        if problem:
+            yield Todo(call.node, problem)
+        else:
+            tier = Tier.REVIEW if row.has_variables or row.trains else Tier.SAFE
+            old = module.cst(call.node)
+            yield Change(old, _layer(old, row, f"{module.tf}.keras.layers.{row.keras}"), tier=tier)
+
+
+def _classes(module):
+    """The same for `tf.layers.Dense(3)(x)`."""
+    for call in module.calls(*_CLASSES):
+        row = _CLASSES[module.name(call.node.func, call.scope)]
+        given = {name: call.argument(name, n) for n, name in enumerate(row.arguments)}
+        if call.is_open or call.argument("_reuse") is not None:
+            continue
+        problem = _problem(module, call, row, given) if row.has_variables else None
+        if problem:
+            yield Todo(call.node, problem)
+            continue
+        old = module.cst(call.node)
+        named = [
+            _by_name(argument, name) if _is_elsewhere(row, name) else argument
+            for name, argument in zip(row.arguments, old.args, strict=False)
+        ]
+        function = cst.parse_expression(f"{module.tf}.keras.layers.{row.keras}")
+        new = old.with_changes(func=function, args=[*named, *old.args[len(named) :]])
+        yield Change(old, new, tier=Tier.REVIEW if row.has_variables or row.trains else Tier.SAFE)
+
+
+def _problem(module, call, row, given):
+    """Why a layer with variables cannot be told to keep them; None if it can."""
+    if module.facts.restores_by_name:
+        return (
+            "init_from_checkpoint does not find variables of Keras by name: give it the variables"
+        )
+    if given.get("reuse") is not None:
+        return "these weights are shared: make the layer once, and call it where it is used"
+    if any(given[name] is not None for name in _LOSSES):
+        return "a Keras layer keeps its losses to itself: add layer.losses to the loss"
+    scopes = [_scope_call(module, outer) for outer in parents(call.node)]
+    scopes = [scope for scope in scopes if scope is not None]
+    if any(scope.argument("reuse") is not None for scope in scopes):
+        return "these weights are shared: make the layer once, and call it where it is used"
+    if scopes and given["name"] is None:
+        return "give it the name that it has in checkpoints (dense, dense_1, ... in each scope)"
+    if any(_is_entered_again(module, scope) for scope in scopes):
+        return "its variable scope is entered again: Keras would call the second one scope_1"
+    return None
+
+
+def _scope_call(module, node):
+    """The call in `with tf.variable_scope(...):`."""
+    if isinstance(node, ast.With):
+        for item in node.items:
+            found = module.source.call(item.context_expr, module.source.scope_of(node))
+            if found is not None and module.name(found.node.func, found.scope) in _SCOPES:
+                return found
+    return None
+
+
+def _is_entered_again(module, scope):
+    """Whether the same scope is entered at another place, or by what is no constant name."""
+    name = scope.value("name_or_scope", 0)
+    if not isinstance(name, str):
+        return True
+    others = [call for call in module.calls(*_SCOPES) if call.value("name_or_scope", 0) == name]
+    return len(others) > 1
+
+
+def _layer(old, row, function):
+    """`Layer(arguments)(inputs)` for `layer(inputs, arguments)`."""
+    names = ("inputs", *row.arguments)
+    given = [(a.keyword.value if a.keyword else names[n], a) for n, a in enumerate(old.args)]
+    table = dict(given)
+    kept = [
+        _by_name(argument, name) if _is_elsewhere(row, name) else argument
+        for name, argument in given
+        if name not in ("inputs", "training")
+    ]
+    if kept:
+        kept[-1] = kept[-1].with_changes(comma=old.args[-1].comma)
+    layer = old.with_changes(func=cst.parse_expression(function), args=kept, lpar=(), rpar=())
+    if not kept:
+        layer = layer.with_changes(whitespace_before_args=cst.SimpleWhitespace(""))
+    arguments = [cst.Arg(table["inputs"].value)]
+    if row.trains:
+        value = table["training"].value if "training" in table else cst.Name("False")
+        arguments.append(_by_name(cst.Arg(value), "training"))
+    return cst.Call(layer, arguments, lpar=old.lpar, rpar=old.rpar)
+
+
+def _is_elsewhere(row, name):
+    """Whether Keras takes an argument at another position."""
+    if row.keras.startswith("Conv"):
+        # Between them Keras has `groups` (or `output_padding`).
+        return row.arguments.index(name) > row.arguments.index("padding")
+    return name in ("name", "data_format", "trainable") or row.keras in ("Dropout", "Flatten")
+
+
+def _by_name(argument, name):
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    if argument.keyword is not None:
+        return argument
+    return argument.with_changes(keyword=cst.Name(name), equal=equal)

@@ -1,0 +1,355 @@
+"""`tf.metrics` to Keras metrics."""
+
+import ast
+import dataclasses
+
+from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.migrate.codemod import (
+    Sample,
+    Tier,
+    Todo,
+    rule,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What a function of tf.metrics becomes.
+
+    Attributes:
+        keras: The class of keras.metrics.
+        tensors: Its arguments that hold values, in order.
+        options: Its other arguments, and what Keras calls them.
+        tier: How sure it is that the number stays, without weights.
+        values: What is given to update_state, where that is not the tensors themselves.
+    """
+
+    keras: str
+    tensors: tuple[str, ...] = ("labels", "predictions")
+    options: dict[str, str] = dataclasses.field(default_factory=dict)
+    tier: Tier = Tier.REVIEW
+    values: str | None = None
+
+
+_ROWS = {
+    "mean": Row("Mean", ("values",), tier=Tier.SAFE),
+    "accuracy": Row("Accuracy", tier=Tier.SAFE),
+    "root_mean_squared_error": Row("RootMeanSquaredError", tier=Tier.SAFE),
+    # Keras' own classes weigh batches, and not examples, where there is one value each.
+    "mean_squared_error": Row(
+        "Mean", values="{tf}.math.squared_difference({labels}, {predictions})"
+    ),
+    "mean_absolute_error": Row("Mean", values="{tf}.abs({predictions} - {labels})"),
+    "precision": Row("Precision"),
+    "recall": Row("Recall"),
+    "true_positives": Row("TruePositives"),
+    "true_negatives": Row("TrueNegatives"),
+    "false_positives": Row("FalsePositives"),
+    "false_negatives": Row("FalseNegatives"),
+    "auc": Row("AUC", options={"num_thresholds": "num_thresholds"}),
+    "mean_iou": Row("MeanIoU", options={"num_classes": "num_classes"}),
+}
+_LOGICAL = {
+    f"tf.{module}{name}"
+    for module in ("", "math.")
+    for name in (
+        "equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
+        "logical_or", "logical_not",
+    )
+}  # fmt: skip
+_BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("tives")}
+
+
+@rule(
+    "metrics-to-keras",
+    stage=3,
+    tier=Tier.SAFE,
+    title="`tf.metrics` to `tf.keras.metrics`, where they are handed to a spec",
+    why="An EstimatorSpec takes a Keras metric for a pair of tf.metrics, and so does metric_fn. "
+    "`mean`, `accuracy` and `root_mean_squared_error` are safe, and those of booleans "
+    "(`tf.equal(...)`); with weights, and for the others, Keras has rules of its own: metrics.md "
+    "names them. A pair that is taken apart (`accuracy[1]`) is left, and so is what no class of "
+    "Keras computes.",
+    proof="tests/tools/migrate/test_parity.py: TF 1.15's metrics to 1e-5, with a partial batch.",
+    samples=[
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def metric_fn(labels, logits):\n"
+            "    predicted = tf.argmax(logits, axis=1)\n"
+            "    return {\n"
+            "        'accuracy': tf.metrics.accuracy(labels, predicted),  # of all\n"
+            "        'ones': tf.metrics.precision(tf.equal(labels, 1), tf.equal(predicted, 1)),\n"
+            "    }\n",
+            "import tensorflow as tf\n\n\n"
+            "def metric_fn(labels, logits):\n"
+            "    predicted = tf.argmax(logits, axis=1)\n"
+            "    accuracy_metric = tf.keras.metrics.Accuracy(name='accuracy')\n"
+            "    accuracy_metric.update_state(labels, predicted)\n"
+            "    ones_metric = tf.keras.metrics.Precision(name='ones')\n"
+            "    ones_metric.update_state(tf.equal(labels, 1), tf.equal(predicted, 1))\n"
+            "    return {\n"
+            "        'accuracy': accuracy_metric,  # of all\n"
+            "        'ones': ones_metric,\n"
+            "    }\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def model_fn(features, labels, mode):\n"
+            "    mean = tf.metrics.mean(values=features)\n"
+            "    ops = {'mean': mean}\n"
+            "    ops['error'] = tf.metrics.mean_squared_error(\n"
+            "        labels, predictions=features)\n"
+            "    return tf.estimator.EstimatorSpec(mode, eval_metric_ops=ops)\n",
+            "import tensorflow as tf\n\n\n"
+            "def model_fn(features, labels, mode):\n"
+            "    mean = tf.keras.metrics.Mean(name='mean')\n"
+            "    mean.update_state(features)\n"
+            "    ops = {'mean': mean}\n"
+            "    error_metric = tf.keras.metrics.Mean(name='error')\n"
+            "    error_metric.update_state(tf.math.squared_difference(labels, features))\n"
+            "    ops['error'] = error_metric\n"
+            "    return tf.estimator.EstimatorSpec(mode, eval_metric_ops=ops)\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def metric_fn(labels, predicted):\n"
+            "    accuracy = tf.metrics.accuracy(labels, predicted)\n"
+            "    tf.summary.scalar('accuracy', accuracy[1])\n"
+            "    ops = {'mean': tf.metrics.mean(predicted)}\n"
+            "    tf.summary.scalar('mean', ops['mean'][1])\n"
+            "    return {'accuracy': accuracy,\n"
+            "            'p': tf.metrics.precision_at_k(labels, predicted, 3)}\n",
+            "import tensorflow as tf\n\n\n"
+            "def metric_fn(labels, predicted):\n"
+            "    # TODO(e2s): metrics-to-keras: the pair is taken apart; a Keras metric has "
+            "result()\n"
+            "    accuracy = tf.metrics.accuracy(labels, predicted)\n"
+            "    tf.summary.scalar('accuracy', accuracy[1])\n"
+            "    # TODO(e2s): metrics-to-keras: the pair is taken apart; a Keras metric has "
+            "result()\n"
+            "    ops = {'mean': tf.metrics.mean(predicted)}\n"
+            "    tf.summary.scalar('mean', ops['mean'][1])\n"
+            "    # TODO(e2s): metrics-to-keras: no Keras class computes precision_at_k; see "
+            "keras_metric_for in migration_guide/metrics.md\n"
+            "    return {'accuracy': accuracy,\n"
+            "            'p': tf.metrics.precision_at_k(labels, predicted, 3)}\n",
+        ),
+    ],
+    unchanged=[
+        "import tensorflow as tf\n\n\n"
+        "def metric_fn(x):\n    mean = tf.keras.metrics.Mean()\n    mean.update_state(x)\n"
+        "    return {'mean': mean}\n",
+        "from sklearn import metrics\n\nx = {'a': metrics.accuracy_score(y, z)}\n",
+    ],
+)
+def find(module):
+    if module.tf is None:
+        return
+    for call in module.calls():
+        name = module.name(call.node.func, call.scope) or ""
+        if name.startswith("tf.metrics."):
+            yield _found(module, call, name.removeprefix("tf.metrics."))
+
+
+def _found(module, call, function):
+    row = _ROWS.get(function)
+    if row is None:
+        where = "see keras_metric_for in migration_guide/metrics.md"
+        return Todo(call.node, f"no Keras class computes {function}; {where}")
+    given = {name: call.argument(name, number) for number, name in enumerate(row.tensors)}
+    weights = call.argument("weights", len(row.tensors) + (function == "mean_iou"))
+    known = {*row.tensors, *row.options, "weights", "name"}
+    others = {keyword.arg for keyword in call.node.keywords} - known
+    positional = len(row.tensors) + 1 + (function == "mean_iou")
+    if call.is_open or None in given.values() or others or len(call.node.args) > positional:
+        what = ", ".join(sorted(filter(None, others))) or "these arguments"
+        return Todo(call.node, f"Keras has nothing for {what} of {function}")
+    statement = module.statement(call.node)
+    problem = _problem(module, call, statement)
+    if problem:
+        return Todo(call.node, problem)
+    tier = row.tier
+    if weights is not None:
+        tier = Tier.REVIEW
+    elif function in _BOOLEAN and all(_is_logical(module, node) for node in given.values()):
+        tier = Tier.SAFE
+    if not _is_in_known_function(module, call):
+        tier = Tier.REVIEW
+    texts = {name: module.written(node) for name, node in given.items()}
+    options = _options(module, call, row, function)
+    change = _statements(module, call, row, texts, weights, options)
+    return dataclasses.replace(change, tier=tier)
+
+
+def _is_in_known_function(module, call):
+    """Whether the function is a model_fn, or is one that a spec gets as its metric_fn."""
+    function = call.scope.function
+    if function is None:
+        return False
+    if any(model.node is function for model in module.project.model_functions):
+        return True
+    name = function.name
+    return name.endswith(("metric_fn", "metrics_fn")) or any(
+        isinstance(node, ast.Tuple) and node.elts and getattr(node.elts[0], "id", None) == name
+        for node in ast.walk(module.source.tree)
+    )
+
+
+def _problem(module, call, statement):
+    """Why the call cannot be taken out of its statement; None if it can."""
+    if not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)):
+        return "move this out of the statement that it is in"
+    if not module.is_alone(statement):
+        return "write this statement on a line of its own"
+    for outer in parents(call.node):
+        if outer is statement:
+            break
+        if isinstance(outer, (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension, ast.DictComp)):
+            return "write this as a function of several lines: a Keras metric is made, then updated"
+    taken_apart = "the pair is taken apart; a Keras metric has result()"
+    parent = call.node.parent
+    if isinstance(parent, ast.Dict):
+        return None if _is_handed_to_spec(module, parent, call.scope) else taken_apart
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0]
+        if isinstance(target, ast.Subscript):
+            owner = target.value
+            named = isinstance(owner, ast.Name) and _is_name_handed_on(module, owner.id, call.scope)
+            return None if named else taken_apart
+        if isinstance(target, ast.Name) and _is_only_handed_on(module, target.id, call.scope):
+            return None
+    return taken_apart
+
+
+def _is_handed_to_spec(module, node, scope):
+    """Whether a dict, or what is made of it, goes to a spec or to the caller, and nowhere else."""
+    parent = node.parent
+    if isinstance(parent, ast.keyword):
+        return parent.arg == "eval_metric_ops" or _is_spec(parent.parent)
+    if isinstance(parent, (ast.Return, ast.Tuple)):
+        return True
+    if isinstance(parent, ast.Call):
+        return _is_spec(parent)
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0]
+        return isinstance(target, ast.Name) and _is_name_handed_on(module, target.id, scope)
+    return False
+
+
+def _is_spec(node):
+    name = getattr(getattr(node, "func", None), "attr", None) or getattr(
+        getattr(node, "func", None), "id", ""
+    )
+    return name.endswith("EstimatorSpec")
+
+
+def _is_name_handed_on(module, name, scope):
+    """The same for a variable: it may be given entries, but is not read otherwise."""
+    for node, where in module.source.chains:
+        if where.find(name) is not scope or _root(node) != name:
+            continue
+        parent = node.parent
+        if not isinstance(node, ast.Name):
+            return False
+        if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store):
+            continue
+        if isinstance(parent, ast.Return):
+            continue
+        spec = parent.parent if isinstance(parent, ast.keyword) else parent
+        if not _is_spec(spec):
+            return False
+    return True
+
+
+def _is_only_handed_on(module, name, scope):
+    """Whether a variable is assigned once, and read only as the value of a dict's entry."""
+    if len(scope.bindings.get(name, ())) != 1:
+        return False
+    reads = [
+        node
+        for node, where in module.source.chains
+        if where.find(name) is scope and _root(node) == name
+    ]
+    return bool(reads) and all(
+        isinstance(node, ast.Name) and _is_entry(module, node, scope) for node in reads
+    )
+
+
+def _is_entry(module, node, scope):
+    """Whether it is the value of an entry of a dict that is handed to a spec."""
+    parent = node.parent
+    if isinstance(parent, ast.Dict):
+        return node in parent.values and _is_handed_to_spec(module, parent, scope)
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Subscript):
+        return False
+    owner = parent.targets[0].value
+    return isinstance(owner, ast.Name) and _is_name_handed_on(module, owner.id, scope)
+
+
+def _root(node):
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _options(module, call, row, function):
+    """The constructor's arguments, each as it is written there."""
+    written = []
+    for legacy, keras in row.options.items():
+        position = 2 if function == "mean_iou" else None
+        value = call.argument(legacy, position)
+        if value is not None:
+            written.append(f"{keras}={module.written(value)}")
+    name = call.argument("name")
+    key = _key(call.node)
+    if name is not None:
+        written.append(f"name={module.written(name)}")
+    elif isinstance(key, ast.Constant) and isinstance(key.value, str):
+        written.append(f"name={module.written(key)}")
+    elif isinstance(call.node.parent, ast.Assign) and isinstance(
+        call.node.parent.targets[0], ast.Name
+    ):
+        written.append(f"name='{call.node.parent.targets[0].id}'")
+    return written
+
+
+def _key(node):
+    """The key of the dict's entry that a node is."""
+    parent = node.parent
+    if isinstance(parent, ast.Dict):
+        return parent.keys[parent.values.index(node)]
+    target = parent.targets[0]
+    return target.slice if isinstance(target, ast.Subscript) else None
+
+
+def _statements(module, call, row, texts, weights, options):
+    """The metric is made, updated, and put in the place of the call."""
+    tf, statement = module.tf, module.statement(call.node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    direct = isinstance(target, ast.Name) and statement.value is call.node
+    bound = target.id if direct else _variable(module, call)
+    values = row.values.format(tf=tf, **texts) if row.values else ", ".join(texts.values())
+    if weights is not None:
+        values += f", sample_weight={module.written(weights)}"
+    lines = [
+        f"{bound} = {tf}.keras.metrics.{row.keras}({', '.join(options)})",
+        f"{bound}.update_state({values})",
+    ]
+    if not direct:
+        lines.append(module.written_with(statement, {call.node: bound}))
+    return module.replace_statement(statement, "\n".join(lines))
+
+
+def _variable(module, call):
+    """A name for the metric that the function has not."""
+    key = _key(call.node)
+    text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+    name = "".join(c if c.isalnum() else "_" for c in text).strip("_").lower() or call.last
+    name = f"{name}_metric" if not name[0].isdigit() else f"metric_{name}"
+    while call.scope.find(name) is not None:
+        name += "_"
+    return name
+
+
+def _is_logical(module, node):
+    return isinstance(node, ast.Call) and module.name(node.func) in _LOGICAL

@@ -1,0 +1,62 @@
+"""Functions that TensorFlow 2 has under another name."""
+
+import csv
+import functools
+from pathlib import Path
+
+from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+
+
+@functools.cache
+def table() -> dict[str, str]:
+    """Legacy name -> name in TensorFlow 2; made by tests/tools/migrate/renames.py."""
+    path = Path(__file__).resolve().parents[1] / "renames.csv"
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row["name"]: row["now"] for row in csv.DictReader(file)}
+
+
+@rule(
+    "renames",
+    stage=2,
+    tier=Tier.SAFE,
+    title="Names that TensorFlow 2 spells otherwise (`tf.log` to `tf.math.log`)",
+    why="Both names are in TF 1.15, and so in this package. The table is made from an installed "
+    "TensorFlow.",
+    proof="The very same function or class, by identity (tests/tools/migrate/test_proofs.py).",
+    samples=[
+        Sample(
+            "import tensorflow as tf\n\n"
+            "loss = -tf.log(tf.random_uniform([2]) + 1e-8)  # log\n"
+            "spec = {'x': tf.FixedLenFeature([], tf.string)}\n",
+            "import tensorflow as tf\n\n"
+            "loss = -tf.math.log(tf.random.uniform([2]) + 1e-8)  # log\n"
+            "spec = {'x': tf.io.FixedLenFeature([], tf.string)}\n",
+        ),
+        Sample(
+            "import estimator2strategy.tf1 as tf\n\nf = tf.math.log if tf.log else tf.lgamma\n",
+            "import estimator2strategy.tf1 as tf\n\n"
+            "f = tf.math.log if tf.math.log else tf.math.lgamma\n",
+        ),
+    ],
+    unchanged=[
+        "import tensorflow as tf\n\nx = tf.reduce_sum(tf.nn.dropout(y, 0.5))\n",
+        "import math as tf\n\nx = tf.log(2.0)\n",
+        "import tensorflow as tf\n\n\ndef f(tf):\n    return tf.log\n",
+    ],
+)
+def find(module):
+    if module.tf is None:
+        return
+    for node, name in module.uses():
+        for legacy in _spellings(name):
+            part = module.part(node, legacy)
+            if part is not None:
+                yield module.replace(part, module.tf + table()[legacy].removeprefix("tf"))
+                break
+
+
+def _spellings(name):
+    """The names of the table that a dotted name is, or is below."""
+    parts = name.split(".")
+    prefixes = (".".join(parts[:end]) for end in range(len(parts), 1, -1))
+    return [prefix for prefix in prefixes if prefix in table()]

@@ -1,0 +1,96 @@
+"""Learning rates that decay, to Keras schedules."""
+
+import libcst as cst
+
+from estimator2strategy.tools.migrate.codemod import (
+    Change,
+    Sample,
+    Tier,
+    rule,
+)
+
+_RATE = ("learning_rate", "global_step", "decay_steps")
+# Function of tf.train -> class of Keras, the function's arguments.
+_SCHEDULES = {
+    "tf.train.cosine_decay": ("CosineDecay", (*_RATE, "alpha")),
+    "tf.train.cosine_decay_restarts": (
+        "CosineDecayRestarts",
+        ("learning_rate", "global_step", "first_decay_steps", "t_mul", "m_mul", "alpha"),
+    ),
+    "tf.train.exponential_decay": ("ExponentialDecay", (*_RATE, "decay_rate", "staircase")),
+    "tf.train.inverse_time_decay": ("InverseTimeDecay", (*_RATE, "decay_rate", "staircase")),
+    "tf.train.piecewise_constant": ("PiecewiseConstantDecay", ("x", "boundaries", "values")),
+    "tf.train.piecewise_constant_decay": ("PiecewiseConstantDecay", ("x", "boundaries", "values")),
+    "tf.train.polynomial_decay": (
+        "PolynomialDecay",
+        (*_RATE, "end_learning_rate", "power", "cycle"),
+    ),
+}
+_STEPS = ("global_step", "x")
+_RENAMED = {"learning_rate": "initial_learning_rate"}
+
+
+@rule(
+    "schedules",
+    stage=5,
+    tier=Tier.SAFE,
+    title="`tf.train.exponential_decay(...)` and its kin to Keras schedules",
+    why="The schedule is called with the global step at the same place, so what follows still gets "
+    "a tensor. `noisy_linear_cosine_decay` and the like stay; Keras has none.",
+    proof="tests/tools/migrate/test_parity.py: the losses of TF 1.15 to 1e-5; "
+    "tests/tools/migrate/test_proofs.py: each schedule, step by step.",
+    samples=[
+        Sample(
+            "import tensorflow as tf\n\n"
+            "rate = tf.train.exponential_decay(\n"
+            "    0.1, tf.train.get_global_step(), 100, decay_rate=0.9, staircase=True)\n"
+            "other = tf.train.piecewise_constant(step, [10, 20], values=[1.0, 0.5, 0.1])\n",
+            "import tensorflow as tf\n\n"
+            "rate = tf.keras.optimizers.schedules.ExponentialDecay(\n"
+            "    0.1, 100, decay_rate=0.9, staircase=True)(tf.train.get_global_step())\n"
+            "other = tf.keras.optimizers.schedules.PiecewiseConstantDecay([10, 20], "
+            "values=[1.0, 0.5, 0.1])(step)\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n"
+            "rate = tf.train.polynomial_decay(learning_rate=r, global_step=s, decay_steps=9)\n",
+            "import tensorflow as tf\n\n"
+            "rate = tf.keras.optimizers.schedules.PolynomialDecay("
+            "initial_learning_rate=r, decay_steps=9)(s)\n",
+        ),
+    ],
+    unchanged=[
+        "import tensorflow as tf\n\nrate = tf.train.noisy_linear_cosine_decay(0.1, step, 100)\n",
+        "import tensorflow as tf\n\nrate = tf.train.exponential_decay(*arguments)\n",
+        "import tensorflow as tf\n\nr = tf.keras.optimizers.schedules.CosineDecay(0.1, 9)(step)\n",
+    ],
+)
+def find(module):
+    if module.tf is None:
+        return
+    for call in module.calls(*_SCHEDULES):
+        if call.is_open:
+            continue
+        keras, names = _SCHEDULES[module.name(call.node.func, call.scope)]
+        old = module.cst(call.node)
+        given = list(zip(names, old.args, strict=False))
+        given = [(a.keyword.value if a.keyword else name, a) for name, a in given] + [
+            (a.keyword.value, a) for a in old.args[len(given) :] if a.keyword
+        ]
+        step = next((argument for name, argument in given if name in _STEPS), None)
+        if step is None:
+            continue
+        function = f"{module.tf}.keras.optimizers.schedules.{keras}"
+        # A name, which comes last by position, is dropped with the scope that it made.
+        kept = [
+            argument.with_changes(keyword=cst.Name(_RENAMED.get(name, name)))
+            if argument.keyword
+            else argument
+            for name, argument in given
+            if name not in (*_STEPS, "name")
+        ]
+        kept[-1] = kept[-1].with_changes(comma=old.args[-1].comma)
+        schedule = old.with_changes(
+            func=cst.parse_expression(function), args=kept, lpar=(), rpar=()
+        )
+        yield Change(old, cst.Call(schedule, [cst.Arg(step.value)], lpar=old.lpar, rpar=old.rpar))

@@ -1,0 +1,103 @@
+"""Which TensorFlow a file was written for: what `import tensorflow as tf` means in it."""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Iterable, Iterator
+
+from estimator2strategy.tools.check import symbol_uses, tables
+from estimator2strategy.tools.check.source import Call, Source, parents
+from estimator2strategy.tools.migrate.module import Facts
+
+_SESSIONS = {
+    "tf.Session",
+    "tf.InteractiveSession",
+    "tf.train.MonitoredSession",
+    "tf.train.MonitoredTrainingSession",
+    "tf.train.SingularMonitoredSession",
+    "tf.train.Supervisor",
+}
+# What a module calls at its top level without building a graph.
+_NO_GRAPH = ("tf.app.", "tf.flags.", "tf.logging.", "tf.compat.v1.", "tf.enable", "tf.disable")
+
+
+class Era(enum.Enum):
+    """What a file was written for."""
+
+    TF1 = "TF 1.x"
+    TF2 = "TF 2.0 to 2.15"
+    UNKNOWN = "either"
+
+
+def era(source: Source) -> Era:
+    """What the names in a file tell of it."""
+    if any(target.module.startswith("tensorflow.compat.v1") for target, _ in source.imports):
+        return Era.TF1
+    if any(map(_is_only_in_tf1, symbol_uses.uses(source))):
+        return Era.TF1
+    return Era.TF2 if any(map(_is_only_in_tf2, symbol_uses.uses(source))) else Era.UNKNOWN
+
+
+def facts(sources: Iterable[Source]) -> Facts:
+    """What the files of a program show together; they know one another (`Project`)."""
+    sources = list(sources)
+    return Facts(
+        is_legacy=any(era(source) is Era.TF1 for source in sources),
+        has_sessions=any(_needs_graph_mode(source) for source in sources),
+        restores_by_name=any(
+            call.name == "tf.train.init_from_checkpoint" for s in sources for call in s.calls
+        ),
+    )
+
+
+def is_program(source: Source) -> bool:
+    """Whether a file is one that is run, and not imported."""
+    return any(
+        isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+        for node in source.tree.body
+    )
+
+
+def _is_only_in_tf1(use: symbol_uses.Use) -> bool:
+    if use.flavour != "plain" or use.name.startswith("tf.estimator"):
+        return False
+    if use.name == "tf.contrib" or use.name.startswith("tf.contrib."):
+        return True
+    return use.row is not None and use.in_tensorflow is False and "python" not in use.name
+
+
+def _is_only_in_tf2(use: symbol_uses.Use) -> bool:
+    if use.flavour == "v1":
+        return True
+    return use.flavour == "plain" and use.row is None and use.in_tensorflow is True
+
+
+def _needs_graph_mode(source: Source) -> bool:
+    return any(
+        call.name in _SESSIONS or (call.scope is source.scope and _builds(call))
+        for call in source.calls
+    )
+
+
+def _builds(call: Call) -> bool:
+    """Whether a call at the top of a file adds to the default graph."""
+    name = call.name or ""
+    return (
+        name.startswith("tf.")
+        and not name.startswith((*_NO_GRAPH, "tf.estimator.", "tf.contrib.tpu."))
+        and not any(isinstance(outer, ast.If) for outer in parents(call.node))
+        and tables.exists(name, "v1") is True
+        and name.rpartition(".")[2][:1].islower()
+    )
+
+
+def imports_of_tensorflow(source: Source) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements that name TensorFlow or its estimator."""
+    seen = set()
+    for target, _ in source.imports:
+        top = target.module.partition(".")[0]
+        ours = top in ("tensorflow", "tensorflow_estimator") and not target.level
+        if ours and target.node not in seen:
+            seen.add(target.node)
+            yield target.node  # type: ignore[misc]

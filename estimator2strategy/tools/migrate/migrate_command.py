@@ -1,0 +1,194 @@
+"""`e2s migrate`: its arguments, its output, its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from estimator2strategy.tools.migrate.codemod import Rule, Tier, rules
+from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
+
+if TYPE_CHECKING:
+    from estimator2strategy.tools.migrate.migrate_report import Segment
+    from estimator2strategy.tools.migrate.preview import Plan
+
+_EXAMPLE = """\
+examples:
+  e2s migrate trainer/                              the next stage that has something to change
+  e2s migrate --stage 2 trainer/                    look at one stage: nothing is written
+  e2s migrate --stage 2 trainer/ --write            do it, in a clean git tree
+  e2s migrate --rule metrics-to-keras trainer/      one codemod; --list names them all
+  e2s migrate --stage 5 --tier review trainer/      also what may mean something else
+
+A file that is not understood, or has changed since the dry run, stays as it is. Places that need a
+decision get a comment `# TODO(e2s): rule: what to do`; the next run takes it away when it is done.
+
+exit code: 0 nothing is left to change; 1 there are changes (in a dry run), or places left to you;
+2 it could not be done.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `e2s migrate` with these arguments; returns the exit code."""
+    options = _parser().parse_args(argv)
+    try:
+        import libcst as _  # noqa: F401
+    except ModuleNotFoundError:
+        sys.stderr.write(
+            "e2s migrate edits source with libcst, which is not installed:\n"
+            "  pip install 'estimator2strategy[migrate]'        # or: pip install libcst\n"
+        )
+        return 2
+    if options.list:
+        sys.stdout.write(_listing())
+        return 0
+    if not options.paths:
+        sys.stderr.write("e2s migrate: which files? `e2s migrate --help` has examples\n")
+        return 2
+    if options.stage in WITHOUT_CHANGES:
+        command = WITHOUT_CHANGES[options.stage]
+        sys.stdout.write(f"Stage {options.stage} changes no file: {command}\n")
+        return 0
+    unknown = set(options.rule or ()) - rules().keys()
+    if unknown:
+        sys.stderr.write(
+            f"e2s migrate: no rule is {', '.join(sorted(unknown))}; --list names them\n"
+        )
+        return 2
+    return _migrate(options)
+
+
+def _migrate(options: argparse.Namespace) -> int:
+    from estimator2strategy.tools.migrate.files import RefusedError
+    from estimator2strategy.tools.migrate.migrate_report import diff, summary
+
+    tier = Tier[options.tier.upper()]
+    plan = _plan(options, tier)
+    if not options.quiet:
+        for planned in plan.changed:
+            _print(diff(planned))
+    written = False
+    try:
+        if options.write:
+            _write(plan, allow_dirty=options.allow_dirty)
+            written = True
+        else:
+            _remember(plan)
+    except (RefusedError, OSError) as error:
+        sys.stderr.write(f"e2s migrate: {error}\n")
+        return 2
+    _print(summary(plan, written=written, tier=tier))
+    if plan.problems:
+        return 2
+    left = plan.marks(new=written) or plan.skipped or (plan.changed and not written)
+    return int(bool(left))
+
+
+def _plan(options: argparse.Namespace, tier: Tier) -> Plan:
+    """What the chosen rules do; without a choice, the first stage that does something."""
+    from estimator2strategy.tools.migrate.preview import make_plan
+
+    def planned(chosen: list[Rule]) -> Plan:
+        return make_plan(options.paths, chosen, tier=tier, exclude=tuple(options.exclude or ()))
+
+    if options.rule or options.stage is not None:
+        return planned([rule for rule in rules().values() if _is_chosen(rule, options)])
+    for stage in sorted({rule.stage for rule in rules().values()}):
+        plan = planned([rule for rule in rules().values() if rule.stage == stage])
+        if plan.changed or plan.problems:
+            break
+    return plan
+
+
+def _is_chosen(rule: Rule, options: argparse.Namespace) -> bool:
+    return rule.name in (options.rule or ()) or (not options.rule and rule.stage == options.stage)
+
+
+def _write(plan: Plan, *, allow_dirty: bool) -> None:
+    """Writes what has changed; all is checked before the first file is touched."""
+    from estimator2strategy.tools.migrate import files
+
+    changed = [planned.file for planned in plan.changed]
+    files.check_as_shown(changed)
+    if changed and not allow_dirty:
+        files.check_clean(changed)
+    for planned in plan.changed:
+        files.write(planned.file, planned.outcome.text)
+        files.forget(planned.file)
+
+
+def _remember(plan: Plan) -> None:
+    from estimator2strategy.tools.migrate import files
+
+    files.remember(planned.file for planned in plan.changed)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="e2s migrate",
+        description="Rewrites a program written for TF 1.x, one stage at a time, towards "
+        "TensorFlow 2. Shows the changes; --write makes them. Nothing is imported or run.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files, and folders of them")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
+        "--stage",
+        type=int,
+        choices=tuple(STAGES),
+        metavar="N",
+        help="one rung of the ladder: " + "; ".join(f"{n} {what}" for n, what in STAGES.items()),
+    )
+    chosen.add_argument(
+        "--rule", action="append", metavar="NAME", help="one codemod; may be repeated"
+    )
+    parser.add_argument(
+        "--tier",
+        choices=[str(tier) for tier in Tier],
+        default=str(Tier.SAFE),
+        help="safe (the default): what is proven to do the same; review: that, and what needs a "
+        "look",
+    )
+    parser.add_argument("--write", action="store_true", help="change the files")
+    parser.add_argument(
+        "--allow-dirty", action="store_true", help="write although git could not bring back all"
+    )
+    parser.add_argument(
+        "--exclude", action="append", metavar="PATTERN", help="paths to leave out; may be repeated"
+    )
+    parser.add_argument("--quiet", action="store_true", help="only the summary, no diff")
+    parser.add_argument("--list", action="store_true", help="name all codemods, by stage")
+    return parser
+
+
+def _listing() -> str:
+    lines = []
+    for stage, what in STAGES.items():
+        lines.append(f"{stage}  {what}")
+        if stage in WITHOUT_CHANGES:
+            lines.append(f"     {WITHOUT_CHANGES[stage]}")
+        lines += [
+            f"     {rule.name:22} {rule.tier!s:7} {rule.title}"
+            for rule in rules().values()
+            if rule.stage == stage
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _print(segments: Iterable[Segment]) -> None:
+    """Writes text, in colours on a terminal where rich is installed."""
+    segments = list(segments)
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.text import Text
+        except ModuleNotFoundError:
+            pass
+        else:
+            Console(highlight=False, soft_wrap=True).print(Text.assemble(*segments), end="")
+            return
+    sys.stdout.write("".join(text for text, _ in segments))

@@ -1,0 +1,150 @@
+"""What codemods would make of a program: every file is read, and nothing is written.
+
+plan = make_plan(["trainer/"], chosen, tier=Tier.SAFE)
+plan.files[0].outcome.text
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import libcst as cst
+
+from estimator2strategy.legacy import python2
+from estimator2strategy.tools.check.checking import blind_spots, collect
+from estimator2strategy.tools.check.project import Project
+from estimator2strategy.tools.check.settings import Settings
+from estimator2strategy.tools.check.source import Source, parse
+from estimator2strategy.tools.migrate import era
+from estimator2strategy.tools.migrate.apply import Outcome, apply
+from estimator2strategy.tools.migrate.codemod import Rule, Tier
+from estimator2strategy.tools.migrate.files import TextFile, read
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """One file, as it is and as it becomes."""
+
+    file: TextFile
+    shown: str
+    outcome: Outcome
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Something to be said of a line; 0 is the whole file."""
+
+    path: str
+    line: int
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What becomes of a program.
+
+    Attributes:
+        files: Those that could be read.
+        skipped: Those that could not be understood, and are left alone.
+        unseen: Places where the program decides what it uses only when it runs.
+        problems: Why the tool could not do its job, if so.
+    """
+
+    files: tuple[Planned, ...]
+    skipped: tuple[Place, ...] = ()
+    unseen: tuple[Place, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> list[Planned]:
+        return [planned for planned in self.files if planned.outcome.changed]
+
+    @property
+    def counts(self) -> collections.Counter[tuple[str, Tier]]:
+        """How many changes each rule makes, by its name and their tier."""
+        return sum((p.outcome.counts for p in self.files), collections.Counter())
+
+    @property
+    def withheld(self) -> collections.Counter[str]:
+        """How many changes each rule has for `--tier review`."""
+        return sum((p.outcome.withheld for p in self.files), collections.Counter())
+
+    def marks(self, *, new: bool) -> list[Place]:
+        """What is left to the user; lines of the files as they become, or as they are."""
+        return [
+            Place(p.shown, m.new_line if new else m.line, f"{m.rule}: {m.message}")
+            for p in self.files
+            for m in p.outcome.marks
+        ]
+
+
+def make_plan(
+    paths: Iterable[str], chosen: Sequence[Rule], *, tier: Tier, exclude: tuple[str, ...] = ()
+) -> Plan:
+    """Applies rules to files, and to all Python files in folders, in memory."""
+    problems: list[str] = []
+    skipped: list[Place] = []
+    files = _read(paths, exclude, problems, skipped)
+    sources = []
+    for file in list(files):
+        source = _parsed(file, skipped)
+        if source is None:
+            files.remove(file)
+        else:
+            sources.append(source)
+    Project(sources)  # names are followed from file to file
+    facts = era.facts(sources)
+    planned = []
+    for file in files:
+        try:
+            outcome = apply(file.text, chosen, path=str(file.path), tier=tier, facts=facts)
+            file.encoded(outcome.text)
+        except (cst.ParserSyntaxError, RecursionError) as error:
+            skipped.append(Place(_shown(file.path), 0, f"libcst cannot read it: {error}"))
+        except Exception as error:  # of ours: the file stays as it is, and so do the others
+            problems.append(
+                f"{_shown(file.path)}: stays as it is, a codemod failed ({error!r}); "
+                "please report it"
+            )
+        else:
+            planned.append(Planned(file, _shown(file.path), outcome))
+    unseen = [Place(found.path, found.line, found.why) for s in sources for found in blind_spots(s)]
+    return Plan(tuple(planned), tuple(skipped), tuple(unseen), tuple(problems))
+
+
+def _read(
+    paths: Iterable[str], exclude: tuple[str, ...], problems: list[str], skipped: list[Place]
+) -> list[TextFile]:
+    files = []
+    for path in collect(paths, Settings(exclude=exclude), problems, []):
+        try:
+            files.append(read(path))
+        except OSError as error:
+            problems.append(f"{_shown(path)}: {error.strerror}")
+        except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+            skipped.append(Place(_shown(path), 0, f"its encoding cannot be told: {error}"))
+    return files
+
+
+def _parsed(file: TextFile, skipped: list[Place]) -> Source | None:
+    shown = _shown(file.path)
+    try:
+        return parse(str(file.path), shown, file.text)
+    except SyntaxError as error:
+        lines = file.text.splitlines()
+        line = error.lineno or 1
+        what = python2.construct(error, lines[line - 1] if line <= len(lines) else "")
+        why = f"this is Python 2: {what}. {python2.CONVERT}" if what else f"{error.msg}"
+        skipped.append(Place(shown, line, why))
+    except (ValueError, RecursionError) as error:
+        skipped.append(Place(shown, 0, f"it cannot be parsed: {error}"))
+    return None
+
+
+def _shown(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

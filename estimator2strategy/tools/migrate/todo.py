@@ -1,0 +1,73 @@
+"""The marks that codemods leave where they cannot decide: `# TODO(e2s): rule: what to do`.
+
+A rule takes its own marks away before it looks at a file, and sets those that are still due.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from collections.abc import Iterable
+
+from estimator2strategy.tools.check.source import parse
+from estimator2strategy.tools.migrate.codemod import Todo
+from estimator2strategy.tools.migrate.module import Module
+
+MARK = re.compile(r"^\s*# TODO\(e2s\): (?P<rule>[a-z0-9-]+): (?P<message>.*?)\s*$")
+
+
+def without_marks(text: str, rule: str) -> str:
+    """The text without the marks of a rule."""
+    if "# TODO(e2s): " not in text:
+        return text
+    lines = list(io.StringIO(text, newline=""))
+    for number in parse("", "", text).comments:
+        match = MARK.match(lines[number - 1])
+        if match and match["rule"] == rule:
+            lines[number - 1] = ""
+    return "".join(lines)
+
+
+def with_marks(module: Module, rule: str, todos: Iterable[Todo]) -> str:
+    """The module's text with a mark above the statement of each of these."""
+    lines = list(module.lines)
+    newline = "\r\n" if "\r\n" in module.text else "\n"
+    marks: dict[int, list[str]] = {}
+    for todo in todos:
+        number = _first_line(module, todo.node)
+        line = lines[number - 1]
+        indent = line[: len(line) - len(line.lstrip())]
+        mark = f"{indent}# TODO(e2s): {rule}: {todo.message}{newline}"
+        if mark not in marks.setdefault(number, []):
+            marks[number].append(mark)
+    for number, written in marks.items():
+        lines[number - 1] = "".join([*written, lines[number - 1]])
+    return "".join(lines)
+
+
+def marks(text: str) -> list[tuple[int, str, str]]:
+    """(line, rule, message) of each mark."""
+    if "# TODO(e2s): " not in text:
+        return []
+    lines = list(io.StringIO(text, newline=""))
+    found = []
+    for number in sorted(parse("", "", text).comments):
+        match = MARK.match(lines[number - 1])
+        if match:
+            found.append((number, match["rule"], match["message"]))
+    return found
+
+
+def _first_line(module: Module, node: ast.AST) -> int:
+    """The first line of the statement around a node that begins where its line begins."""
+    statement = module.statement(node)
+    while True:
+        decorators = getattr(statement, "decorator_list", None) or []
+        number = min([statement.lineno, *(d.lineno for d in decorators)])
+        column = statement.col_offset
+        before = module.lines[number - 1].encode()[:column] if not decorators else b""
+        outer = getattr(statement, "parent", None)
+        if not before.strip() or outer is None or isinstance(outer, ast.Module):
+            return number
+        statement = module.statement(outer)

@@ -1,0 +1,60 @@
+"""Which recorded ops XLA cannot compile: all of them at once, before anything is compiled.
+
+TensorFlow names only the first such op. This asks its registry of kernels about every op that a
+core runs, also in the branches of conds and the bodies of loops.
+
+    for op in unsupported(program):
+        op.node, op.reason
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from estimator2strategy.engine.plan.graph import NodeDef
+from estimator2strategy.engine.plan.xla_kernels import why_not_compiled
+from estimator2strategy.tools.xla.core_program import CoreProgram
+from estimator2strategy.tools.xla.diagnoses import fix_of_op
+
+
+@dataclasses.dataclass(frozen=True)
+class UnsupportedOp:
+    """A recorded op that XLA has no kernel for.
+
+    Attributes:
+        node: Its name; of an op in a function, the name of the recorded node that calls that.
+        op: Its type.
+        reason: Why not, as the end of "X ...".
+        inside: The function that it is in, "" if in none.
+    """
+
+    node: str
+    op: str
+    reason: str
+    inside: str = ""
+
+
+def unsupported(program: CoreProgram) -> list[UnsupportedOp]:
+    """The ops of `program` that XLA has no kernel for, in creation order."""
+    recorded = program.recorded
+    found = []
+    seen: set[str] = set()
+    for name in program.nodes:
+        found += _judged(name, [recorded[name]])
+        for function in recorded.functions_behind([name]):
+            if function not in seen:
+                seen.add(function)
+                found += _judged(name, recorded.library[function].node_def, inside=function)
+    return found
+
+
+def described(op: UnsupportedOp) -> tuple[str, str | None]:
+    """What to say of it: the message, and what to do if the table of fixes says."""
+    inside = " (in a branch or a loop)" if op.inside else ""
+    return f"{op.op} {op.reason}{inside}", fix_of_op(op.op) or None
+
+
+def _judged(name: str, nodes: Iterable[NodeDef], inside: str = "") -> list[UnsupportedOp]:
+    reasons = ((node.op, why_not_compiled(node)) for node in nodes)
+    return [UnsupportedOp(name, op, reason, inside) for op, reason in reasons if reason]

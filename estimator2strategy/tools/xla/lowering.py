@@ -1,0 +1,111 @@
+"""Makes XLA's program of what a core runs, and compiles it for the CPU.
+
+    module = lower(program)          # HLO for all replicas, sums as all-reduces; for a TPU compiler
+    seconds = compile_for_cpu(program)
+
+Nothing is run. Variables get memory that is never touched, and batches are shapes only, so that a
+model can be compiled that this machine could not train.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.rewrites import ALONE_IN_XLA, REPLICATED_IN_XLA, Rewrite
+from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.tools.xla.core_program import CoreProgram
+
+_SCOPE = "step"
+# How TensorFlow names a node in a message.
+_NODES = re.compile(r"\{\{(?:node|function_node) ([^}]*)\}\}|\[\[([^\]\s{}]+)\]\]")
+
+
+class LoweringError(Exception):
+    """XLA does not take the program.
+
+    Attributes:
+        text: What TensorFlow says.
+        nodes: The recorded nodes that it names.
+    """
+
+    def __init__(self, text: str, nodes: tuple[str, ...]):
+        self.text = text
+        self.nodes = nodes
+        super().__init__(text)
+
+
+def lower(program: CoreProgram) -> bytes:
+    """A serialised HloModuleProto of one core's step, in which `program.replicas` cores meet.
+
+    Raises:
+        LoweringError: TensorFlow cannot turn it into a program of XLA.
+    """
+    rewrite = REPLICATED_IN_XLA if program.replicas > 1 else ALONE_IN_XLA
+    return _compiler_ir(program, rewrite, "hlo_serialized")
+
+
+def compile_for_cpu(program: CoreProgram) -> float:
+    """Compiles one core's step for the CPU, where it has nobody to meet; returns the seconds.
+
+    Raises:
+        LoweringError: XLA refuses it.
+    """
+    started = time.monotonic()
+    _compiler_ir(program, ALONE_IN_XLA, "optimized_hlo_serialized")
+    return time.monotonic() - started
+
+
+def _compiler_ir(program: CoreProgram, rewrite: Rewrite, stage: str) -> bytes:
+    recorded = program.recorded
+    specs = [program.spec(name) for name in program.feeds]
+    variables: dict[str, tf.Variable] = {}
+    with modern_world():
+
+        @tf.function(autograph=False, jit_compile=True, input_signature=specs)
+        def step(*batch: tf.Tensor) -> list[tf.Tensor]:
+            importer = GraphImporter(
+                recorded,
+                lambda node: variables[node].handle,
+                feeds=dict(zip(program.feeds, batch, strict=True)),
+                rewrite=rewrite,
+                name=_SCOPE,
+            )
+            return importer.fetch(program.outputs, program.ops)
+
+        try:
+            variables.update((node, _variable(program, node)) for node in program.variables)
+            return step.experimental_get_compiler_ir(*specs)(stage=stage)
+        except (ValueError, tf.errors.OpError) as error:
+            text = str(error)
+            raise LoweringError(text, _recorded_nodes(program, text)) from error
+
+
+def _variable(program: CoreProgram, node: str) -> tf.Variable:
+    """A variable that has a value, as XLA wants, in memory that nobody has written to."""
+    attr = program.recorded[node].attr
+    shape, dtype = tf.TensorShape(attr["shape"].shape), tf.as_dtype(attr["dtype"].type)
+    variable = _tf_private.UninitializedVariable(shape=shape, dtype=dtype)
+    variable.assign(tf.raw_ops.Empty(shape=shape.as_list(), dtype=dtype, init=False))
+    return variable
+
+
+def _recorded_nodes(program: CoreProgram, text: str) -> tuple[str, ...]:
+    found = ("".join(groups) for groups in _NODES.findall(text))
+    nodes = (recorded_node(program, name) for name in found)
+    return tuple(dict.fromkeys(node for node in nodes if node))
+
+
+def recorded_node(program: CoreProgram, name: str) -> str:
+    """The recorded node that the op `name` of a compiled program comes from; "" if from none.
+
+    A node of XLA's is named after the way to it: `step/while/body/MatMul`.
+    """
+    name = name.removeprefix(f"{_SCOPE}/")
+    while name and name not in program.recorded.position:
+        name = name.rpartition("/")[0]
+    return name

@@ -1,0 +1,66 @@
+"""Compares what a TPU would be sent for a step with what was recorded.
+
+differences(train_program(recording), core_program(recording))      # [] if nothing is otherwise
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator
+
+from estimator2strategy.engine.plan.rewrites import CROSS_REPLICA_SUM, inner_nodes
+from estimator2strategy.tools.xla.core_program import CoreProgram
+from estimator2strategy.tools.xla.tpu_program import TpuProgram
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """What is otherwise than recorded; at a recorded `node`, if at one."""
+
+    sentence: str
+    node: str = ""
+
+
+def differences(sent: TpuProgram, program: CoreProgram) -> list[Difference]:
+    """What is otherwise in the traced program than in the recording; empty if nothing is."""
+    sentences = (*_cores(sent, program), *_variables(sent, program), *_counts(sent, program))
+    return [*map(Difference, sentences), *_ops_of_hosts(sent, program)]
+
+
+def _cores(sent: TpuProgram, program: CoreProgram) -> Iterator[str]:
+    if sent.replicas != program.replicas:
+        yield f"it runs on {sent.replicas} replicas, and was recorded for {program.replicas}"
+    everyone = [list(range(program.replicas))]
+    for groups in sent.group_assignments():
+        if groups != everyone:
+            yield f"a sum is over {groups}, and not over all of {program.replicas} cores"
+
+
+def _variables(sent: TpuProgram, program: CoreProgram) -> Iterator[str]:
+    given = len(sent.variables)
+    used = len(program.variables)
+    if given != used:
+        yield f"cores are given {given} variables, and the model uses {used}"
+
+
+def _counts(sent: TpuProgram, program: CoreProgram) -> Iterator[str]:
+    recorded = program.recorded
+    inside = inner_nodes(recorded.library, recorded.functions_behind(program.nodes))
+    wanted = collections.Counter(
+        node.op for node in [*(recorded[name] for name in program.nodes), *inside]
+    )
+    found = collections.Counter(node.op for node in sent.nodes)
+    for op, count in wanted.items():
+        # Sums and updates must be there once and only once; the trace adds ops of other types.
+        exact = op == CROSS_REPLICA_SUM or "Apply" in op
+        if found[op] < count or (exact and found[op] > count):
+            yield f"{op}: {found[op]} times, and {count} times in the recording"
+
+
+def _ops_of_hosts(sent: TpuProgram, program: CoreProgram) -> Iterator[Difference]:
+    for node in sent.nodes:
+        if "Iterator" in node.op or "PyFunc" in node.op:
+            name = node.name.removeprefix("replay/")
+            known = name if name in program.recorded.position else ""
+            yield Difference(f"{node.op} is in it, and no core can run that", known)

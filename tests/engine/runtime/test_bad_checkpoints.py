@@ -1,0 +1,106 @@
+"""A checkpoint that was cut short or damaged: the one before it is used, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from estimator2strategy.errors import CheckpointError
+from tests.engine.runtime.programs import host_estimator, numbers
+
+
+def cut(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+def flip_a_byte(path):
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "data cut short": lambda prefix: cut(f"{prefix}.data-00000-of-00001"),
+    "a byte of data changed": lambda prefix: flip_a_byte(Path(f"{prefix}.data-00000-of-00001")),
+    "data missing": lambda prefix: os.remove(f"{prefix}.data-00000-of-00001"),
+    "index cut short": lambda prefix: cut(f"{prefix}.index"),
+    "index missing": lambda prefix: os.remove(f"{prefix}.index"),
+}
+
+
+@pytest.fixture
+def trained(model_dir):
+    """An estimator with checkpoints at 0, 2, 4 and 6."""
+    model = host_estimator(model_dir, save_checkpoints_steps=2)
+    model.train(numbers(6))
+    return model
+
+
+def checkpoint(model, step):
+    return os.path.join(model.model_dir, f"model.ckpt-{step}")
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_the_checkpoint_before_a_damaged_one_is_the_latest(trained, damage):
+    DAMAGE[damage](checkpoint(trained, 6))
+    assert trained.latest_checkpoint() == checkpoint(trained, 4)
+    assert trained.get_variable_value("global_step") == 4
+    assert trained.evaluate(numbers(1))["global_step"] == 4
+
+
+def test_training_goes_on_from_the_checkpoint_before(trained):
+    DAMAGE["data cut short"](checkpoint(trained, 6))
+    trained.train(numbers(1))
+    assert trained.get_variable_value("weight") == -(1 + 2 + 3 + 4) - 1
+
+
+def test_damaged_files_stay_and_good_ones_are_not_overwritten(model_dir):
+    model = host_estimator(model_dir, save_checkpoints_steps=2, keep_checkpoint_max=2)
+    model.train(numbers(6))  # keeps 4 and 6
+    DAMAGE["data cut short"](checkpoint(model, 6))
+    before = {p.name: p.read_bytes() for p in Path(model_dir).glob("model.ckpt-[46].[id]*")}
+    model.train(numbers(1))  # from 4 to 5
+    after = {p.name: p.read_bytes() for p in Path(model_dir).glob("model.ckpt-[46].[id]*")}
+    assert len(before) == 4
+    assert after == before
+    assert model.latest_checkpoint() == checkpoint(model, 5)
+
+
+def test_log_names_the_damaged_checkpoint_the_reason_and_the_one_used(trained, caplog):
+    DAMAGE["data missing"](checkpoint(trained, 6))
+    logger = tf.get_logger()
+    propagate, logger.propagate = logger.propagate, True
+    try:
+        trained.latest_checkpoint()
+        trained.latest_checkpoint()
+    finally:
+        logger.propagate = propagate
+    (message,) = (r.getMessage() for r in caplog.records if "Passing over" in r.getMessage())
+    assert f"{checkpoint(trained, 4)} is the latest" in message
+    assert f"{checkpoint(trained, 6)}: " in message
+
+
+def test_all_damaged_is_an_error_that_lists_each(trained):
+    for step in (0, 2, 4, 6):
+        DAMAGE["index cut short"](checkpoint(trained, step))
+    with pytest.raises(CheckpointError, match=r"model\.ckpt-0: not an sstable"):
+        trained.train(numbers(1))
+    with pytest.raises(CheckpointError, match="remove the file 'checkpoint'"):
+        trained.evaluate(numbers(1))
+
+
+def test_all_missing_stops_training_but_not_an_evaluation_with_initial_values(trained):
+    for path in Path(trained.model_dir).glob("model.ckpt-*"):
+        path.unlink()
+    with pytest.raises(ValueError, match="is a valid checkpoint"):
+        trained.train(numbers(1))
+    assert trained.evaluate(numbers(1))["global_step"] == 0
+
+
+def test_list_that_cannot_be_read_is_not_taken_for_an_untrained_model(trained):
+    Path(trained.model_dir, "checkpoint").write_text("?")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        trained.train(numbers(1))

@@ -1,0 +1,205 @@
+"""What makes a training start sooner changes nothing else."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from estimator2strategy.engine.plan.cardinality import is_endless
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.runtime.gc_pause import few_full_collections
+from tests.engine.runtime.programs import falling, host_estimator, numbers
+
+tf1 = tf.compat.v1
+
+
+class TestCollections:
+    def test_there_are_no_full_ones_until_it_has_started(self):
+        before = gc.get_threshold()
+        with few_full_collections() as started:
+            assert gc.get_threshold()[:2] == before[:2]
+            assert gc.get_threshold()[2] > 1_000_000
+            started()
+            assert gc.get_threshold() == before
+            assert gc.get_freeze_count() > 0
+        assert gc.get_freeze_count() == 0
+
+    def test_all_is_as_before_where_it_fails_to_start(self):
+        before = gc.get_threshold()
+        with pytest.raises(ZeroDivisionError), few_full_collections():
+            _ = 1 / 0
+        assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+    def test_thresholds_that_the_program_sets_stay(self):
+        before = gc.get_threshold()
+        try:
+            with few_full_collections() as started:
+                gc.set_threshold(500, 5, 5)
+                started()
+            assert gc.get_threshold() == (500, 5, 5)
+        finally:
+            gc.set_threshold(*before)
+
+    def test_what_the_program_has_frozen_stays_so(self):
+        gc.freeze()
+        try:
+            with few_full_collections() as started:
+                started()
+            assert gc.get_freeze_count() > 0
+        finally:
+            gc.unfreeze()
+
+    def test_a_training_leaves_them_as_they_were(self, model_dir):
+        before = gc.get_threshold()
+        host_estimator(model_dir).train(numbers(3))
+        assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+
+DATASETS = {
+    "slices": (lambda data: data, False),
+    "repeated": (lambda data: data.repeat(), True),
+    "ten times": (lambda data: data.repeat(10), None),
+    "batches of the repeated": (
+        lambda d: d.repeat().map(lambda x: x + 1).shuffle(4).batch(2, drop_remainder=True),
+        True,
+    ),
+    "the first ones": (lambda data: data.repeat().batch(2).take(3), False),
+    "filtered": (lambda data: data.repeat().filter(lambda x: x > 0), False),
+    "both": (lambda data: tf.data.Dataset.zip((data.repeat(), data)), None),
+    "parallel": (lambda d: d.repeat().map(abs, num_parallel_calls=2).prefetch(1), True),
+    "padded": (lambda data: data.map(lambda x: x[None]).repeat().padded_batch(2), True),
+}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_graph_tells_whether_a_dataset_ends(name):
+    make, expected = DATASETS[name]
+    with tf.Graph().as_default() as graph:
+        iterator = tf1.data.make_initializable_iterator(make(tf.data.Dataset.range(9)))
+    assert iterator is not None
+    (maker,) = (op for op in graph.get_operations() if op.type == "MakeIterator")
+    assert is_endless(RecordedGraph(graph), maker.inputs[0].op.name) is expected
+    cardinality = make(tf.data.Dataset.range(9)).cardinality()
+    if expected is not None:
+        assert bool(cardinality == tf.data.INFINITE_CARDINALITY) is expected
+
+
+def test_a_map_of_tf1_may_end_it():
+    with tf.Graph().as_default() as graph:
+        data = tf1.data.Dataset.range(9).repeat().map(lambda x: x)
+        assert tf1.data.make_initializable_iterator(data)
+        recorded = RecordedGraph(graph)
+    (maker,) = (op for op in graph.get_operations() if op.type == "MakeIterator")
+    assert is_endless(recorded, maker.inputs[0].op.name) is False
+
+
+def fetched(monkeypatch):
+    """The names of the ops of what sessions are asked for."""
+    seen = []
+    run = ReplaySession.run
+
+    def noted(self, fetches, *args, **kwargs):
+        seen.append(getattr(fetches, "name", ""))
+        return run(self, fetches, *args, **kwargs)
+
+    monkeypatch.setattr(ReplaySession, "run", noted)
+    return seen
+
+
+def with_scaffold(**kwargs):
+    def model_fn(features, labels, mode, params):
+        spec = falling(features, labels, mode, params)
+        tf1.get_variable("other", [], initializer=tf1.ones_initializer())
+        return spec._replace(scaffold=tf1.train.Scaffold(**{k: v() for k, v in kwargs.items()}))
+
+    return model_fn
+
+
+def test_a_variable_that_the_program_has_not_initialised_is_named(model_dir):
+    model_fn = with_scaffold(init_op=lambda: tf1.variables_initializer(tf1.global_variables()[:2]))
+    with pytest.raises(RuntimeError, match=r"Variables not initialized: other\b"):
+        host_estimator(model_dir, model_fn).train(numbers(1))
+
+
+def test_readiness_is_known_without_a_program(model_dir, monkeypatch):
+    seen = fetched(monkeypatch)
+    host_estimator(model_dir, with_scaffold()).train(numbers(1))
+    assert seen
+    assert not any("concat" in name or "report" in name for name in seen)
+
+
+def test_the_programs_own_question_is_asked(model_dir, monkeypatch):
+    seen = fetched(monkeypatch)
+
+    def ready_op():
+        return tf.boolean_mask(["not yet"], [False], name="own")
+
+    host_estimator(model_dir, with_scaffold(ready_op=ready_op)).train(numbers(1))
+    assert any(name.startswith("own") for name in seen)
+
+
+def test_resources_are_asked_for(model_dir, monkeypatch):
+    seen = fetched(monkeypatch)
+
+    def model_fn(features, labels, mode, params):
+        spec = falling(features, labels, mode, params)
+        (weight,) = tf1.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES)
+        resource = types.SimpleNamespace(
+            handle=weight.handle, create=tf.no_op(), is_initialized=weight.is_initialized()
+        )
+        tf1.add_to_collection(tf1.GraphKeys.RESOURCES, resource)
+        return spec
+
+    host_estimator(model_dir, model_fn).train(numbers(1))
+    assert any("concat" in name for name in seen)
+
+
+def test_a_config_without_checkpoints_starts_as_well(model_dir):
+    config = estimator.RunConfig(model_dir, save_checkpoints_steps=None, save_checkpoints_secs=None)
+    estimator.Estimator(falling, config=config, params={}).train(numbers(2))
+
+
+RESIDENT = """
+import tensorflow as tf
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.runtime.session_config import not_rewritten
+
+tf1 = tf.compat.v1
+
+def resident():  # TensorFlow gives no memory back
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) // 1024 for line in status if line.startswith("VmRSS"))
+
+with tf.Graph().as_default() as graph:
+    for i in range(16):
+        ones = tf1.ones_initializer()
+        tf1.get_variable(str(i), [4 * 2**20], initializer=ones, use_resource=True)
+    init = tf1.global_variables_initializer()
+tf.zeros([]).numpy()
+session, before = ReplaySession(RecordedGraph(graph)), resident()
+with not_rewritten():
+    session.run(init)
+print(resident() - before)
+"""
+
+
+def test_large_initial_values_are_made_once():
+    result = subprocess.run(
+        [sys.executable, "-c", RESIDENT],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 256 <= int(result.stdout) < 400  # MB; 256 are the variables

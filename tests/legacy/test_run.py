@@ -1,0 +1,297 @@
+"""`e2s run` runs a legacy program as `python` ran it under TF 1.15."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from estimator2strategy.legacy import python2
+
+ROOT = Path(__file__).parents[2]
+PROJECT = ROOT / "tests" / "programs" / "legacy_project"
+
+
+def e2s(*arguments: str, folder: Path = PROJECT) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "estimator2strategy", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def ran():
+    # The program's flags come after its name, also those that e2s has too.
+    return e2s("run", "main.py", "--units=5", "--fail", "more")
+
+
+@pytest.fixture(scope="module")
+def observed(ran):
+    return json.loads(ran.stdout)
+
+
+def test_the_program_is_main_with_its_own_arguments(ran, observed):
+    assert ran.returncode == 1, ran.stderr
+    assert observed["name"] == "__main__"
+    assert observed["argv"] == ["main.py", "more"]
+
+
+def test_every_import_gives_tensorflow_1_15(observed):
+    assert observed["version"] == "1.15.5"
+    assert observed["same"] == [True, True, False]
+    assert observed["imported"] == "TPUConfig"
+    assert observed["deep"] == [True, True, True]
+
+
+def test_graphs_sessions_and_shapes_are_those_of_tensorflow_1(observed):
+    assert observed["eager"] is False
+    assert observed["run"] == [[1, 5], [0, 2, 4]]
+    assert (observed["dimension"], observed["helper dimension"]) == (5, 1)
+    assert observed["variables"] == ["dense/kernel"]
+    assert observed["is variable"]
+    assert observed["step"] == "global_step:0"
+    assert observed["left after reset"] == 0
+
+
+def test_a_module_that_names_this_package_is_tf2_code(observed):
+    migrated = observed["migrated"]
+    assert migrated["shape"] == ["int", "int"]
+    assert not migrated["contrib"]
+    assert migrated["keras"].startswith("keras.")
+    assert migrated["same types"]
+
+
+def test_an_error_shows_the_lines_of_the_program_only(ran):
+    assert 'main.py", line' in ran.stderr
+    assert "RuntimeError: the program's own error" in ran.stderr
+    assert "estimator2strategy/legacy/run.py" not in ran.stderr
+
+
+@pytest.mark.slow
+def test_processes_that_the_program_starts_have_its_tensorflow():
+    ran = e2s("run", "-m", "package.workers")
+    assert ran.returncode == 3, ran.stderr
+    observed = json.loads(ran.stdout)
+    assert observed["spawned"] == [["1.15.5", 3, False]]
+    assert observed["script"] == "1.15.5 False"
+    assert observed["package"] == "package"
+
+
+def test_a_package_that_imports_tensorflow_starts_in_graph_mode(tmp_path):
+    package = tmp_path / "trainer" / "jobs"
+    package.mkdir(parents=True)
+    (tmp_path / "trainer" / "__init__.py").write_text("import tensorflow as tf\n")
+    (package / "__init__.py").write_text("")
+    (package / "task.py").write_text(
+        "import tensorflow as tf\nimport trainer\n"
+        "print(tf.executing_eagerly(), trainer.tf.constant(1).graph is tf.get_default_graph())\n"
+    )
+    ran = e2s("run", "-m", "trainer.jobs.task", folder=tmp_path)
+    assert ran.stdout == "False True\n", ran.stderr
+
+
+@pytest.mark.slow
+def test_a_program_of_tensorflow_2_15_gets_its_tensorflow():
+    ran = e2s("run", "--tf2", "tf2_style.py")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {
+        "eager": True,
+        "dimension": "int",
+        "keras": "tf_keras",
+        "mean": 2.0,
+        "step": 4,
+    }
+
+
+PROJECT_WITH_TESTS = {
+    "model.py": """
+import tensorflow as tf
+
+def width(x):
+    return tf.contrib.layers.layer_norm(x).shape[1].value
+""",
+    "model_test.py": """
+import tensorflow as tf
+import model
+
+tf.flags.DEFINE_integer("units", 3, "How wide the model is.")
+FLAGS = tf.flags.FLAGS
+
+class ModelTest(tf.test.TestCase):
+    def test_width(self):
+        x = tf.placeholder(tf.float32, [2, FLAGS.units])
+        self.assertEqual(model.width(x), 3)
+        with self.test_session():
+            self.assertAllEqual(tf.ones([2]).eval(), [1, 1])
+
+def test_assertions_are_explained():
+    assert tf.__version__ == "2.0"
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "conftest",
+    [
+        'pytest_plugins = ["estimator2strategy.legacy_pytest"]',
+        None,
+    ],
+)
+def test_a_line_in_conftest_or_an_option_runs_the_tests_of_a_project(tmp_path, conftest):
+    for name, source in PROJECT_WITH_TESTS.items():
+        (tmp_path / name).write_text(source)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "model_test.py"]
+    if conftest:
+        (tmp_path / "conftest.py").write_text(conftest)
+    else:
+        command += ["-p", "estimator2strategy.legacy_pytest"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert "assert '1.15.5' == '2.0'" in ran.stdout, ran.stdout
+    assert "1 failed, 1 passed" in ran.stdout
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_and_ends_the_program_as_python_would(tmp_path):
+    with (
+        (tmp_path / "log").open("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "estimator2strategy", "run", "endless.py", str(tmp_path)],
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            # A shell starts what runs in the background without Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process,
+    ):
+        steps = [process.stdout.readline() for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        out = process.stdout.read()
+    log = (tmp_path / "log").read_text()
+    assert steps == ["a step\n"] * 3, log
+    assert process.returncode == -signal.SIGINT  # 130 in a shell
+    assert "trained for ever" not in out
+    done = 3 + out.count("a step")
+    assert (
+        f"Training stopped by SIGINT. The latest checkpoint is {tmp_path}/model.ckpt-{done}." in log
+    )
+    assert 'endless.py", line' in log
+    assert "estimator2strategy/legacy/run.py" not in log
+    assert log.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_python_2_syntax_is_refused_with_its_line():
+    ran = e2s("run", "python2/statement.py")
+    assert ran.returncode == 1
+    assert 'statement.py", line 4' in ran.stderr
+    assert "this is Python 2 (a print statement, line 4)" in ran.stderr
+    assert "2to3" in ran.stderr
+
+
+def test_python_2_names_are_explained_where_they_fail():
+    ran = e2s("run", "python2/names.py")
+    assert ran.returncode == 1
+    assert 'names.py", line 1' in ran.stderr
+    assert "`xrange` is a built-in of Python 2" in ran.stderr
+
+
+def test_a_map_that_was_a_list_in_python_2_is_explained():
+    for wrong in (lambda: len(map(int, "12")), lambda: map(int, "12")[0]):
+        with pytest.raises(TypeError) as error:
+            wrong()
+        assert "`map` made a list in Python 2" in python2.hint(error.value)
+    assert python2.hint(TypeError("object of type 'int' has no len()")) is None
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
+def test_help_does_not_import_tensorflow(arguments):
+    program = (
+        "import sys\nfrom estimator2strategy import __main__ as cli\n"
+        "try:\n    code = cli.main(sys.argv[1:])\n"
+        "except SystemExit as end:\n    code = end.code\n"
+        "print(code, 'tensorflow' in sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.splitlines()[-1] == "0 False"
+    assert "e2s" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "which program"),
+        (["run", "-m"], "which program"),
+        (["run", "no_such_file.py"], "no file 'no_such_file.py'"),
+        (["run", "-m", "no_such_module"], "no module 'no_such_module'"),
+        (["run", "--emulate_tpu_cores=0", "main.py"], "at least 1"),
+        (["run", "--emulate_cores=8", "main.py"], "emulate_cores"),
+    ],
+)
+def test_wrong_use_is_an_error_that_says_so(arguments, message):
+    ran = e2s(*arguments)
+    assert ran.returncode != 0
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.slow
+def test_a_program_on_mesh_tensorflow_trains_and_evaluates(tmp_path):
+    ran = e2s("run", "mesh.py", str(tmp_path), folder=PROJECT.parent)
+    assert ran.returncode == 0, ran.stderr
+    before, after = json.loads(ran.stdout.splitlines()[-1])
+    assert after < before / 3
+    assert (tmp_path / "model.ckpt-60.index").exists()
+
+
+@pytest.mark.slow
+def test_bert_of_the_registry_runs_whole(tmp_path):
+    data = ROOT / "tests" / "goldens" / "bert_classifier" / "data"
+    ran = e2s(
+        "run",
+        "--emulate_tpu_cores=2",
+        "-m",
+        "bert.run_classifier",
+        "--use_tpu=true",
+        "--num_tpu_cores=2",
+        "--task_name=mrpc",
+        "--do_train=true",
+        "--do_eval=true",
+        "--do_predict=true",
+        f"--data_dir={data}",
+        f"--vocab_file={data}/vocab.txt",
+        f"--bert_config_file={data}/bert_config.json",
+        f"--init_checkpoint={data}/pretrained/model.ckpt-20",
+        f"--output_dir={tmp_path}/out",
+        "--max_seq_length=32",
+        "--train_batch_size=8",
+        "--eval_batch_size=8",
+        "--predict_batch_size=8",
+        "--num_train_epochs=0.5",
+        "--iterations_per_loop=5",
+    )
+    assert ran.returncode == 0, ran.stderr
+    evaluated = (tmp_path / "out" / "eval_results.txt").read_text()
+    assert "global_step = 5" in evaluated
+    assert "eval_accuracy = " in evaluated
+    predicted = (tmp_path / "out" / "test_results.tsv").read_text().splitlines()
+    assert len(predicted) == len((data / "test.tsv").read_text().splitlines()) - 1
+    assert all(sum(map(float, line.split())) == pytest.approx(1) for line in predicted)

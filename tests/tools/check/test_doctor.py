@@ -1,0 +1,103 @@
+"""`e2s doctor`: each clash of versions is named with what to do; exit 1 where there is one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from estimator2strategy.tools.check import doctor
+
+GOOD = doctor.Environment(
+    python=(3, 11),
+    versions={"tensorflow": "2.21.0", "keras": "3.15.1", "tf-keras": "2.21.0", "numpy": "2.3.0"},
+    settings={},
+)
+
+
+def environment(versions=None, settings=None, without=(), **changes):
+    merged = {n: v for n, v in {**GOOD.versions, **(versions or {})}.items() if n not in without}
+    return dataclasses.replace(GOOD, versions=merged, settings=settings or {}, **changes)
+
+
+def test_versions_that_go_together_are_no_problem():
+    assert doctor.problems(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("here", "severity", "words"),
+    [
+        (environment(python=(3, 9)), "error", "Python 3.9"),
+        (environment(without=["tensorflow"]), "error", "not installed"),
+        (environment({"tensorflow": "2.15.1"}), "error", "older than 2.16"),
+        (environment({"tensorflow": "2.99.0", "tf-keras": "2.99.0"}), "warning", "newer than"),
+        (environment({"tensorflow-cpu": "2.21.0"}), "error", "both installed"),
+        (environment({"tf-keras": "2.18.0"}), "error", "does not belong to TensorFlow 2.21"),
+        (environment(without=["tf-keras"]), "error", "tf-keras is not installed"),
+        (environment({"keras": "2.15.0"}), "error", "Keras 2"),
+        (environment({"tensorflow-estimator": "2.15.0"}), "warning", "cannot be imported"),
+        (environment({"tensorflow-addons": "0.23.0"}), "warning", "ended"),
+        (
+            environment(without=["tf-keras"], settings={"TF_USE_LEGACY_KERAS": "1"}),
+            "error",
+            "TF_USE_LEGACY_KERAS is set",
+        ),
+        (environment(settings={"KERAS_BACKEND": "jax"}), "error", "'jax'"),
+        (environment({"tensorflow": "2.16.2", "tf-keras": "2.16.0"}), "error", "numpy 2.3.0"),
+        (
+            environment({"tensorflow": "2.20.0", "tf-keras": "2.20.1", "protobuf": "7.36.2"}),
+            "error",
+            "protobuf 7.36.2",
+        ),
+        (environment({"libtpu": "0.0.51"}), "warning", "libtpu.so is not there"),
+        (environment(settings={"TF_CONFIG": "{"}), "error", "no JSON"),
+        (environment(settings={"TF_CONFIG": '{"cluster": {"ps": ["a:1"]}}'}), "warning", "servers"),
+    ],
+)
+def test_clash_is_named(here, severity, words):
+    found = [p for p in doctor.problems(here) if words in p.what]
+    assert [p.severity for p in found] == [severity]
+    assert all(p.fix for p in found)
+
+
+def test_errors_come_first():
+    here = environment({"tensorflow-estimator": "2.15.0", "keras": "2.15.0"})
+    assert [p.severity for p in doctor.problems(here)] == ["error", "warning"]
+
+
+def test_this_environment_is_described_as_json_without_importing_tensorflow():
+    program = (
+        "import sys; from estimator2strategy import __main__ as cli;"
+        "code = cli.main(['doctor', '--json', '--no_import']);"
+        "sys.exit(99 if 'tensorflow' in sys.modules else code)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert result.returncode in (0, 1), result.stderr
+    said = json.loads(result.stdout)
+    assert said["environment"]["python"] == list(sys.version_info[:2])
+    assert said["imported"] == {}
+    assert result.returncode == any(p["severity"] == "error" for p in said["problems"])
+
+
+def test_tensorflow_that_cannot_be_imported_is_reported(monkeypatch):
+    monkeypatch.setattr(doctor, "_PROBE", "raise ImportError('no such symbol')")
+    assert "no such symbol" in doctor.probe(30)["error"]
+
+
+def test_import_that_hangs_ends(monkeypatch):
+    monkeypatch.setattr(doctor, "_PROBE", "import time; time.sleep(60)")
+    assert "not done after 1 s" in doctor.probe(1)["error"]
+
+
+def test_the_tpu_compiler_is_named_or_how_to_get_it():
+    there = environment({"libtpu": "0.0.51"}, tpu_compiler="/site-packages/libtpu/libtpu.so")
+    assert "TPU compiler  libtpu 0.0.51, for `e2s check --tpu`" in doctor._text(there, {}, [])
+    without = doctor._text(GOOD, {}, [])
+    assert (
+        "TPU compiler  none; `e2s check --tpu` needs pip install 'estimator2strategy[tpu" in without
+    )

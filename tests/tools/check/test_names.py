@@ -1,0 +1,158 @@
+"""Names are followed through aliases, imports and modules of the project; never guessed."""
+
+from __future__ import annotations
+
+import pytest
+from checked_programs import write
+
+from estimator2strategy.tools.check import checking
+from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.project import Project
+from estimator2strategy.tools.check.settings import Settings, Target
+
+
+def names(text, folder=None, **modules):
+    """The canonical names of all calls in a program, None where they cannot be told."""
+    path = "program.py"
+    if folder is not None:
+        write(folder, program=text, **modules)
+        path = str(folder / "program.py")
+    source = checking.parse(path, path, text)
+    Project([source])
+    return [call.name for call in source.calls]
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("import tensorflow as tf\ntf.layers.dense()", "tf.layers.dense"),
+        ("import tensorflow\ntensorflow.layers.dense()", "tf.layers.dense"),
+        ("import tensorflow.compat.v1 as tf\ntf.layers.dense()", "tf.layers.dense"),
+        ("from tensorflow.compat import v1\nv1.layers.dense()", "tf.layers.dense"),
+        ("import tensorflow as tf\ntf.compat.v1.layers.dense()", "tf.layers.dense"),
+        ("from tensorflow.contrib import slim\nslim.conv2d()", "tf.contrib.slim.conv2d"),
+        ("from tensorflow.contrib.slim import conv2d as c\nc()", "tf.contrib.slim.conv2d"),
+        ("import tensorflow.contrib.slim as slim\nslim.conv2d()", "tf.contrib.slim.conv2d"),
+        (
+            "import tensorflow as tf\nslim = tf.contrib.slim\nslim.conv2d()",
+            "tf.contrib.slim.conv2d",
+        ),
+        ("import estimator2strategy.tf1 as tf\ntf.layers.dense()", "tf.layers.dense"),
+        (
+            "from estimator2strategy import estimator\nestimator.Estimator()",
+            "tf.estimator.Estimator",
+        ),
+        ("from estimator2strategy import TPUConfig\nTPUConfig()", "tf.estimator.tpu.TPUConfig"),
+        (
+            "try:\n  import tensorflow.compat.v1 as tf\nexcept ImportError:\n"
+            "  import tensorflow as tf\ntf.layers.dense()",
+            "tf.layers.dense",
+        ),
+        ("from tensorflow import *\nplaceholder()", "tf.placeholder"),
+        ("def f():\n  import tensorflow as tf\n  tf.ones()", "tf.ones"),
+    ],
+)
+def test_alias_is_followed(program, name):
+    assert names(program)[-1] == name
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import tensorflow as tf\ndef f(tf):\n  tf.layers.dense()",
+        "import tensorflow as tf\ntf = load()\ntf.layers.dense()",
+        "import tensorflow as tf\nfor tf in modules:\n  tf.layers.dense()",
+        "import tensorflow as tf\nclass A:\n  layers = tf.layers\n  def f(self): layers.dense()",
+        "import numpy as tf\ntf.ones()",
+    ],
+)
+def test_name_that_may_be_something_else_is_not_taken_for_tensorflow(program):
+    assert not (names(program)[-1] or "").startswith("tf.")
+
+
+def test_name_is_followed_through_modules_of_the_project(tmp_path):
+    program = "from lib import ops\nfrom lib.names import *\nops.tf.ones()\ndense()\nops.make()"
+    found = names(
+        program,
+        tmp_path,
+        lib__ops="import tensorflow as tf\ndef make(): pass\n",
+        lib__names="from tensorflow.layers import dense\n",
+        lib____init__="",
+    )
+    assert found[:2] == ["tf.ones", "tf.layers.dense"]
+    assert found[2].endswith("ops.py::make")
+
+
+def test_module_that_imports_itself_in_a_circle_ends(tmp_path):
+    found = names("from a import x\nx()", tmp_path, a="from b import x\n", b="from a import x\n")
+    assert found == [None]
+
+
+def test_modules_that_import_all_of_one_another_end(tmp_path):
+    star = "from {} import *\n"
+    found = names(star.format("a") + "x()", tmp_path, a=star.format("b"), b=star.format("a"))
+    assert found == ["builtins.x"]
+
+
+def test_module_of_the_project_that_cannot_be_parsed_is_unknown(tmp_path):
+    assert names("from a import x\nx()", tmp_path, a="def (:\n") == [None]
+
+
+class TestModelAcrossModules:
+    """The part of a program that a TPU executes is found wherever it is written."""
+
+    MODEL = (
+        "import tensorflow as tf\nimport layers\n\n"
+        "def model_fn(features, labels, mode, params):\n"
+        "    loss = layers.Net().loss(features)\n"
+        "    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)\n"
+    )
+    LAYERS = (
+        "import tensorflow as tf\n\n"
+        "class Net:\n"
+        "    def __init__(self):\n"
+        "        tf.py_func(abs, [1.0], tf.float32)\n\n"
+        "def unused(x):\n"
+        "    tf.py_func(abs, [x], tf.float32)\n"
+    )
+
+    def test_code_that_model_fn_calls_is_tpu_code_and_other_code_is_not(self, tmp_path):
+        write(tmp_path, model=self.MODEL, layers=self.LAYERS)
+        report = checking.check([str(tmp_path)], Settings(root=tmp_path))
+        assert [(f.path, f.line) for f in report.findings if f.rule == "E2S401"] == [
+            ("layers.py", 5)
+        ]
+
+    def test_code_that_runs_only_without_a_tpu_is_not(self, tmp_path):
+        model = self.MODEL.replace(
+            "    loss = layers", "    if not params['use_tpu']:\n        loss = layers"
+        )
+        write(tmp_path, model=model, layers=self.LAYERS)
+        report = checking.check([str(tmp_path)], Settings(root=tmp_path))
+        assert [f for f in report.findings if f.rule == "E2S401"] == []
+
+
+class TestTarget:
+    LAYER = "import tensorflow as tf\nx = tf.layers.dense(1, 2)\n"
+
+    def severities(self, text, target):
+        report = check_text(text, Settings(target=target))
+        return [str(f.severity) for f in report.findings if f.rule == "E2S102"]
+
+    def test_what_the_facade_has_is_a_note(self):
+        assert self.severities(self.LAYER, Target.FACADE) == ["info"]
+
+    def test_on_tensorflow_itself_it_is_an_error(self):
+        assert self.severities(self.LAYER, Target.TF2) == ["error"]
+
+    def test_file_that_names_this_package_has_moved(self):
+        text = f"from estimator2strategy import estimator\n{self.LAYER}"
+        assert self.severities(text, Target.FACADE) == ["error"]
+
+    def test_import_of_the_facade_is_no_finding(self):
+        text = self.LAYER.replace("import tensorflow", "import estimator2strategy.tf1")
+        assert self.severities(text, Target.TF2) == []
+
+    def test_attributes_of_flags_are_one_use(self):
+        text = "import tensorflow as tf\nFLAGS = tf.flags.FLAGS\nx = FLAGS.a + FLAGS.b\n"
+        assert self.severities(text, Target.TF2) == ["error"]

@@ -1,0 +1,195 @@
+"""The one file that records: where it runs, and what it keeps of inputs of every kind."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy.tools.golden import one_file, verify
+from estimator2strategy.tools.golden.recorder import draws, folder, structures
+from tests.tools.golden.parity_replay import GOLDENS, TESTS
+
+tf1 = tf.compat.v1
+
+
+def e2s(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "estimator2strategy", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(TESTS.parent), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_one_file_is_python_3_6():
+    ast.parse(one_file.source(), feature_version=(3, 6))
+
+
+def test_the_one_file_needs_tensorflow_and_numpy_alone():
+    imported = {
+        alias.name.partition(".")[0]
+        for node in ast.walk(ast.parse(one_file.source()))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    assert imported - sys.stdlib_module_names == {"numpy", "tensorflow"}
+
+
+def test_the_one_file_defines_each_name_once():
+    names = [
+        node.name
+        for node in ast.parse(one_file.source()).body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_the_one_file_says_where_it_must_run(tmp_path):
+    (tmp_path / "record.py").write_text(one_file.source())
+    ran = subprocess.run(
+        [sys.executable, "record.py", "m:model_fn", "--input", "m:input_fn"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "has no Estimator; run this where the program ran until now" in ran.stderr
+
+
+@pytest.mark.parametrize("array", [
+    np.array([[b"a", b""], [b"\x00\x00", "\u00e4".encode()]], object),
+    np.arange(6, dtype=np.int32).reshape(2, 3),
+    np.array(2.5),
+])  # fmt: skip
+def test_arrays_come_back_as_they_were(array, tmp_path):
+    np.savez(tmp_path / "a.npz", **folder.packed("x/y", array))
+    found = folder.unpacked(np.load(tmp_path / "a.npz"), "x/y")
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array)
+
+
+def test_bfloat16_comes_back_in_float32():
+    array = np.array([1.5, -2.0]).astype(tf.bfloat16.as_numpy_dtype)
+    found = folder.unpacked(folder.packed("x", array), "x")
+    assert found.tolist() == [1.5, -2.0]
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+def test_structures_come_back_as_they_were():
+    value = (
+        collections.OrderedDict([("b", tf.constant(1)), ("a", [tf.constant(2), None])]),
+        Pair(tf.constant(3), tf.sparse.from_dense([[0, 4]])),
+        tf.ragged.constant([[5], [6, 7]]),
+    )
+    leaves: list = []
+    tree = json.loads(json.dumps(structures.flattened(value, leaves)))
+    features, pair, ragged = structures.rebuilt(tree, leaves)
+    assert list(features) == ["b", "a"]
+    assert features["a"][1] is None
+    assert isinstance(pair, Pair)
+    assert tf.sparse.to_dense(pair.right).numpy().tolist() == [[0, 4]]
+    assert ragged.to_list() == [[5], [6, 7]]
+
+
+def test_random_ops_are_fed_the_same_at_each_step_again():
+    with tf.Graph().as_default(), tf1.Session() as session:
+        size = tf1.placeholder(tf.int32, [])
+        uniform = tf1.random_uniform([size, 2])
+        normal = tf1.random_normal([3]) + tf1.truncated_normal([3])
+        unused = tf1.random_uniform([1])
+        found = draws.Draws([uniform.op, normal.op])
+        feeds = [found.feed(session, step, {size: 4}) for step in (0, 0, 1)]
+        values = [session.run([uniform, normal], {size: 4, **feed}) for feed in feeds]
+    assert [draw["shape"] for draw in found.about()] == [[4, 2], [3], [3]]
+    assert unused.op not in found.ops
+    np.testing.assert_array_equal(values[0][0], values[1][0])
+    assert not np.array_equal(values[0][0], values[2][0])
+    assert ((values[0][0] >= 0) & (values[0][0] < 1)).all()
+
+
+def test_random_ops_in_a_loop_are_named_as_not_controlled():
+    tf1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default():
+            end = tf1.while_loop(
+                lambda i, x: i < 2, lambda i, x: (i + 1, x + tf1.random_uniform([])), (0, 0.0)
+            )[1]
+            found = draws.Draws([end.op])
+    finally:
+        tf1.enable_control_flow_v2()
+    assert found.ops == []
+    assert ["random_uniform" in name for name in found.uncontrolled] == [True]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A golden of a train_and_evaluate program, recorded here, and what `e2s` said."""
+    cwd = tmp_path_factory.mktemp("recorded")
+    (cwd / "train.py").write_text((TESTS / "programs" / "evaluated.py").read_text())
+    flags = ["--out", "golden", "--steps", "3", "--program", "train.py", "--rate=0.5"]
+    return cwd, e2s("record", *flags, cwd=cwd)
+
+
+@pytest.mark.slow
+def test_a_program_is_recorded_here_and_verified(recorded):
+    cwd, ran = recorded
+    assert ran.returncode == 0, ran.stderr
+    assert "wrote golden: evaluate, export, train, 3 steps" in ran.stderr
+    same = e2s("verify", "golden", "--cores=2", "--format=json", cwd=cwd)
+    assert same.returncode == 0, same.stderr
+    tiers = {t["tier"]: t["status"] for t in json.loads(same.stdout)["tiers"]}
+    assert tiers == dict.fromkeys(tiers, "passed")
+
+
+@pytest.mark.slow
+def test_a_program_with_another_flag_is_another_model(recorded):
+    cwd, _ = recorded
+    other = e2s("verify", "golden", "--cores=0", "--program", "train.py", "--rate=0.4", cwd=cwd)
+    assert other.returncode == 1, other.stderr
+    assert other.stdout.startswith("DIFFERENT")
+    assert "0.8 times the golden's: another learning rate" in other.stdout
+
+
+def test_what_is_no_golden_is_refused(tmp_path):
+    assert verify.main([str(tmp_path)]) == 2
+
+
+def test_a_golden_that_was_changed_is_refused(tmp_path, capsys):
+    for path in (GOLDENS / "parity_tf115").rglob("*"):
+        if path.is_file():
+            copy = tmp_path / path.relative_to(GOLDENS / "parity_tf115")
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_bytes(path.read_bytes() + (b"x" if path.suffix == ".index" else b""))
+    assert verify.main([str(tmp_path), "--program", "train.py"]) == 2
+    assert "model.ckpt-0.index" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_here_is_asked_for(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert verify.main([str(GOLDENS / "parity_tf115")]) == 2
+    assert "say where it is: --program PATH" in capsys.readouterr().err
+
+
+def test_an_unknown_format_is_refused(capsys):
+    assert verify.main([str(GOLDENS / "parity_tf115"), "--format=pdf"]) == 2
+    assert "text, json, junit, html" in capsys.readouterr().err
+
+
+def test_goldens_are_small():
+    for name in ("parity_tf115", "parity_dropout_tf215"):
+        files = [p for p in Path(GOLDENS / name).rglob("*") if p.is_file()]
+        assert sum(p.stat().st_size for p in files) < 100_000

@@ -1,0 +1,196 @@
+"""estimator-to-fit: `fit` trains what the Estimator trained; where it could not, it stays."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy.tools.check.project import Project
+from estimator2strategy.tools.check.source import parse
+from estimator2strategy.tools.migrate import era
+from estimator2strategy.tools.migrate.apply import apply
+from estimator2strategy.tools.migrate.codemod import rules
+
+PROGRAM = """\
+import numpy as np
+import estimator2strategy.tf1 as tf
+
+X = np.linspace(-1, 1, 96).reshape(24, 4).astype("float32")
+CALLED = []
+
+
+def input_fn(params):
+    data = tf.data.Dataset.from_tensor_slices((X, X.sum(1, keepdims=True)))
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+
+def eval_input_fn(params):
+    data = tf.data.Dataset.from_tensor_slices((X, X.sum(1, keepdims=True)))
+    return data.batch(params["batch_size"], drop_remainder=True)
+
+
+def predict_input_fn(params):
+    return tf.data.Dataset.from_tensor_slices(X[:6]).batch(params["batch_size"])
+
+
+def model_fn(features, labels, mode, params):
+    net = tf.layers.dense(
+        features, 5, tf.nn.tanh, kernel_initializer=tf.glorot_uniform_initializer(seed=1))
+    y = tf.layers.dense(net, 1, kernel_initializer=tf.glorot_uniform_initializer(seed=2))
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.contrib.tpu.TPUEstimatorSpec(mode, predictions={"y": y, "twice": 2 * y})
+    loss = tf.losses.mean_squared_error(labels, y)
+    if mode == tf.estimator.ModeKeys.EVAL:
+        return tf.contrib.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(
+            lambda labels, y: {"error": tf.metrics.mean_absolute_error(labels, y)}, [labels, y]))
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(params["rate"]))
+    train_op = optimizer.minimize(loss, tf.train.get_global_step())
+    return tf.contrib.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+class Counter(tf.train.SessionRunHook):
+    def __init__(self, every):
+        self.every = every
+
+    def after_run(self, run_context, run_values):
+        CALLED.append(self.every)
+
+
+def build(model_dir):
+    config = tf.contrib.tpu.RunConfig(model_dir=model_dir, save_checkpoints_steps=4)
+    return tf.contrib.tpu.TPUEstimator(
+        model_fn, config=config, params={"rate": 0.05},
+        train_batch_size=8, eval_batch_size=6, predict_batch_size=3)
+
+
+def main(model_dir):
+    estimator = build(model_dir)
+    estimator.train(input_fn, max_steps=6, hooks=[Counter(1)])
+    estimator.train(input_fn, steps=3)
+    results = estimator.evaluate(eval_input_fn, steps=4)
+    predictions = list(estimator.predict(predict_input_fn, predict_keys=["y"]))
+    train_spec = tf.estimator.TrainSpec(input_fn, max_steps=11)
+    eval_spec = tf.estimator.EvalSpec(eval_input_fn, steps=4, start_delay_secs=0)
+    last, _ = tf.estimator.train_and_evaluate(estimator, train_spec, eval_spec)
+    return results, predictions, last
+"""
+# What is done with an Estimator -> a word of why it stays.
+STAYS = {
+    "estimator = tf.estimator.Estimator(model_fn)": "it has no model_dir",
+    "estimator = tf.estimator.Estimator(model_fn, 'm', warm_start_from='w')": "warm_start_from",
+    "estimator = tf.estimator.Estimator(**arguments)": "its arguments cannot be seen",
+    "estimator = tf.estimator.Estimator(model_fn, 'm')\nestimator.export_saved_model('a', fn)": (
+        "export_saved_model is called on it"
+    ),
+    "estimator = tf.estimator.Estimator(model_fn, 'm')\nestimator.train(fn, hooks=hooks)": (
+        "its hooks are not all made in the call"
+    ),
+    "estimator = tf.estimator.Estimator(model_fn, 'm')\n"
+    "estimator.train(fn, hooks=[tf.train.NanTensorHook(loss)])": (
+        "its hooks are not all made in the call"
+    ),
+    "estimator = tf.estimator.Estimator(model_fn, 'm')\n"
+    "estimator.train(fn, saving_listeners=[listener])": "saving_listeners",
+    "estimator = tf.estimator.Estimator(model_fn, 'm')\n"
+    "spec = tf.estimator.EvalSpec(fn, exporters=[exporter])\n"
+    "tf.estimator.train_and_evaluate(estimator, train_spec, spec)": "exporters",
+    "estimator = tf.estimator.Estimator(model_fn, 'm')\n"
+    "tf.estimator.train_and_evaluate(other, train_spec, spec)": "is not understood",
+    "estimator = tf.estimator.Estimator(model_fn, 'm')\nwith tf.Session() as s:\n    s.run(x)": (
+        "there are Sessions beside it"
+    ),
+}
+
+
+def migrated(text, *names):
+    source = parse("program.py", "program.py", text)
+    Project([source])
+    chosen = [rules()[name] for name in names or ("estimator-to-fit",)]
+    return apply(text, chosen, facts=era.facts([source]))
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """The program before and after."""
+    return PROGRAM, migrated(PROGRAM, "hooks-to-callbacks", "estimator-to-fit").text
+
+
+def imported(text, folder, name):
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def ran(texts, tmp_path_factory):
+    """(module, what it returned, model_dir) of the program before and after."""
+    folder = tmp_path_factory.mktemp("programs")
+    before, after = texts
+    # There is no TPU here. A loop has as many cores as its strategy has replicas: one.
+    on_host = before.replace("model_fn, config", "model_fn, use_tpu=False, config")
+    on_host = on_host.replace("tf.tpu.CrossShardOptimizer", "")
+    found = []
+    for name, text in (("with_estimator", on_host), ("with_fit", after)):
+        module, model_dir = imported(text, folder, name), str(folder / f"of_{name}")
+        found.append((module, module.main(model_dir), model_dir))
+    return found
+
+
+def test_fit_leaves_the_checkpoint_that_the_estimator_leaves(ran):
+    readers = [tf.train.load_checkpoint(model_dir) for _, _, model_dir in ran]
+    names = [set(reader.get_variable_to_shape_map()) for reader in readers]
+    assert names[0] == names[1]
+    assert readers[1].get_tensor("global_step") == 11
+    for name in names[0]:
+        before, after = (reader.get_tensor(name) for reader in readers)
+        np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_evaluation_and_predictions_are_the_estimators(ran):
+    (_, before, _), (_, after, _) = ran
+    for i in (0, 2):
+        assert after[i] == pytest.approx(before[i], abs=1e-5)
+    assert [row.keys() for row in after[1]] == [{"y"}] * 6
+    np.testing.assert_allclose([r["y"] for r in after[1]], [r["y"] for r in before[1]], atol=1e-5)
+
+
+def test_hooks_of_the_program_are_called_as_callbacks(ran):
+    module = ran[1][0]
+    assert module.CALLED == [1] * 6
+    assert (
+        "callbacks=[CounterCallback(1)]"
+        in migrated(PROGRAM, "hooks-to-callbacks", "estimator-to-fit").text
+    )
+
+
+def test_a_tpu_estimator_keeps_its_use_tpu_and_the_calls_stay(texts):
+    after = texts[1]
+    assert "predict_batch_size=3, use_tpu=True)" in after
+    assert "estimator.train(input_fn, steps=3)" in after
+    assert "last, _ = estimator.train_and_evaluate(train_spec, eval_spec)" in after
+    assert after.count("class KerasLoop:") == 1
+    again = migrated(after, "hooks-to-callbacks", "estimator-to-fit")
+    assert again.text == after
+
+
+@pytest.mark.parametrize("done", STAYS)
+def test_an_estimator_that_does_more_stays_with_a_mark(done):
+    text = f"import estimator2strategy.tf1 as tf\n\n{done}\n"
+    outcome = migrated(text)
+    assert not outcome.counts
+    assert outcome.marks
+    assert all(STAYS[done] in mark.message for mark in outcome.marks)
+
+
+def test_a_program_in_graph_mode_is_told_to_change_the_import_first():
+    text = "import tensorflow as tf\n\nestimator = tf.estimator.Estimator(model_fn, 'm')\n"
+    (mark,) = migrated(text).marks
+    assert "change the import first" in mark.message
