@@ -45,7 +45,6 @@ class Result:
     eval_rate: float = 0.0  # 0: not measured.
     predict_rate: float = 0.0
     train_rss_mb: float = 0.0
-    rss_mb: float = 0.0
     restart_s: float | None = None  # A whole train(steps=1): record, restore, one step, save.
     export_s: float | None = None  # A whole export_saved_model.
 

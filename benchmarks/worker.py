@@ -117,7 +117,7 @@ def work(args: argparse.Namespace, channel: Channel) -> None:
         name: statistics.median(timed(extra)[0] for _ in range(args.evaluations or 1))
         for name, extra in contender.extras().items()
     }
-    channel.tell(train_rss_mb=trained_rss, rss_mb=peak_rss_mb(), **extras)
+    channel.tell(train_rss_mb=trained_rss, **extras)
 
 
 def main() -> None:

@@ -91,7 +91,6 @@ def cut(
 
 def compiled(
     recorded: RecordedGraph,
-    feeds: Iterable[str],
     outputs: Sequence[str],
     ops: Sequence[str],
     on_host: Callable[[str], bool],
@@ -102,13 +101,10 @@ def compiled(
     shape, say, which XLA has to know), are part of whatever uses them.
 
     Args:
-        feeds: Names of the tensors that have a value already.
         outputs, ops: What the step returns and runs.
         on_host: Whether the host runs a node.
     """
-    supplied = set(feeds)
-    roots = [*(input_node(name) for name in outputs if name not in supplied), *ops]
-    names = _missing(recorded, roots, set(), supplied)
+    names = _missing(recorded, [*map(input_node, outputs), *ops], set(), set())
     names.sort(key=lambda name: not recorded.reads_at_once(name))  # as a GraphImporter does
     constants = _constants(recorded, names, on_host)
     parts = _alternating(recorded, [n for n in names if n not in constants], on_host)
@@ -117,13 +113,11 @@ def compiled(
     for number, nodes in enumerate(parts):
         inside = constants.union(nodes)
         whole = [name for name in names if name in inside]
-        done = frozenset(placed | set(map(input_node, supplied)))
-        takes, resources = _taken(recorded, whole, supplied)
-        segment = Segment(takes, resources, (), tuple(nodes), done, ())
+        takes, resources = _taken(recorded, whole, set())
+        segment = Segment(takes, resources, (), tuple(nodes), frozenset(placed), ())
         segments.append((nodes, outputs if number == len(parts) - 1 else (), segment))
         placed.update(nodes)
-    fed = frozenset(feeds)
-    return [s for n, s in enumerate(_with_gifts(segments, fed)) if n % 2 and s.ops]
+    return [s for n, s in enumerate(_with_gifts(segments, frozenset())) if n % 2 and s.ops]
 
 
 def _alternating(

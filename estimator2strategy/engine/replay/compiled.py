@@ -137,7 +137,7 @@ class CompiledSteps:
 
     def _cut(self, tensors: Sequence[str], ops: Sequence[str]) -> list[Segment]:
         recorded = self._session.recorded
-        return segments.compiled(recorded, (), tensors, ops, lambda name: on_host(recorded, name))
+        return segments.compiled(recorded, tensors, ops, lambda name: on_host(recorded, name))
 
 
 def replay_compiled(

@@ -27,8 +27,8 @@ def block_of(
     session: Any,
     tensors: Sequence[str],
     ops: Sequence[str],
-    feeds: Sequence[str] = (),
-    programs: Sequence[Program] = (),
+    feeds: Sequence[str],
+    programs: Sequence[Program],
 ) -> Any:
     """The function that runs a block.
 

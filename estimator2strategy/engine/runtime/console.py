@@ -23,7 +23,7 @@ class LiveLine:
         last_step: Global step at which it ends; infinite where the input decides.
     """
 
-    def __init__(self, first_step: int, last_step: float = math.inf):
+    def __init__(self, first_step: int, last_step: float):
         self._bar = tqdm(
             initial=first_step,
             total=None if math.isinf(last_step) else int(last_step),

@@ -132,9 +132,9 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
     )
 
 
-def check_text(text: str, settings: Settings | None = None, path: str = "program.py") -> Report:
+def check_text(text: str, settings: Settings | None = None) -> Report:
     """Checks a program that is no file; for samples and tests."""
-    settings = settings or Settings()
+    settings, path = settings or Settings(), "program.py"
     try:
         source = parse(path, path, text)
     except (SyntaxError, ValueError, RecursionError) as error:

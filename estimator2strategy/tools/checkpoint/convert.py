@@ -21,7 +21,6 @@ from estimator2strategy.tools.checkpoint import (
 from estimator2strategy.tools.checkpoint.mapping import Mapping, Row
 from estimator2strategy.tools.checkpoint.store import Entry, Store, open_store
 
-KINDS = ("tf1", "tf2", "keras")
 _MULTIPLIED = 1_000_000  # steps; after these any power is 0
 
 
@@ -56,7 +55,7 @@ def convert(
 
     Args:
         out: What to write: a prefix, a `.weights.h5` or a `.keras` file.
-        kind: One of KINDS.
+        kind: "tf1", "tf2" or "keras".
         like: A checkpoint of that kind, whose names, and whose values where there are no others,
             the new one takes. Not needed for tf1 (names are then made from the source's), nor
             with `model`.

@@ -172,8 +172,7 @@ class _Pairs:
         """TF1's momentum adds up gradients, Keras's SGD steps: -learning_rate times as much."""
         if self.what[1][target].slot != "accumulation":
             return 1.0
-        kinds = [_adds_steps(store, label) for store, label in
-                 zip(self.stores, (self.found[target][0], target), strict=True)]  # fmt: skip
+        kinds = [_adds_steps(label) for label in (self.found[target][0], target)]
         if kinds[0] == kinds[1]:
             return 1.0
         keras = self.stores[kinds.index(True)]
@@ -186,7 +185,7 @@ class _Pairs:
         return -rate if kinds[1] else -1 / rate
 
 
-def _adds_steps(store: Store, label: str) -> bool:
+def _adds_steps(label: str) -> bool:
     return not label.endswith("/Momentum")
 
 

@@ -242,7 +242,7 @@ class TestParts:
             output = build()
         recorded = RecordedGraph(graph)
         return recorded, segments.compiled(
-            recorded, (), [output.name], (), lambda name: recorded[name].op in host
+            recorded, [output.name], (), lambda name: recorded[name].op in host
         )
 
     def test_what_depends_on_python_is_another_part(self):

@@ -18,7 +18,7 @@ from estimator2strategy.tools.xla.tpus import GIB
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libtpu is for Linux only")
 
-V2, V3, V5E = (tpus.table()[name] for name in ("v2-8", "v3-8", "v5e-8"))
+V2, V3 = (tpus.table()[name] for name in ("v2-8", "v3-8"))
 
 
 @pytest.fixture(scope="module")

@@ -160,7 +160,7 @@ def find(module):
         given = {name: call.argument(name, n) for n, name in enumerate(("inputs", *row.arguments))}
         if call.is_open or given["inputs"] is None:
             continue
-        problem = _problem(module, call, row, given) if row.has_variables else None
+        problem = _problem(module, call, given) if row.has_variables else None
         if problem:
             yield Todo(call.node, problem)
         else:
@@ -176,7 +176,7 @@ def _classes(module):
         given = {name: call.argument(name, n) for n, name in enumerate(row.arguments)}
         if call.is_open or call.argument("_reuse") is not None:
             continue
-        problem = _problem(module, call, row, given) if row.has_variables else None
+        problem = _problem(module, call, given) if row.has_variables else None
         if problem:
             yield Todo(call.node, problem)
             continue
@@ -190,7 +190,7 @@ def _classes(module):
         yield Change(old, new, tier=Tier.REVIEW if row.has_variables or row.trains else Tier.SAFE)
 
 
-def _problem(module, call, row, given):
+def _problem(module, call, given):
     """Why a layer with variables cannot be told to keep them; None if it can."""
     if module.facts.restores_by_name:
         return (

@@ -327,7 +327,7 @@ def _statements(module, call, row, texts, weights, options):
     tf, statement = module.tf, module.statement(call.node)
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     direct = isinstance(target, ast.Name) and statement.value is call.node
-    bound = target.id if direct else _variable(module, call)
+    bound = target.id if direct else _variable(call)
     values = row.values.format(tf=tf, **texts) if row.values else ", ".join(texts.values())
     if weights is not None:
         values += f", sample_weight={module.written(weights)}"
@@ -340,7 +340,7 @@ def _statements(module, call, row, texts, weights, options):
     return module.replace_statement(statement, "\n".join(lines))
 
 
-def _variable(module, call):
+def _variable(call):
     """A name for the metric that the function has not."""
     key = _key(call.node)
     text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
