@@ -11,8 +11,8 @@ def find(source):
             yield Hit(call.node, "tf.no_such_thing does not exist")
 
 A rule about what a program builds is one in `graph_rules/`, with `level=Evidence.RECORDED`; its
-function gets a `levels.subject.Recorded`, and its hits have an op for a node. A rule without
-samples names what a level finds by itself.
+function gets a `levels.subject.Recorded`, and its hits have an op for a node. A rule whose findings
+another module makes has no function: it is a row of `described_rules.py`.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Rule:
         target: What the samples are checked for.
         level: The evidence that its findings rest on.
         find: Finds it in a file; or in what was recorded.
+        found_by: The module in `tools/check` that makes the findings, where `find` makes none.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Rule:
     target: str = "facade"
     level: Evidence = Evidence.STATIC
     find: Callable[[Any, Any], Iterable[Hit]] = lambda subject, context: ()
+    found_by: str = ""
 
     @property
     def page(self) -> str:
@@ -88,12 +90,16 @@ def rule(id: str, name: str, severity: Severity, **about: Any) -> Callable:  # n
     """Registers the function below it as what finds a rule's cases in a file."""
 
     def register(find: Callable[[Any, Any], Iterable[Hit]]) -> Callable:
-        if id in _REGISTRY:
-            raise ValueError(f"{id} is {_REGISTRY[id].name} already")
-        _REGISTRY[id] = Rule(id, name, severity, find=find, **about)
+        _add(Rule(id, name, severity, find=find, **about))
         return find
 
     return register
+
+
+def _add(new: Rule) -> None:
+    if new.id in _REGISTRY:
+        raise ValueError(f"{new.id} is {_REGISTRY[new.id].name} already")
+    _REGISTRY[new.id] = new
 
 
 @functools.cache
@@ -101,10 +107,13 @@ def rules() -> dict[str, Rule]:
     """All rules, by id."""
     from estimator2strategy.tools.check import graph_rules
     from estimator2strategy.tools.check import rules as source_rules
+    from estimator2strategy.tools.check.described_rules import DESCRIBED
 
     for package in (source_rules, graph_rules):
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
+    for described in DESCRIBED:
+        _add(described)
     return dict(sorted(_REGISTRY.items()))
 
 

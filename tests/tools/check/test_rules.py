@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from estimator2strategy.tools import check
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.described_rules import DESCRIBED
 from estimator2strategy.tools.check.rule import rules
 from estimator2strategy.tools.check.settings import Settings, Target
 
+CHECK = Path(check.__file__).parent
 RULES = list(rules().values())
 SAMPLED = [rule for rule in RULES if rule.bad and rule.level == Evidence.STATIC]
 
@@ -55,3 +59,10 @@ def test_rule_says_what_why_and_what_to_do(rule):
 def test_there_are_at_least_forty_and_names_are_unique():
     assert len(RULES) >= 40
     assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_a_rule_is_found_by_its_function_or_by_the_module_that_its_row_names():
+    described = {rule.id for rule in RULES if rule.found_by}
+    assert described == {rule.id for rule in DESCRIBED}
+    for rule in DESCRIBED:
+        assert rule.id in (CHECK / rule.found_by).read_text(encoding="utf-8"), rule.id
