@@ -38,7 +38,7 @@ def location(function: Callable) -> str:
 def _library_folders() -> tuple[str, ...]:
     import tensorflow
 
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     site_packages = os.path.dirname(os.path.dirname(os.path.abspath(tensorflow.__file__)))
     libraries = ("tensorflow", "keras", "tf_keras", "tf_slim")
     installed = tuple(os.path.join(site_packages, name) + os.sep for name in libraries)
