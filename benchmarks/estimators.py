@@ -146,7 +146,7 @@ def e2s_jit(model: Model) -> Estimator:
     """The same, with steps that XLA compiles."""
     from estimator2strategy import estimator
 
-    return Estimator(model, estimator, jit_compile=True)
+    return Estimator(model, estimator, options=estimator.TrainingOptions(jit_compile=True))
 
 
 def legacy(model: Model) -> Estimator:

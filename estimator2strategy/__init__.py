@@ -27,6 +27,7 @@ _HOMES = {
     "ModeKeys": "estimator2strategy.estimator",
     "RunConfig": "estimator2strategy.estimator",
     "TrainSpec": "estimator2strategy.estimator",
+    "TrainingOptions": "estimator2strategy.estimator",
     "train_and_evaluate": "estimator2strategy.estimator",
     "InputPipelineConfig": "estimator2strategy.estimator.tpu",
     "TPUConfig": "estimator2strategy.estimator.tpu",

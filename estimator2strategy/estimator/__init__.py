@@ -24,6 +24,7 @@ from tensorflow.compat.v1.train import (
 
 from estimator2strategy.engine.runtime.devices import emulate_tpu_if_asked
 from estimator2strategy.engine.runtime.liveness import watch as watch_other_processes
+from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.estimator import experimental, export, inputs, tpu
 from estimator2strategy.estimator.canned import (
     BaselineClassifier,
@@ -138,6 +139,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "TrainSpec",
+    "TrainingOptions",
     "VocabInfo",
     "WarmStartSettings",
     "add_metrics",

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.user_code import argument_names, location
 
 tf1 = tf.compat.v1
@@ -77,3 +78,9 @@ def checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
                 f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
             )
     return list(listeners or [])
+
+
+def checked_options(options: TrainingOptions | None) -> TrainingOptions:
+    if not isinstance(options, TrainingOptions | None):
+        raise TypeError(f"options must be a TrainingOptions, given: {options!r}")
+    return options or TrainingOptions()

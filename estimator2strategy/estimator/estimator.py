@@ -34,11 +34,13 @@ from estimator2strategy.estimator.checks import (
     check_not_overridden,
     checked_hooks,
     checked_listeners,
+    checked_options,
     verify_model_fn_args,
 )
 from estimator2strategy.estimator.cluster import check_cluster, worker_of
 from estimator2strategy.estimator.exporting import Exporting
 from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tf_config import TaskType
@@ -63,32 +65,16 @@ class Estimator(Exporting):
         warm_start_from: A checkpoint, a folder of checkpoints, a SavedModel, or WarmStartSettings.
         strategy: Train on the replicas of this `tf.distribute.Strategy`, as with
             `RunConfig(train_distribute=...)`: each replica takes the next batch of input_fn.
-        resume_input: After an interruption (a kill, a signal, an error) `train` goes on with the
-            example at which the restored checkpoint was written, and with the random numbers. A
-            call of `train` after one that ended by itself starts its input anew, as the original
-            did at every call. It does so after interruptions too, with a word in the log, if
-            datasets cannot say where they are (`from_generator`), if they shuffle more than 1 GB,
-            or if the program makes its input otherwise now. False: always anew.
-        jit_compile: Whether XLA compiles what a step of `train` computes on one device, in as many
-            programs as there are parts between what it has no kernel for: input, `py_func`,
-            summaries, checks, random numbers (which stay as they are). Tensors that a program is
-            given must have one shape (`drop_remainder=True`).
-        async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
-            not with `saving_listeners`, with savers or saver hooks of the program, or on several
-            machines. One that cannot be written is then no error, except for the last.
-        checkpoint_shards: How many files the variables of a checkpoint are written to, at the same
-            time. None: one for each 256 MB, at most 8. A Saver of the program decides itself.
-        profile_dir: Where `train` writes a profile of some steps, for TensorBoard. Default: the
-            environment's E2S_PROFILE_DIR, if any. Then the line at the end of training also tells
-            how long steps waited for their input.
+        options: A TrainingOptions: how `train` runs, beyond what the original could be told.
 
     Raises:
-        ValueError: model_fn's arguments are not the above; a subclass overrides a method;
-            `jit_compile` is no bool; `checkpoint_shards` is not positive.
+        TypeError: `options` is not a TrainingOptions.
+        ValueError: model_fn's arguments are not the above; a subclass overrides a method.
 
     Source: `tf.estimator.Estimator`, tensorflow_estimator 2.15.
     """
 
+    @refuses_moved(MOVED_TO_OPTIONS)
     def __init__(
         self,
         model_fn: Callable[..., EstimatorSpec] | None,
@@ -98,11 +84,7 @@ class Estimator(Exporting):
         warm_start_from: Any = None,
         *,
         strategy: tf.distribute.Strategy | None = None,
-        resume_input: bool = True,
-        jit_compile: bool = False,
-        async_checkpoints: bool = True,
-        checkpoint_shards: int | None = None,
-        profile_dir: str | os.PathLike | None = None,
+        options: TrainingOptions | None = None,
     ):
         # As the original calls it: programs put another function in its place, of any kind.
         type(self)._assert_members_are_not_overridden(self)
@@ -113,9 +95,7 @@ class Estimator(Exporting):
         verify_model_fn_args(model_fn, params)
         self._model_fn = model_fn
         self._strategy = strategy or self._config.train_distribute
-        self._training_options = TrainingOptions(
-            resume_input, jit_compile, async_checkpoints, checkpoint_shards, profile_dir
-        )
+        self._training_options = checked_options(options)
         # Subclasses of programs read these two.
         self._session_config, self._model_dir = self._config.session_config, self._config.model_dir
         self._params = copy.deepcopy(params or {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +15,13 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.replicated import Cores, one_shard_of
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
+from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator import tpu_export
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec, set_param
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.saved_model import ServedGraph
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_checks import (
@@ -88,11 +89,7 @@ class TPUEstimator(Estimator):
             TPU. 2: model_fn is called with `params['use_tpu']` true, and calls `inference_on_tpu`
             or the like itself.
         strategy: Any `tf.distribute.Strategy` to run on instead of a TPU's.
-        resume_input: As for Estimator.
-        jit_compile: As for Estimator, with `use_tpu=False`.
-        async_checkpoints: As for Estimator; not on a TPU.
-        checkpoint_shards: As for Estimator.
-        profile_dir: As for Estimator.
+        options: As for Estimator; `jit_compile` is for `use_tpu=False`.
 
     Raises:
         ValueError: `params` has a reserved key, a batch size is missing or not positive, or
@@ -103,6 +100,7 @@ class TPUEstimator(Estimator):
 
     _config: RunConfig
 
+    @refuses_moved(MOVED_TO_OPTIONS)
     def __init__(
         self,
         model_fn: Callable[..., Any] | None = None,
@@ -122,11 +120,7 @@ class TPUEstimator(Estimator):
         export_saved_model_api_version: Any = ExportSavedModelApiVersion.V1,
         *,
         strategy: tf.distribute.Strategy | None = None,
-        resume_input: bool = True,
-        jit_compile: bool = False,
-        async_checkpoints: bool = True,
-        checkpoint_shards: int | None = None,
-        profile_dir: str | os.PathLike | None = None,
+        options: TrainingOptions | None = None,
     ):
         config = _checked_config(config)
         _check_params(params)
@@ -152,11 +146,7 @@ class TPUEstimator(Estimator):
             params=params,
             warm_start_from=warm_start_from,
             strategy=strategy,
-            resume_input=resume_input,
-            jit_compile=jit_compile,
-            async_checkpoints=async_checkpoints,
-            checkpoint_shards=checkpoint_shards,
-            profile_dir=profile_dir,
+            options=options,
         )
         self._given_strategy = strategy or strategy_of_cores(config, use_tpu)
         self._tpu_cores: devices.TpuCores | None = None

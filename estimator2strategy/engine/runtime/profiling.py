@@ -58,7 +58,7 @@ def verdict(spent: Spent, steps: int) -> str:
         parts = {"steps": parts["computing"], **parts}
         del parts["computing"], parts["input"]
     shares = ", ".join(f"{part} {seconds / total:.0%}" for part, seconds in parts.items())
-    more = "" if spent.waiting is not None else " (profile_dir= says more)"
+    more = "" if spent.waiting is not None else " (TrainingOptions(profile_dir=...) says more)"
     return f"{steps} steps in {total:.1f} s, {bound}: {shares}{more}"
 
 

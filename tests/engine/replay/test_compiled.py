@@ -22,6 +22,7 @@ from tests.engine.runtime.programs import (
 )
 
 tf1 = tf.compat.v1
+COMPILED = estimator.TrainingOptions(jit_compile=True)
 
 
 @pytest.fixture
@@ -74,7 +75,8 @@ def trained(folder, jit_compile, model_fn=classifier, input_fn=None, steps=20, *
     """(losses by step, variables by name) of a training."""
     config = {"tf_random_seed": 1, "save_summary_steps": None, "log_step_count_steps": None}
     config = estimator.RunConfig(str(folder), **{**config, **kwargs})
-    model = estimator.Estimator(model_fn, config=config, jit_compile=jit_compile)
+    options = estimator.TrainingOptions(jit_compile=jit_compile)
+    model = estimator.Estimator(model_fn, config=config, options=options)
     losses = Losses()
     model.train(input_fn or digits(), hooks=[losses], steps=steps)
     values = {name: model.get_variable_value(name) for name in model.get_variable_names()}
@@ -195,14 +197,14 @@ def test_a_block_ends_with_the_step_whose_loss_is_nan(model_dir):
         return tf.data.Dataset.from_tensor_slices(values).batch(1, drop_remainder=True)
 
     config = estimator.RunConfig(model_dir, save_summary_steps=None)
-    model = estimator.Estimator(falling, config=config, params={}, jit_compile=True)
+    model = estimator.Estimator(falling, config=config, params={}, options=COMPILED)
     with pytest.raises(tf1.train.NanLossDuringTrainingError):
         model.train(input_fn)
 
 
 def test_hooks_see_each_step(model_dir):
     config = estimator.RunConfig(model_dir)
-    model = estimator.Estimator(falling, config=config, params={}, jit_compile=True)
+    model = estimator.Estimator(falling, config=config, params={}, options=COMPILED)
     model.train(one_by_one, hooks=[steps := Steps()], steps=4)
     assert steps.seen == [1, 2, 3, 4]
 
@@ -213,27 +215,27 @@ def test_what_xla_cannot_compile_is_named_with_its_line(model_dir):
         grown = tf.reduce_sum(tf.zeros([size]))  # not for XLA
         return falling(features + grown, labels, mode, params)
 
-    model = estimator.Estimator(model_fn, model_dir, params={}, jit_compile=True)
+    model = estimator.Estimator(model_fn, model_dir, params={}, options=COMPILED)
     with pytest.raises(UnsupportedError, match=r"test_compiled.py:\d+.*# not for XLA"):
         model.train(one_by_one, steps=5)
 
 
 def test_batches_must_have_one_shape(model_dir):
-    model = estimator.Estimator(falling, model_dir, params={}, jit_compile=True)
+    model = estimator.Estimator(falling, model_dir, params={}, options=COMPILED)
     with pytest.raises(UnsupportedError, match="drop_remainder=True"):
         model.train(lambda: tf.data.Dataset.from_tensors(tf.ones([])).repeat().batch(1), steps=5)
 
 
 def test_it_is_for_one_device(emulated_cores, model_dir):
     emulated_cores(2)
-    model = cores_estimator(model_dir, jit_compile=True)
+    model = cores_estimator(model_dir, options=COMPILED)
     with pytest.raises(UnsupportedError, match="jit_compile is for training on one device"):
         model.train(ones, steps=1)
 
 
 def test_what_is_no_bool_is_refused():
     with pytest.raises(ValueError, match="jit_compile must be True or False"):
-        estimator.Estimator(falling, jit_compile="yes")
+        estimator.TrainingOptions(jit_compile="yes")
 
 
 class TestParts:

@@ -107,7 +107,8 @@ def test_values_are_those_of_the_step_although_sparse_updates_go_on(model_dir, m
     for beside in (True, False):
         folder = f"{model_dir}/{beside}"
         config = estimator.RunConfig(folder, save_checkpoints_steps=1, keep_checkpoint_max=9)
-        model = estimator.Estimator(model_fn, config=config, async_checkpoints=beside)
+        options = estimator.TrainingOptions(async_checkpoints=beside)
+        model = estimator.Estimator(model_fn, config=config, options=options)
         with monkeypatch.context() as patches:
             hooks = [SlowDisk(patches).watch(folder)] if beside else []
             model.train(lambda: numbers(4)().map(lambda x: (x, x)), hooks=hooks)
@@ -164,7 +165,8 @@ def test_listeners_of_the_program_find_the_checkpoint_of_their_step(model_dir):
 def test_waiting_is_a_choice(model_dir, monkeypatch):
     monkeypatch.setattr(Snapshot, "__init__", None)
     config = estimator.RunConfig(model_dir, save_checkpoints_steps=1)
-    model = estimator.Estimator(falling, config=config, params={}, async_checkpoints=False)
+    options = estimator.TrainingOptions(async_checkpoints=False)
+    model = estimator.Estimator(falling, config=config, params={}, options=options)
     model.train(numbers(3))
     assert saved(model)[2] == -3
 
@@ -191,8 +193,8 @@ class Disk(tf.compat.v1.train.SessionRunHook):
 
 LIMITS = {2: 300_000, int(sys.argv[2]): resource.RLIM_INFINITY}
 config = estimator.RunConfig(sys.argv[1], save_checkpoints_steps=1, keep_checkpoint_max=9)
-shards = int(sys.argv[3])
-model = estimator.Estimator(model_fn, config=config, params={}, checkpoint_shards=shards)
+options = estimator.TrainingOptions(checkpoint_shards=int(sys.argv[3]))
+model = estimator.Estimator(model_fn, config=config, params={}, options=options)
 model.train(numbers(8), hooks=[Disk()])
 """
 

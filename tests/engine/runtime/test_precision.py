@@ -84,7 +84,8 @@ def input_fn():
 found = []
 for _ in range(2):
     config = estimator.RunConfig(tempfile.mkdtemp(), tf_random_seed=5)
-    model = estimator.Estimator(model_fn, config=config, profile_dir=tempfile.mkdtemp())
+    options = estimator.TrainingOptions(profile_dir=tempfile.mkdtemp())
+    model = estimator.Estimator(model_fn, config=config, options=options)
     model.train(input_fn, steps=10)
     found.append([model.get_variable_value(name) for name in sorted(model.get_variable_names())])
 print(all(one.tobytes() == other.tobytes() for one, other in zip(*found, strict=True)))

@@ -39,7 +39,7 @@ tf1 = tf.compat.v1
         (
             Spent(10.0, building=1.0, steps=3.0),
             "7 steps in 10.0 s, host-bound: steps 30%, host 60%, building programs 10% "
-            "(profile_dir= says more)",
+            "(TrainingOptions(profile_dir=...) says more)",
         ),
         (
             Spent(2.0, building=1.5, steps=0.5, waiting=0.0),
@@ -80,14 +80,16 @@ def test_time_that_steps_wait_for_input_is_told(tmp_path, log, steps_per_block):
     config = estimator.RunConfig(
         str(tmp_path / "model"), log_step_count_steps=steps_per_block, save_summary_steps=0
     )
-    model = estimator.Estimator(falling, config=config, params={}, profile_dir=tmp_path / "profile")
+    options = estimator.TrainingOptions(profile_dir=tmp_path / "profile")
+    model = estimator.Estimator(falling, config=config, params={}, options=options)
     model.train(slow_input)
     assert share(log.text, "input") > 5 * share(log.text, "computing")
 
 
 def test_a_profile_has_the_steps_marked_and_tells_how_long_input_took(tmp_path, log):
     config = estimator.RunConfig(str(tmp_path / "model"), log_step_count_steps=1)
-    model = estimator.Estimator(falling, config=config, params={}, profile_dir=tmp_path / "profile")
+    options = estimator.TrainingOptions(profile_dir=tmp_path / "profile")
+    model = estimator.Estimator(falling, config=config, params={}, options=options)
     model.train(slow_input)
     assert share(log.text, "input") > share(log.text, "computing")
     assert "train" in events_in(tmp_path / "profile")
@@ -115,7 +117,8 @@ def test_a_profile_is_of_what_runs_without_one(tmp_path):
         return estimator.EstimatorSpec("train", loss=loss, train_op=train_op)
 
     config = estimator.RunConfig(str(tmp_path / "model"))
-    model = estimator.Estimator(layer, config=config, profile_dir=tmp_path / "profile")
+    options = estimator.TrainingOptions(profile_dir=tmp_path / "profile")
+    model = estimator.Estimator(layer, config=config, options=options)
     model.train(lambda: tf.data.Dataset.from_tensors([[1.0]]).repeat(), steps=20)
     (type_of_op,) = {
         name.rpartition(":")[2] for name in events_in(tmp_path / "profile") if "with_bias:" in name

@@ -184,7 +184,8 @@ class TestWhenTheInputStartsAnew:
         model = host_estimator(model_dir, save_checkpoints_steps=3)
         interrupted(model, numbers(9), run=6)
         config = estimator.RunConfig(model_dir=model_dir)
-        anew = estimator.Estimator(falling, config=config, params={}, resume_input=False)
+        options = estimator.TrainingOptions(resume_input=False)
+        anew = estimator.Estimator(falling, config=config, params={}, options=options)
         assert losses_of(anew, numbers(9), steps=1) == [1.0]
 
     def test_where_the_program_makes_another_input(self, model_dir, log):

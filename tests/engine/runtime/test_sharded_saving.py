@@ -30,9 +30,10 @@ def several(features, labels, mode, params):
     return falling(features, labels, mode, params)
 
 
-def trained(folder, model_fn=several, steps=3, **kwargs):
+def trained(folder, model_fn=several, steps=3, **options):
     config = estimator.RunConfig(folder, save_checkpoints_steps=1, keep_checkpoint_max=9)
-    model = estimator.Estimator(model_fn, config=config, params={}, **kwargs)
+    options = estimator.TrainingOptions(**options)
+    model = estimator.Estimator(model_fn, config=config, params={}, options=options)
     return model.train(numbers(steps))
 
 
@@ -116,7 +117,8 @@ def test_checkpoint_objects_and_v1_savers_read_it(tmp_path):
 
 def test_on_cores(emulated_cores, model_dir):
     emulated_cores(2)
-    cores_estimator(model_dir, iterations=2, checkpoint_shards=2).train(ones, steps=4)
+    options = estimator.TrainingOptions(checkpoint_shards=2)
+    cores_estimator(model_dir, iterations=2, options=options).train(ones, steps=4)
     assert files(model_dir, 4) == shards(2)
 
 
@@ -138,4 +140,4 @@ def test_files_are_written_at_the_same_time(tmp_path, monkeypatch):
 @pytest.mark.parametrize("shards", [0, -1, "all"])
 def test_another_number_is_refused(shards):
     with pytest.raises(ValueError, match=r"checkpoint_shards must be None or >= 1"):
-        estimator.Estimator(several, checkpoint_shards=shards)
+        estimator.TrainingOptions(checkpoint_shards=shards)
