@@ -15,19 +15,19 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.estimator.canned import construction
+from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
 from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
-from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
 from estimator2strategy.estimator.heads.head_checks import numeric_column
 from estimator2strategy.estimator.heads.train_op import share_of_replica
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.estimator.specs import EstimatorSpec
 
 tf1 = tf.compat.v1
 
@@ -52,7 +52,7 @@ def _key_of(weight_column: Any) -> str | None:
     return None if weight_column is None else numeric_column(weight_column).key
 
 
-def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> Callable[..., EstimatorSpec]:
+def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
     def train_op_fn(loss):
         instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
         return instance.minimize(loss, global_step=tf1.train.get_global_step())
@@ -66,9 +66,7 @@ def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> Callable[
     return model_fn
 
 
-def _model_fn_v2(
-    head: Any, optimizer: Any, weight_column: Any = None
-) -> Callable[..., EstimatorSpec]:
+def _model_fn_v2(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
     def model_fn(features, labels, mode):
         logits, bias = _logits(features, head.logits_dimension, weight_column)
         if mode == ModeKeys.TRAIN:
@@ -83,6 +81,16 @@ def _model_fn_v2(
         )
 
     return model_fn
+
+
+def _estimator(
+    given: Arguments,
+    head_of: Callable[[Arguments], Any],
+    make_model_fn: Callable[..., ModelFn],
+    weight_column: Any = None,
+) -> tuple[Any, ...]:
+    model_fn = make_model_fn(head_of(given), given["optimizer"], weight_column)
+    return construction.estimator_arguments(given, model_fn)
 
 
 class BaselineClassifier(Estimator):
@@ -112,10 +120,9 @@ class BaselineClassifier(Estimator):
         config: RunConfig | None = None,
         loss_reduction: str = v1.Reduction.SUM,
     ):
-        head = v1.binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
+        super().__init__(
+            *_estimator(locals(), construction.classifier_v1, _model_fn, weight_column)
         )
-        super().__init__(_model_fn(head, optimizer, weight_column), model_dir, config)
 
 
 class BaselineRegressor(Estimator):
@@ -138,8 +145,7 @@ class BaselineRegressor(Estimator):
         config: RunConfig | None = None,
         loss_reduction: str = v1.Reduction.SUM,
     ):
-        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
-        super().__init__(_model_fn(head, optimizer), model_dir, config)
+        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
 
 
 class BaselineEstimator(Estimator):
@@ -158,7 +164,7 @@ class BaselineEstimator(Estimator):
         optimizer: Any = "Ftrl",
         config: RunConfig | None = None,
     ):
-        super().__init__(_model_fn(head, optimizer), model_dir, config)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
 
 
 class BaselineClassifierV2(Estimator):
@@ -182,10 +188,9 @@ class BaselineClassifierV2(Estimator):
         config: RunConfig | None = None,
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
+        super().__init__(
+            *_estimator(locals(), construction.classifier_v2, _model_fn_v2, weight_column)
         )
-        super().__init__(_model_fn_v2(head, optimizer, weight_column), model_dir, config)
 
 
 class BaselineRegressorV2(Estimator):
@@ -200,8 +205,7 @@ class BaselineRegressorV2(Estimator):
         config: RunConfig | None = None,
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
     ):
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        super().__init__(_model_fn_v2(head, optimizer), model_dir, config)
+        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
 
 
 class BaselineEstimatorV2(Estimator):
@@ -214,4 +218,4 @@ class BaselineEstimatorV2(Estimator):
         optimizer: Any = "Ftrl",
         config: RunConfig | None = None,
     ):
-        super().__init__(_model_fn_v2(head, optimizer), model_dir, config)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))

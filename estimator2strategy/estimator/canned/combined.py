@@ -18,7 +18,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.estimator.canned import columns
+from estimator2strategy.estimator.canned import columns, construction
+from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
 from estimator2strategy.estimator.canned.networks import (
     SMALL,
     Activation,
@@ -32,12 +33,10 @@ from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance_v2,
 )
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
-from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
 from estimator2strategy.estimator.heads.train_op import share_of_replica
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.estimator.specs import EstimatorSpec
 
 tf1 = tf.compat.v1
 
@@ -81,7 +80,7 @@ def _checked(optimizer: Any) -> Any:
     return optimizer
 
 
-def _model_fn(head: Any, parts: Parts) -> Callable[..., EstimatorSpec]:
+def _model_fn(head: Any, parts: Parts) -> ModelFn:
     def model_fn(features, labels, mode, config):
         columns.check_features(features)
         units = head.logits_dimension
@@ -126,7 +125,7 @@ def _sum(logits: list[tf.Tensor]) -> tf.Tensor:
     return logits[0] if len(logits) == 1 else logits[0] + logits[1]
 
 
-def _model_fn_v2(head: Any, parts: Parts) -> Callable[..., EstimatorSpec]:
+def _model_fn_v2(head: Any, parts: Parts) -> ModelFn:
     def model_fn(features, labels, mode):
         columns.check_features(features)
         units = head.logits_dimension
@@ -162,6 +161,23 @@ def _model_fn_v2(head: Any, parts: Parts) -> Callable[..., EstimatorSpec]:
         )
 
     return model_fn
+
+
+def _estimator(
+    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
+) -> tuple[Any, ...]:
+    dnn = Dnn.of(
+        given["dnn_hidden_units"],
+        given["dnn_feature_columns"],
+        given["dnn_activation_fn"],
+        given["dnn_dropout"],
+        given["batch_norm"],
+        given.get("input_layer_partitioner"),
+    )
+    linear_columns = tuple(given["linear_feature_columns"] or ())
+    linear = Linear(linear_columns, given["linear_sparse_combiner"])
+    parts = Parts(linear, given["linear_optimizer"], dnn, given["dnn_optimizer"])
+    return construction.estimator_arguments(given, make_model_fn(head_of(given), parts))
 
 
 class DNNLinearCombinedClassifier(Estimator):
@@ -215,20 +231,7 @@ class DNNLinearCombinedClassifier(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        dnn = Dnn.of(
-            dnn_hidden_units,
-            dnn_feature_columns,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
-        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
-        head = v1.binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
-        super().__init__(_model_fn(head, parts), model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.classifier_v1, _model_fn))
 
 
 class DNNLinearCombinedRegressor(Estimator):
@@ -261,18 +264,7 @@ class DNNLinearCombinedRegressor(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        dnn = Dnn.of(
-            dnn_hidden_units,
-            dnn_feature_columns,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
-        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
-        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
-        super().__init__(_model_fn(head, parts), model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
 
 
 class DNNLinearCombinedEstimator(Estimator):
@@ -300,17 +292,7 @@ class DNNLinearCombinedEstimator(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        dnn = Dnn.of(
-            dnn_hidden_units,
-            dnn_feature_columns,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
-        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
-        super().__init__(_model_fn(head, parts), model_dir, config)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
 
 
 class DNNLinearCombinedClassifierV2(Estimator):
@@ -343,15 +325,7 @@ class DNNLinearCombinedClassifierV2(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        dnn = Dnn.of(
-            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
-        )
-        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
-        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
-        super().__init__(_model_fn_v2(head, parts), model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.classifier_v2, _model_fn_v2))
 
 
 class DNNLinearCombinedRegressorV2(Estimator):
@@ -375,13 +349,7 @@ class DNNLinearCombinedRegressorV2(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        dnn = Dnn.of(
-            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
-        )
-        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
-        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        super().__init__(_model_fn_v2(head, parts), model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
 
 
 class DNNLinearCombinedEstimatorV2(Estimator):
@@ -402,9 +370,4 @@ class DNNLinearCombinedEstimatorV2(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        dnn = Dnn.of(
-            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
-        )
-        linear = Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner)
-        parts = Parts(linear, linear_optimizer, dnn, dnn_optimizer)
-        super().__init__(_model_fn_v2(head, parts), model_dir, config)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))

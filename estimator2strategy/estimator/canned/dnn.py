@@ -16,26 +16,25 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.estimator.canned import columns
+from estimator2strategy.estimator.canned import columns, construction
+from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
 from estimator2strategy.estimator.canned.networks import SMALL, Activation, Dnn, partitioner
 from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
-from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.estimator.specs import EstimatorSpec
 
 tf1 = tf.compat.v1
 
 _LEARNING_RATE = 0.05
 
 
-def _model_fn(head: Any, network: Dnn, optimizer: Any) -> Callable[..., EstimatorSpec]:
+def _model_fn(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
     def model_fn(features, labels, mode, config):
         instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
         columns.check_features(features)
@@ -48,7 +47,7 @@ def _model_fn(head: Any, network: Dnn, optimizer: Any) -> Callable[..., Estimato
     return model_fn
 
 
-def _model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> Callable[..., EstimatorSpec]:
+def _model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
     def model_fn(features, labels, mode):
         columns.check_features(features)
         logits, variables, update_ops = network.logits_v2(features, mode, head.logits_dimension)
@@ -67,6 +66,21 @@ def _model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> Callable[..., Estim
         )
 
     return model_fn
+
+
+def _estimator(
+    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
+) -> tuple[Any, ...]:
+    head = head_of(given)
+    network = Dnn.of(
+        given["hidden_units"],
+        given["feature_columns"],
+        given["activation_fn"],
+        given["dropout"],
+        given["batch_norm"],
+        given.get("input_layer_partitioner"),
+    )
+    return construction.estimator_arguments(given, make_model_fn(head, network, given["optimizer"]))
 
 
 class DNNClassifier(Estimator):
@@ -111,19 +125,7 @@ class DNNClassifier(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         batch_norm: bool = False,
     ):
-        head = v1.binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
-        network = Dnn.of(
-            hidden_units,
-            feature_columns,
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        model_fn = _model_fn(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.classifier_v1, _model_fn))
 
 
 class DNNRegressor(Estimator):
@@ -153,17 +155,7 @@ class DNNRegressor(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         batch_norm: bool = False,
     ):
-        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
-        network = Dnn.of(
-            hidden_units,
-            feature_columns,
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        model_fn = _model_fn(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
 
 
 class DNNEstimator(Estimator):
@@ -189,16 +181,7 @@ class DNNEstimator(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ):
-        network = Dnn.of(
-            hidden_units,
-            feature_columns,
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
-        )
-        model_fn = _model_fn(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
 
 
 class DNNClassifierV2(Estimator):
@@ -228,12 +211,7 @@ class DNNClassifierV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
-        network = Dnn.of(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
-        model_fn = _model_fn_v2(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.classifier_v2, _model_fn_v2))
 
 
 class DNNRegressorV2(Estimator):
@@ -254,10 +232,7 @@ class DNNRegressorV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
     ):
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        network = Dnn.of(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
-        model_fn = _model_fn_v2(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
 
 
 class DNNEstimatorV2(Estimator):
@@ -276,6 +251,4 @@ class DNNEstimatorV2(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ):
-        network = Dnn.of(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
-        model_fn = _model_fn_v2(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))

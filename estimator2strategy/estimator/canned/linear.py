@@ -15,19 +15,18 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.estimator.canned import columns
+from estimator2strategy.estimator.canned import columns, construction
+from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
 from estimator2strategy.estimator.canned.networks import Linear, partitioner
 from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import RegressionHead, v1
+from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
-from estimator2strategy.estimator.heads.classification import binary_or_multi_class_head
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.estimator.specs import EstimatorSpec
 
 tf1 = tf.compat.v1
 
@@ -39,12 +38,10 @@ def _default_learning_rate(network: Linear) -> float:
     return min(_LEARNING_RATE, 1.0 / math.sqrt(len(network.feature_columns)))
 
 
-def _model_fn(
-    head: Any, network: Linear, optimizer: Any, own_partitioner: Callable | None
-) -> Callable[..., EstimatorSpec]:
+def _model_fn(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     def model_fn(features, labels, mode, config):
         columns.check_features(features)
-        cut = own_partitioner or partitioner(config)
+        cut = network.partitioner or partitioner(config)
         with tf1.variable_scope("linear", partitioner=cut):
             logits = network.logits(features, head.logits_dimension)
             default = tf1.train.FtrlOptimizer(_default_learning_rate(network))
@@ -56,7 +53,7 @@ def _model_fn(
     return model_fn
 
 
-def _model_fn_v2(head: Any, network: Linear, optimizer: Any) -> Callable[..., EstimatorSpec]:
+def _model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     def model_fn(features, labels, mode):
         columns.check_features(features)
         logits, variables = network.logits_v2(features, head.logits_dimension)
@@ -75,6 +72,16 @@ def _model_fn_v2(head: Any, network: Linear, optimizer: Any) -> Callable[..., Es
         )
 
     return model_fn
+
+
+def _estimator(
+    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
+) -> tuple[Any, ...]:
+    head = head_of(given)
+    network = Linear(
+        tuple(given["feature_columns"] or ()), given["sparse_combiner"], given.get("partitioner")
+    )
+    return construction.estimator_arguments(given, make_model_fn(head, network, given["optimizer"]))
 
 
 class LinearClassifier(Estimator):
@@ -115,12 +122,7 @@ class LinearClassifier(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         sparse_combiner: str = "sum",
     ):
-        head = v1.binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
-        network = Linear(tuple(feature_columns or ()), sparse_combiner)
-        model_fn = _model_fn(head, network, optimizer, partitioner)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.classifier_v1, _model_fn))
 
 
 class LinearRegressor(Estimator):
@@ -147,10 +149,7 @@ class LinearRegressor(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         sparse_combiner: str = "sum",
     ):
-        head = v1.regression_head(weight_column, label_dimension, loss_reduction)
-        network = Linear(tuple(feature_columns or ()), sparse_combiner)
-        model_fn = _model_fn(head, network, optimizer, partitioner)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
 
 
 class LinearEstimator(Estimator):
@@ -173,9 +172,7 @@ class LinearEstimator(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        network = Linear(tuple(feature_columns or ()), sparse_combiner)
-        model_fn = _model_fn(head, network, optimizer, partitioner)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
 
 
 class LinearClassifierV2(Estimator):
@@ -202,12 +199,7 @@ class LinearClassifierV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
-        network = Linear(tuple(feature_columns or ()), sparse_combiner)
-        model_fn = _model_fn_v2(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.classifier_v2, _model_fn_v2))
 
 
 class LinearRegressorV2(Estimator):
@@ -225,10 +217,7 @@ class LinearRegressorV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
     ):
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        network = Linear(tuple(feature_columns or ()), sparse_combiner)
-        model_fn = _model_fn_v2(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
 
 
 class LinearEstimatorV2(Estimator):
@@ -244,6 +233,4 @@ class LinearEstimatorV2(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        network = Linear(tuple(feature_columns or ()), sparse_combiner)
-        model_fn = _model_fn_v2(head, network, optimizer)
-        super().__init__(model_fn, model_dir, config, None, warm_start_from)
+        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))

@@ -161,6 +161,7 @@ class Linear:
 
     feature_columns: Sequence[Any]
     sparse_combiner: str = "sum"
+    partitioner: Callable | None = None
 
     def logits(self, features: Mapping[str, Any], units: int) -> tf.Tensor:
         """float32 [batch, units]; variables are in the variable scope of the moment, as in TF 1."""
