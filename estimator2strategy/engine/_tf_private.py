@@ -41,6 +41,7 @@ from tensorflow.python.tpu import feature_column as _tpu_feature_column_v1
 from tensorflow.python.tpu import feature_column_v2 as _tpu_feature_column
 from tensorflow.python.tpu import tpu as _tpu
 from tensorflow.python.tpu import tpu_function as _tpu_function
+from tensorflow.python.tpu import tpu_strategy_util as _tpu_strategy_util
 from tensorflow.python.training import evaluation as _evaluation
 from tensorflow.python.training import saver as _saver
 from tensorflow.python.training import training_util as _training_util
@@ -233,6 +234,24 @@ def capture(tensor: tf.Tensor) -> tf.Tensor:
 def default_session(session: SessionInterface):
     """A context in which `tensor.eval()` uses `session`; public only as a method of Session."""
     return _stack.default_session(session)
+
+
+def tpu_name(resolver) -> str:
+    """What a TPUClusterResolver calls its TPU: a name, addresses, or "local"."""
+    return resolver._tpu
+
+
+def started_tpu_system(resolver):
+    """The topology of a TPUClusterResolver's TPU, if this process has started its system; or None.
+
+    TensorFlow keeps the list to warn those who start a system twice; no public name reads it.
+    """
+    return _tpu_strategy_util.get_initialized_tpu_systems().get(tpu_name(resolver))
+
+
+def resolver_of_tpu(strategy):
+    """The cluster resolver of a TPUStrategy; that of TF 1 has no public property for it."""
+    return strategy.extended._tpu_cluster_resolver
 
 
 def replica_context(strategy) -> contextlib.AbstractContextManager:

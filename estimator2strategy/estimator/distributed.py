@@ -17,6 +17,7 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
 from estimator2strategy.engine.record.replicated import Cores
 from estimator2strategy.engine.runtime.evaluation import metric_pairs
+from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
@@ -34,6 +35,7 @@ def record_training(
 
     Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.
     """
+    start_for(strategy)
     fed = feeding.per_replica(result, strategy.num_replicas_in_sync)
     replicas = Cores(fed, strategy, call_model_fn, inside=one_replica_of)
     spec = replicas.spec
@@ -60,6 +62,7 @@ def record_evaluation(
         update = tf.group(*(update for _, update in pairs.values()))
         return spec, pairs, _unless(real, update, tf1.local_variables())
 
+    start_for(strategy)
     fed = feeding.per_replica_to_the_end(result, strategy.num_replicas_in_sync)
     replicas = Cores(fed, strategy, call, inside=one_replica_of)
     spec, pairs, counts = replicas.spec

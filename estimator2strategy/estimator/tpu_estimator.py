@@ -185,7 +185,7 @@ class TPUEstimator(Estimator):
             return None
         if self._tpu_cores is None and self._given_strategy is not None:
             check_given_strategy(self._config.tpu_config)
-            self._tpu_cores = devices.TpuCores(self._given_strategy)
+            self._tpu_cores = devices.cores_of(self._given_strategy)
         if self._tpu_cores is None and self._use_tpu:
             config = self._config
             self._tpu_cores = devices.tpu_cores(config.cluster, config.master, config.tpu_config)

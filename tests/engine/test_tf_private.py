@@ -14,6 +14,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private, _tf_switches
 from estimator2strategy.engine.record.input_fn import DatasetInitializerHook
 from estimator2strategy.engine.runtime import lookahead
+from tests.rehearsal import rehearsal
 
 tf1 = tf.compat.v1
 pytestmark = pytest.mark.oldest
@@ -33,6 +34,23 @@ def test_an_uninitialized_variable_has_no_value_and_then_one():
     assert not tf.raw_ops.VarIsInitializedOp(resource=variable.handle)
     variable.assign([1.0, 2.0])
     assert variable.numpy().tolist() == [1.0, 2.0]
+
+
+def test_the_tpu_of_a_resolver_and_of_each_strategy_is_known_by_its_name():
+    with rehearsal() as vm:
+        resolver = vm.resolver()
+        assert _tf_private.tpu_name(resolver) == "local"
+        for cls in (tf.distribute.TPUStrategy, tf1.distribute.experimental.TPUStrategy):
+            assert _tf_private.resolver_of_tpu(cls(resolver)) is resolver
+
+
+def test_tensorflow_keeps_a_list_of_the_tpu_systems_that_it_has_started():
+    with rehearsal() as vm:
+        assert _tf_private.started_tpu_system(vm.resolver()) is None
+        topology = tf.tpu.experimental.initialize_tpu_system(vm.resolver())
+        assert _tf_private.started_tpu_system(vm.resolver()) is topology
+        tf.tpu.experimental.shutdown_tpu_system(vm.resolver())
+        assert _tf_private.started_tpu_system(vm.resolver()) is None
 
 
 def test_collectives_can_be_aborted_with_a_message():

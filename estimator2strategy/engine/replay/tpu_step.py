@@ -22,11 +22,17 @@ from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.errors import UnsupportedError
 
+# Three classes, none derived from another: of TF 2, of its first versions, and of TF 1.
+_STRATEGIES = (
+    tf.distribute.TPUStrategy,
+    tf.distribute.experimental.TPUStrategy,
+    tf.compat.v1.distribute.experimental.TPUStrategy,
+)
+
 
 def is_tpu(strategy: tf.distribute.Strategy | None) -> bool:
     """Whether `strategy` compiles what it runs for TPU cores."""
-    strategies = (tf.distribute.TPUStrategy, tf.distribute.experimental.TPUStrategy)
-    return isinstance(strategy, strategies)
+    return isinstance(strategy, _STRATEGIES)
 
 
 def uninitialized_variable(
@@ -78,8 +84,9 @@ def trace(model: Any, session: Any, batches: Sequence[Sequence[tf.Tensor]]) -> l
     }
 
     def per_replica(feed: int) -> Any:
-        return strategy.experimental_distribute_values_from_function(
-            lambda context: batches[context.replica_id_in_sync_group][feed]
+        # TF 1's strategy lacks the method, and has what the method asks.
+        return tf.distribute.Strategy.experimental_distribute_values_from_function(
+            strategy, lambda context: batches[context.replica_id_in_sync_group][feed]
         )
 
     def partitioned(tensor: tf.Tensor, parts: Any) -> tf.Tensor:

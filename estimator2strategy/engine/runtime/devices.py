@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.runtime import tpu_system
+from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
+from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.errors import DeviceError
-
-EMULATE_VARIABLE = "E2S_EMULATE_TPU_CORES"
 
 _emulated_cores = 0
 _emulated_hosts = 1
@@ -101,6 +102,23 @@ def emulated_strategy(num_cores: int | None = None) -> tf.distribute.Strategy:
     )
 
 
+def emulated_metadata() -> tf.tpu.experimental.TPUSystemMetadata:
+    """What a TPU of as many cores and hosts would say of itself."""
+    each = _emulated_cores // _emulated_hosts
+    names = [
+        f"/job:worker/replica:0/task:{host}/device:TPU:{core}"
+        for host in range(_emulated_hosts)
+        for core in range(each)
+    ]
+    return tf.tpu.experimental.TPUSystemMetadata(
+        num_cores=_emulated_cores,
+        num_hosts=_emulated_hosts,
+        num_of_cores_per_host=each,
+        topology=None,
+        devices=tuple(tf.config.LogicalDevice(name, "TPU") for name in names),
+    )
+
+
 # Cores of a replica -> how many of them lie along each axis of the TPU's topology (x, y, z, core).
 # Source: tensorflow_estimator 2.15 tpu_context.py.
 _COMPUTATION_SHAPES = {
@@ -127,23 +145,17 @@ class TpuCores(NamedTuple):
     device_assignment: tf.tpu.experimental.DeviceAssignment | None = None
 
 
-class CoreLayout(NamedTuple):
-    """The settings of a TPUConfig that deal out cores; by default each core is a replica."""
-
-    num_shards: int | None = None
-    num_cores_per_replica: int | None = None
-    tpu_job_name: str | None = None
-
-
 def tpu_cores(cluster: Any, master: str | None, tpu_config: Any) -> TpuCores:
     """The cores for `use_tpu=True`: of the TPU that the RunConfig names, or emulated.
 
     Args:
         cluster: `RunConfig.cluster`, a TPUClusterResolver or None.
-        master: `RunConfig.master`, where there is no `cluster`.
-        tpu_config: A TPUConfig, or a CoreLayout.
+        master: `RunConfig.master`, where there is no `cluster`. Where there is neither, it is the
+            TPU of this machine.
+        tpu_config: A TPUConfig.
 
     Raises:
+        tf.errors.OpError: The TPU cannot be started; see `tpu_system.start`.
         DeviceError: There is no TPU, and none is emulated; or a replica is to be spread over
             several emulated cores.
         ValueError: A replica is to have more cores than there are.
@@ -151,20 +163,29 @@ def tpu_cores(cluster: Any, master: str | None, tpu_config: Any) -> TpuCores:
     emulate_tpu_if_asked()
     if _emulated_cores:
         return _emulated(tpu_config)
-    if isinstance(cluster, tf.distribute.cluster_resolver.TPUClusterResolver):
-        return _connected(cluster, tpu_config)
-    if tf.config.list_physical_devices("TPU") or master:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
-            master or "", job_name=tpu_config.tpu_job_name or "worker"
-        )
-        return _connected(resolver, tpu_config)
-    raise DeviceError(
-        "use_tpu=True, but this machine has no TPU.\n"
-        "  To test the program's TPU behaviour on CPUs, call estimator2strategy.emulate_tpu("
-        f"num_cores=8) before TensorFlow starts, set {EMULATE_VARIABLE}=8, or run it with "
-        "e2s run --emulate_tpu_cores=8.\n"
-        "  To train on CPU or GPU, pass use_tpu=False."
-    )
+    resolver = _resolver(cluster, master, tpu_config)
+    if resolver is None:
+        raise DeviceError(f"use_tpu=True, but this machine has no TPU.\n{tpu_system.WITHOUT_A_TPU}")
+    return assigned(resolver, tpu_system.start(resolver), tpu_config)
+
+
+def cores_of(strategy: tf.distribute.Strategy) -> TpuCores:
+    """The cores of a strategy that the program made; its TPU is started if it was not.
+
+    Raises:
+        tf.errors.OpError: The TPU cannot be started; see `tpu_system.start`.
+    """
+    tpu_system.start_for(strategy)
+    return TpuCores(strategy)
+
+
+def _resolver(cluster: Any, master: str | None, tpu_config: Any) -> Any:
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+    if isinstance(cluster, resolver):
+        return cluster
+    if not master and not tf.config.list_physical_devices("TPU"):
+        return None
+    return resolver(master or "local", job_name=tpu_config.tpu_job_name or "worker")
 
 
 def _emulated(tpu_config: Any) -> TpuCores:
@@ -180,11 +201,6 @@ def _emulated(tpu_config: Any) -> TpuCores:
     return TpuCores(emulated_strategy(1 if _one_core(tpu_config) else None))
 
 
-def _connected(resolver: Any, tpu_config: Any) -> TpuCores:
-    tf.config.experimental_connect_to_cluster(resolver)
-    return assigned(resolver, tf.tpu.experimental.initialize_tpu_system(resolver), tpu_config)
-
-
 def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: Any) -> TpuCores:
     """The cores of a TPU system that was started, dealt out to replicas.
 
@@ -198,16 +214,17 @@ def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: 
     """
     per_replica = tpu_config.num_cores_per_replica
     one_core = _one_core(tpu_config)
-    if per_replica is None and not one_core:
-        return TpuCores(tf.distribute.TPUStrategy(resolver))
-    cores = resolver.get_tpu_system_metadata().num_cores
-    _check_enough_cores(per_replica or 1, cores)
-    assignment = tf.tpu.experimental.DeviceAssignment.build(
-        topology,
-        computation_shape=_COMPUTATION_SHAPES[per_replica or 1],
-        num_replicas=1 if one_core else cores // per_replica,
-    )
-    strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
+    with modern_world():  # in graph mode they would ask a Session for the devices
+        if per_replica is None and not one_core:
+            return TpuCores(tf.distribute.TPUStrategy(resolver))
+        cores = resolver.get_tpu_system_metadata().num_cores
+        _check_enough_cores(per_replica or 1, cores)
+        assignment = tf.tpu.experimental.DeviceAssignment.build(
+            topology,
+            computation_shape=_COMPUTATION_SHAPES[per_replica or 1],
+            num_replicas=1 if one_core else cores // per_replica,
+        )
+        strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
     return TpuCores(strategy, None if one_core else assignment)
 
 

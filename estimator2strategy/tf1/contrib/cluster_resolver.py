@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_switches
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.tf1.contrib import names_of
 
 __getattr__ = names_of("cluster_resolver")
@@ -16,47 +17,78 @@ __getattr__ = names_of("cluster_resolver")
 class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     """Like TF 1.15's; the network is asked only for a TPU that has a name, and is not emulated.
 
+    It is TensorFlow's own class, so today's `TPUStrategy` takes it.
+
     Args:
-        tpu: Name or address, alone or in a list; empty: this machine.
-        *args, **kwargs: As of `tf.distribute.cluster_resolver.TPUClusterResolver`.
+        tpu: Name or address, alone or in a list; empty: the TPU of this machine.
+        zone, project: Where a TPU with a name is.
+        job_name: The job of its tasks.
+        coordinator_name, coordinator_address: The job and the address of this process, where a TPU
+            with a name is to know them.
+        **kwargs: As of `tf.distribute.cluster_resolver.TPUClusterResolver`.
     """
 
-    def __new__(cls, tpu: Any = None, *args: Any, **kwargs: Any):
-        devices.emulate_tpu_if_asked()
-        if not _name(tpu) or devices.emulated_cores():
-            return _LocalResolver()
-        return super().__new__(cls)
+    rpc_layer = None
 
-    def __init__(self, tpu: Any = None, *args: Any, **kwargs: Any):
-        super().__init__(_name(tpu), *args, **kwargs)
+    def __init__(
+        self,
+        tpu: Any = None,
+        zone: str | None = None,
+        project: str | None = None,
+        job_name: str = "worker",
+        coordinator_name: str | None = None,
+        coordinator_address: str | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ):
+        devices.emulate_tpu_if_asked()
+        self._of_this_machine = not _name(tpu) or bool(devices.emulated_cores())
+        if self._of_this_machine:
+            super().__init__("local", job_name=job_name)
+        else:
+            coordinator = (coordinator_name, coordinator_address)
+            super().__init__(_name(tpu), zone, project, job_name, *coordinator, *args, **kwargs)
+
+    @staticmethod
+    def connect(
+        tpu: Any = None, zone: str | None = None, project: str | None = None
+    ) -> TPUClusterResolver:
+        """A resolver whose TPU is connected to and started, in graph mode too."""
+        resolver = TPUClusterResolver(tpu, zone, project)
+        connect_to_cluster(resolver)
+        initialize_tpu_system(resolver)
+        return resolver
+
+    def cluster_spec(self) -> tf.train.ClusterSpec | None:
+        """The addresses of the TPU's hosts; None for this machine."""
+        return None if self._of_this_machine else super().cluster_spec()
+
+    def num_accelerators(self, *args: Any, **kwargs: Any) -> dict[str, int]:
+        """The cores of each host."""
+        if devices.emulated_cores():
+            return {"TPU": devices.emulated_cores()}
+        return super().num_accelerators(*args, **kwargs)
+
+    def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
+        """Which cores there are, in graph mode too."""
+        if devices.emulated_cores():
+            return devices.emulated_metadata()
+        with modern_world():
+            return super().get_tpu_system_metadata()
+
+    def has_nothing_to_start(self) -> bool:
+        """True for emulated cores, and for this machine if it has no TPU."""
+        if devices.emulated_cores():
+            return True
+        return self._of_this_machine and not tf.config.list_physical_devices("TPU")
 
 
 def _name(tpu: Any) -> str | None:
     return (tpu[0] if tpu else None) if isinstance(tpu, (list, tuple)) else tpu
 
 
-class _LocalResolver:
-    """Stands for the devices of this machine, whatever they are."""
-
-    environment = ""
-    rpc_layer = None
-    task_id = None
-    task_type = None
-
-    def master(self, *unused: Any, **unused_kwargs: Any) -> str:
-        return ""
-
-    get_master = master
-
-    def cluster_spec(self) -> None:
-        return None
-
-    def get_job_name(self) -> None:
-        return None
-
-    def num_accelerators(self, *unused: Any, **unused_kwargs: Any) -> dict[str, int]:
-        real = len(tf.config.list_logical_devices("TPU"))
-        return {"TPU": devices.emulated_cores() or real}
+def _has_nothing_to_start(resolver: Any) -> bool:
+    return isinstance(resolver, TPUClusterResolver) and resolver.has_nothing_to_start()
 
 
 def connect_to_cluster(cluster_spec_or_resolver: Any, *args: Any, **kwargs: Any) -> None:
@@ -64,7 +96,7 @@ def connect_to_cluster(cluster_spec_or_resolver: Any, *args: Any, **kwargs: Any)
 
     To this machine, emulated cores included, there is nothing to connect.
     """
-    if not isinstance(cluster_spec_or_resolver, _LocalResolver):
+    if not _has_nothing_to_start(cluster_spec_or_resolver):
         with _tf_switches.eager_mode():
             tf.config.experimental_connect_to_cluster(cluster_spec_or_resolver, *args, **kwargs)
 
@@ -72,18 +104,23 @@ def connect_to_cluster(cluster_spec_or_resolver: Any, *args: Any, **kwargs: Any)
 def initialize_tpu_system(cluster_resolver: Any = None) -> Any:
     """`tf.tpu.experimental.initialize_tpu_system`, in graph mode too, as in TF 1.15.
 
+    Args:
+        cluster_resolver: A TPUClusterResolver; None: that of this machine's TPU.
+
     Returns:
-        The topology of the TPU; None for this machine: an Estimator starts its TPU when it first
-        uses one, and emulated cores need no start.
+        The topology of the TPU. None for this machine if it has none, and for emulated cores, which
+        need no start.
     """
-    if cluster_resolver is None or isinstance(cluster_resolver, _LocalResolver):
+    resolver = TPUClusterResolver() if cluster_resolver is None else cluster_resolver
+    if _has_nothing_to_start(resolver):
         return None
     with _tf_switches.eager_mode():
-        return tf.tpu.experimental.initialize_tpu_system(cluster_resolver)
+        return tf.tpu.experimental.initialize_tpu_system(resolver)
 
 
 def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
-    """`tf.tpu.experimental.shutdown_tpu_system`; this machine's TPU ends with the process."""
-    if cluster_resolver is not None and not isinstance(cluster_resolver, _LocalResolver):
+    """`tf.tpu.experimental.shutdown_tpu_system`, in graph mode too; see `initialize_tpu_system`."""
+    resolver = TPUClusterResolver() if cluster_resolver is None else cluster_resolver
+    if not _has_nothing_to_start(resolver):
         with _tf_switches.eager_mode():
-            tf.tpu.experimental.shutdown_tpu_system(cluster_resolver)
+            tf.tpu.experimental.shutdown_tpu_system(resolver)

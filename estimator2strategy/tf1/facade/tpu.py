@@ -19,7 +19,7 @@ from estimator2strategy.errors import DeviceError, UnsupportedError
 
 _tpu = tf.compat.v1.tpu
 
-# One of these is set where a program can reach a TPU.
+# One of these is set where a program can reach a TPU over the network.
 _TPU_VARIABLES = ("TPU_NAME", "TPU_WORKER_HOSTNAMES", "COLAB_TPU_ADDR", "XRT_TPU_CONFIG")
 
 
@@ -31,7 +31,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> A
     """
     if devices.emulated_cores():
         return tf.constant("")
-    if not any(map(os.environ.get, _TPU_VARIABLES)):
+    if not any(map(os.environ.get, _TPU_VARIABLES)) and not tf.config.list_physical_devices("TPU"):
         raise DeviceError(
             "tpu.initialize_system: no TPU is attached. To run the computation on emulated cores: "
             "e2s run --emulate_tpu_cores=1 ..., or "

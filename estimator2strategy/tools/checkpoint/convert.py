@@ -19,8 +19,7 @@ from estimator2strategy.tools.checkpoint import (
     roles,
 )
 from estimator2strategy.tools.checkpoint.mapping import Mapping, Row
-from estimator2strategy.tools.checkpoint.opening import open_store
-from estimator2strategy.tools.checkpoint.store import Entry, Store
+from estimator2strategy.tools.checkpoint.store import Entry, Store, open_store
 
 _MULTIPLIED = 1_000_000  # steps; after these any power is 0
 

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from estimator2strategy.tools.golden.page import page
 from estimator2strategy.tools.golden.recorder.folder import RecordError
 from estimator2strategy.tools.golden.result import EQUAL, Status, Verdict
-from estimator2strategy.tools.golden.summary import closing, headline, rows
 
 NAMES = ("text", "json", "junit", "html")
 _STYLES = {
@@ -39,6 +37,8 @@ def write(name: str, path: str | None, verdict: Verdict) -> None:
     if name == "text" and path is None and sys.stdout.isatty() and _in_colour(verdict):
         return
     if name == "html":
+        from estimator2strategy.tools.golden.page import page
+
         text = page(verdict)
     else:
         text = {"text": text_of, "json": json_of, "junit": junit_of}[name](verdict)
@@ -46,6 +46,28 @@ def write(name: str, path: str | None, verdict: Verdict) -> None:
         sys.stdout.write(text)
     else:
         Path(path).write_text(text, encoding="utf-8")
+
+
+def rows(verdict: Verdict) -> list[tuple[str, str, Status, str, str, str]]:
+    """Tier, check, status, slack, tolerance, detail; the tier only in the first of its rows."""
+    return [
+        (tier.name if i == 0 else "", c.what, c.status, c.slack, c.tolerance, c.detail)
+        for tier in verdict.tiers
+        for i, c in enumerate(tier.checks)
+    ]
+
+
+def headline(verdict: Verdict) -> str:
+    """One line: what was compared, and what came of it."""
+    sides = [side.about.get("versions", {}).get("tensorflow", "?") for side in
+             (verdict.golden, verdict.here)]  # fmt: skip
+    where = f"TensorFlow {sides[0]} (golden) and {sides[1]} (here)"
+    failed = verdict.first_failure
+    if failed:
+        return f"DIFFERENT: {where} differ in tier {failed[0].name!r}, {failed[1].what}"
+    left = [t.name for t in verdict.tiers if t.status is Status.UNCHECKED]
+    rest = f"; not checked: {', '.join(left)}" if left else ""
+    return f"the same model: {where}{rest}"
 
 
 def text_of(verdict: Verdict) -> str:
@@ -63,6 +85,17 @@ def text_of(verdict: Verdict) -> str:
 def _said(tolerance: str, detail: str) -> str:
     within = tolerance if tolerance in ("", str(EQUAL)) else f"within {tolerance}"
     return "; ".join(part for part in (within, detail) if part)
+
+
+def closing(verdict: Verdict) -> list[str]:
+    """The lines after the table: the likely cause, notes, and what all this rests on."""
+    lines = [f"likely cause: {verdict.cause}"] if verdict.cause else []
+    for side in (verdict.golden, verdict.here):
+        lines += [f"note: {note}" for note in side.about.get("notes", ())]
+    widened = [f"{tier} {factor:g} x" for tier, factor in verdict.factors.items() if factor != 1]
+    if widened:
+        lines.append(f"tolerances: {', '.join(widened)} as wide as the package's own")
+    return [*lines, "evidence: replayed on this CPU, and on emulated cores; nothing ran on a TPU"]
 
 
 def _in_colour(verdict: Verdict) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estimator2strategy.tools.golden import summary
+from estimator2strategy.tools.golden import output
 from estimator2strategy.tools.golden.result import Verdict
 from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Training
 
@@ -88,11 +88,11 @@ def page(verdict: Verdict) -> str:
         f'<tr><td>{_text(tier)}</td><td>{_text(what)}</td><td class="{status.name.lower()}">'
         f"{status.value}</td><td>{_text(slack)}</td><td>{_text(tolerance)}</td>"
         f"<td>{_text(detail)}</td></tr>"
-        for tier, what, status, slack, tolerance, detail in summary.rows(verdict)
+        for tier, what, status, slack, tolerance, detail in output.rows(verdict)
     ]
     return _PAGE.format(
-        headline=_text(summary.headline(verdict)),
-        closing="<br>".join(map(_text, summary.closing(verdict))),
+        headline=_text(output.headline(verdict)),
+        closing="<br>".join(map(_text, output.closing(verdict))),
         plots="\n".join(_plots(Training(verdict.golden, verdict.here))),
         rows="\n".join(rows),
     )

@@ -16,8 +16,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from estimator2strategy.errors import DeviceError
-
 VARIABLE = "E2S_STRATEGY"
 
 # Name -> what it is, for `--help`.
@@ -133,6 +131,7 @@ def _mirrored(count: int) -> Any:
     import tensorflow as tf
 
     from estimator2strategy.engine.runtime import devices
+    from estimator2strategy.errors import DeviceError
 
     gpus = _gpus()
     if not gpus:
@@ -176,8 +175,9 @@ def _task() -> str | None:
 
 def _tpu() -> Any:
     from estimator2strategy.engine.runtime import devices
+    from estimator2strategy.estimator.tpu_config import TPUConfig
 
-    return devices.tpu_cores(None, None, devices.CoreLayout()).strategy
+    return devices.tpu_cores(None, None, TPUConfig()).strategy
 
 
 _MAKERS: dict[str, Callable[[], Any]] = {

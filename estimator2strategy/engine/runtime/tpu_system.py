@@ -1,0 +1,87 @@
+"""The TPU system: connected to and started once in a process, whoever is the first to need it.
+
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
+    topology = start(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)
+
+Starting it again would take the variables of everybody else from the TPU. TensorFlow keeps a list
+of the systems that it has started, by the name of the TPU. So a system that the program has started
+counts too, and one that was shut down is started again.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.worlds import modern_world
+
+EMULATE_VARIABLE = "E2S_EMULATE_TPU_CORES"
+
+# How to do without a TPU, for errors.
+WITHOUT_A_TPU = (
+    "  To test the program's TPU behaviour on CPUs, call estimator2strategy.emulate_tpu("
+    f"num_cores=8) before TensorFlow starts, set {EMULATE_VARIABLE}=8, or run it with "
+    "e2s run --emulate_tpu_cores=8.\n"
+    "  To train on CPU or GPU, pass use_tpu=False."
+)
+
+_starting = threading.Lock()
+
+
+def start(resolver: Any) -> tf.tpu.experimental.Topology:
+    """Connects to a TPU and starts its system, unless this process has done so.
+
+    May be called in graph mode, and while a graph is recorded.
+
+    Args:
+        resolver: A `tf.distribute.cluster_resolver.TPUClusterResolver`.
+
+    Returns:
+        The topology of the TPU.
+
+    Raises:
+        tf.errors.OpError: TensorFlow's own, led by a sentence that names the TPU: there is none,
+            or another process uses it.
+    """
+    with _starting, modern_world():
+        topology = _tf_private.started_tpu_system(resolver)
+        if topology is None:
+            return _start(resolver)
+        # Another resolver of the same TPU may have been there when it was started.
+        resolver.set_tpu_topology(topology.serialized())
+        return topology
+
+
+def start_for(strategy: tf.distribute.Strategy) -> None:
+    """Starts the TPU of a strategy that the program made, as an Estimator did.
+
+    Nothing happens where it is started already, or the strategy is no TPU's.
+
+    Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 1.15 to 2.15.
+
+    Raises:
+        tf.errors.OpError: See `start`.
+    """
+    if is_tpu(strategy):
+        resolver = _tf_private.resolver_of_tpu(strategy)
+        if isinstance(resolver, tf.distribute.cluster_resolver.TPUClusterResolver):
+            start(resolver)
+
+
+def _start(resolver: Any) -> tf.tpu.experimental.Topology:
+    try:
+        # Hooks, savers and what else is the host's stays in this process: no device is entered.
+        tf.config.experimental_connect_to_cluster(resolver, make_master_device_default=False)
+        return tf.tpu.experimental.initialize_tpu_system(resolver)
+    except tf.errors.OpError as error:
+        name = _tf_private.tpu_name(resolver)
+        raise type(error)(
+            error.node_def,
+            error.op,
+            f"The TPU {name!r} could not be started. {error.message}\n{WITHOUT_A_TPU}",
+        ) from error

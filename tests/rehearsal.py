@@ -1,0 +1,136 @@
+"""A stand-in for TensorFlow's TPU runtime: what a TPU does, on the logical CPUs of this process.
+
+    with rehearsal(num_hosts=1, cores_per_host=8) as tpu:
+        estimator.train(...)          # use_tpu=True, and a TPUClusterResolver
+        assert tpu.started == 1
+
+It stands at TensorFlow's boundary. Above it all is genuine: this package, TPUClusterResolver,
+TPUStrategy and its variables. `migration_guide/tpu.md` has the table of what it replaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context as tf_context
+from tensorflow.python.eager import remote
+from tensorflow.python.tpu import tpu as tf_tpu
+from tensorflow.python.tpu import tpu_strategy_util
+
+Resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+
+
+class Runtime:
+    """A TPU of `num_hosts * cores_per_host` cores.
+
+    Attributes:
+        connected: How often a program connected to it.
+        started: How often its system was started.
+    """
+
+    def __init__(self, num_hosts: int, cores_per_host: int):
+        self.num_hosts, self.cores_per_host = num_hosts, cores_per_host
+        self.connected = self.started = 0
+
+    @property
+    def name(self) -> str:
+        """What a program calls it: one host is this machine, several have addresses."""
+        if self.num_hosts == 1:
+            return "local"
+        return ",".join(f"grpc://10.0.0.{host}:8470" for host in range(1, self.num_hosts + 1))
+
+    @property
+    def job(self) -> str:
+        return "localhost" if self.num_hosts == 1 else "worker"
+
+    def resolver(self) -> Resolver:
+        """TensorFlow's own resolver for it."""
+        return Resolver(self.name)
+
+    def core(self, number: int) -> str:
+        """The device of a core."""
+        host, core = divmod(number, self.cores_per_host)
+        return f"/job:{self.job}/replica:0/task:{host}/device:TPU:{core}"
+
+    @property
+    def cores(self) -> list[str]:
+        return [self.core(number) for number in range(self.num_hosts * self.cores_per_host)]
+
+    def topology(self) -> bytes:
+        """What starting the system returns: two cores on each chip, the hosts' chips in a row."""
+        chips = range(self.cores_per_host // 2)
+        coordinates = [
+            [[chip, host, 0, core] for chip in chips for core in (0, 1)]
+            for host in range(self.num_hosts)
+        ]
+        shape = [len(chips), self.num_hosts, 1, 2]
+        topology = tf.tpu.experimental.Topology(
+            mesh_shape=shape, device_coordinates=np.array(coordinates)
+        )
+        return topology.serialized()
+
+
+@contextlib.contextmanager
+def rehearsal(num_hosts: int = 1, cores_per_host: int = 8) -> Iterator[Runtime]:
+    """This process has a TPU while the body runs."""
+    runtime = Runtime(num_hosts, cores_per_host)
+    with contextlib.ExitStack() as stack:
+        for patch in itertools.chain(_devices(runtime), _connecting(runtime), _starting(runtime)):
+            stack.enter_context(patch)
+        yield runtime
+
+
+def _devices(runtime: Runtime) -> Iterator[Any]:
+    """A TPU's devices are listed, those of other hosts once they are connected to."""
+    context = tf_context.Context
+    physical, logical = context.list_physical_devices, context.list_logical_devices
+
+    def list_physical_devices(self, device_type=None):
+        found = physical(self, device_type)
+        if device_type in (None, "TPU") and runtime.num_hosts == 1:
+            names = [f"/physical_device:TPU:{i}" for i in range(runtime.cores_per_host)]
+            found = [*found, *(tf.config.PhysicalDevice(name, "TPU") for name in names)]
+        return found
+
+    def list_logical_devices(self, device_type=None):
+        found = logical(self, device_type)
+        if device_type in (None, "TPU") and (runtime.num_hosts == 1 or runtime.connected):
+            found = [*found, *(tf.config.LogicalDevice(name, "TPU") for name in runtime.cores)]
+        return found
+
+    yield mock.patch.object(context, "list_physical_devices", list_physical_devices)
+    yield mock.patch.object(context, "list_logical_devices", list_logical_devices)
+
+
+def _connecting(runtime: Runtime) -> Iterator[Any]:
+    """The servers of other hosts answer."""
+    connect = remote.connect_to_cluster
+
+    def counted(*args, **kwargs):
+        connect(*args, **kwargs)
+        runtime.connected += 1
+
+    yield mock.patch.object(remote, "connect_to_cluster", counted)
+    yield mock.patch.object(tf.config, "experimental_connect_to_cluster", counted)
+    for name in ("set_server_def", "update_server_def"):
+        yield mock.patch.object(tf_context, name)
+    yield mock.patch.object(tf_context.Context, "configure_coordination_service")
+
+
+def _starting(runtime: Runtime) -> Iterator[Any]:
+    """The op that starts a TPU system gives its topology; `initialize_tpu_system` is genuine."""
+
+    def initialize_system(*unused, **unused_options):
+        runtime.started += 1  # traced once for each start
+        return tf.constant(runtime.topology())
+
+    yield mock.patch.object(tf_tpu, "initialize_system", initialize_system)
+    yield mock.patch.object(tf_tpu, "shutdown_system")
+    yield mock.patch.object(tf_tpu, "_tpu_system_device_name", return_value="/device:CPU:0")
+    yield mock.patch.dict(tpu_strategy_util._INITIALIZED_TPU_SYSTEMS, clear=True)
