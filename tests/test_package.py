@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import os
 import re
 import subprocess
@@ -16,6 +17,8 @@ import estimator2strategy
 pytestmark = pytest.mark.oldest
 
 ROOT = Path(__file__).resolve().parent.parent
+# TensorFlow 1.15 has a class of this name in two places: `tf.estimator` and `tf.contrib`.
+NAMES_OF_TENSORFLOW = {"Estimator", "Head", "ModeKeys", "RunConfig"}
 
 
 def in_fresh_process(program: str, **environment: str) -> str:
@@ -180,3 +183,14 @@ def test_version_is_that_of_pyproject_and_of_the_changelog():
     version = estimator2strategy.__version__
     assert re.search(r'^version = "(.+)"$', pyproject, re.MULTILINE)[1] == version
     assert re.search(r"^## (\d\S*)", changelog, re.MULTILINE)[1] == version
+
+
+def test_a_class_name_means_one_class():
+    package = Path(estimator2strategy.__file__).parent
+    modules = collections.defaultdict(list)
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                modules[node.name].append(path.relative_to(package).as_posix())
+    several = {name: paths for name, paths in modules.items() if len(paths) > 1}
+    assert several.keys() == NAMES_OF_TENSORFLOW, several

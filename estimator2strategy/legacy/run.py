@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> None:
     is_module = target[0] == "-m"
     name, *rest = target[is_module:]
     run(
-        Program(name, is_module, tuple(rest)),
+        ProgramToRun(name, is_module, tuple(rest)),
         emulate_tpu_cores=arguments.emulate_tpu_cores,
         strategy=arguments.strategy,
         profile_dir=arguments.profile_dir,
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Program:
+class ProgramToRun:
     """What to run: a file, or with `is_module` the name of a module; `arguments` are its own."""
 
     target: str
@@ -75,7 +75,7 @@ class Program:
 
 
 def run(
-    program: Program,
+    program: ProgramToRun,
     *,
     emulate_tpu_cores: int | None = None,
     strategy: str | None = None,
@@ -135,13 +135,13 @@ def run(
             )
 
 
-def _set_path(program: Program) -> None:
+def _set_path(program: ProgramToRun) -> None:
     """Makes `sys.path` the program's own."""
     folder = os.path.dirname(os.path.realpath(program.target))
     sys.path[0] = os.getcwd() if program.is_module else folder
 
 
-def _file_of(program: Program) -> str:
+def _file_of(program: ProgramToRun) -> str:
     """The file of a program, or "" where there is none; imports none of the program."""
     if not program.is_module:
         return program.target if os.path.isfile(program.target) else ""
@@ -165,7 +165,7 @@ def _find(module: str) -> importlib.machinery.ModuleSpec | None:
     return next(filter(None, specs), None)
 
 
-def _main_of(program: Program) -> tuple[ModuleType, CodeType]:
+def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
     """The `__main__` module for a program, and its code; `sys.argv` is its own."""
     if program.is_module:
         spec = importlib.util.find_spec(program.target)

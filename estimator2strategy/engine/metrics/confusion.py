@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import shapes
-from estimator2strategy.engine.metrics.streaming_metric import Rule, Sums
+from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric, Sums
 
 # What each count counts: (the label, the prediction) as booleans.
 _COUNTED = {"tp": (True, True), "fn": (True, False), "tn": (False, False), "fp": (False, True)}
@@ -33,8 +33,8 @@ def _where_counted(count: str, labels: tf.Tensor, positive: tf.Tensor) -> tf.Ten
 
 def counts_of(
     *counts: str, result: Callable[[Sums], tf.Tensor] | None = None
-) -> Callable[[], Rule]:
-    """A rule on scalar counts of labels and predictions, both cast to bool (NaN is True).
+) -> Callable[[], StreamingMetric]:
+    """A metric on scalar counts of labels and predictions, both cast to bool (NaN is True).
 
     Args:
         *counts: Of 'tp', 'fn', 'tn', 'fp'.
@@ -53,11 +53,11 @@ def counts_of(
             counted = {count: where * weights for count, where in counted.items()}
         return {count: tf.reduce_sum(where) for count, where in counted.items()}
 
-    def rule() -> Rule:
+    def metric() -> StreamingMetric:
         state = dict.fromkeys(counts, ((), "float32"))
-        return Rule(state, batch, result or (lambda sums: tf.identity(sums[counts[0]])))
+        return StreamingMetric(state, batch, result or (lambda sums: tf.identity(sums[counts[0]])))
 
-    return rule
+    return metric
 
 
 def _share(part: tf.Tensor, rest: tf.Tensor) -> tf.Tensor:
@@ -76,8 +76,8 @@ def recall(sums: Sums) -> tf.Tensor:
 
 def _at_thresholds(
     thresholds: Sequence[float], counts: Sequence[str], result: Callable[[Sums], tf.Tensor]
-) -> Rule:
-    """A rule on vectors of counts, one element per threshold; positive is `> threshold`."""
+) -> StreamingMetric:
+    """A metric on vectors of counts, one element per threshold; positive is `> threshold`."""
     column = [[float(threshold)] for threshold in thresholds]
 
     def batch(labels: Any, predictions: Any, weights: Any) -> Sums:
@@ -94,7 +94,7 @@ def _at_thresholds(
         return {count: tf.reduce_sum(where, 1) for count, where in counted.items()}
 
     state = dict.fromkeys(counts, ((len(column),), "float32"))
-    return Rule(state, batch, result)
+    return StreamingMetric(state, batch, result)
 
 
 def _require_probabilities(predictions: tf.Tensor) -> tf.Tensor:
@@ -108,25 +108,25 @@ def _require_probabilities(predictions: tf.Tensor) -> tf.Tensor:
         return tf.identity(predictions)
 
 
-def count_at_thresholds(count: str) -> Callable[..., Rule]:
+def count_at_thresholds(count: str) -> Callable[..., StreamingMetric]:
     """`true_positives_at_thresholds` and kin: a float32 vector, one count per threshold."""
 
-    def rule(thresholds: Sequence[float]) -> Rule:
+    def metric(thresholds: Sequence[float]) -> StreamingMetric:
         return _at_thresholds(thresholds, (count,), lambda sums: tf.identity(sums[count]))
 
-    return rule
+    return metric
 
 
-def share_at_thresholds(rest: str) -> Callable[..., Rule]:
+def share_at_thresholds(rest: str) -> Callable[..., StreamingMetric]:
     """`precision_at_thresholds` (rest 'fp') and `recall_at_thresholds` (rest 'fn')."""
 
     def result(sums: Sums) -> tf.Tensor:
         return sums["tp"] / (_K_EPSILON + sums["tp"] + sums[rest])
 
-    def rule(thresholds: Sequence[float]) -> Rule:
+    def metric(thresholds: Sequence[float]) -> StreamingMetric:
         return _at_thresholds(thresholds, ("tp", rest), result)
 
-    return rule
+    return metric
 
 
 def _even_thresholds(num_thresholds: int, last: float = 1.0 + _K_EPSILON) -> list[float]:
@@ -134,7 +134,7 @@ def _even_thresholds(num_thresholds: int, last: float = 1.0 + _K_EPSILON) -> lis
     return [0.0 - _K_EPSILON, *inner, last]
 
 
-def sensitivity_at_specificity(specificity: float, num_thresholds: int) -> Rule:
+def sensitivity_at_specificity(specificity: float, num_thresholds: int) -> StreamingMetric:
     """Sensitivity at the first threshold whose specificity is nearest to the one given."""
 
     def result(sums: Sums) -> tf.Tensor:
@@ -146,7 +146,7 @@ def sensitivity_at_specificity(specificity: float, num_thresholds: int) -> Rule:
     return _at_thresholds(_even_thresholds(num_thresholds), ALL_COUNTS, result)
 
 
-def specificity_at_sensitivity(sensitivity: float, num_thresholds: int) -> Rule:
+def specificity_at_sensitivity(sensitivity: float, num_thresholds: int) -> StreamingMetric:
     """Specificity at the last threshold whose sensitivity is nearest to the one given."""
 
     def result(sums: Sums) -> tf.Tensor:
@@ -167,7 +167,7 @@ def auc(
     curve: str,
     summation_method: str,
     thresholds: Sequence[float] | None,
-) -> Rule:
+) -> StreamingMetric:
     """Area under the ROC or precision-recall curve, as a Riemann sum over the thresholds.
 
     Args:
@@ -228,7 +228,7 @@ def _interpolated_pr_auc(tp: tf.Tensor, fp: tf.Tensor, fn: tf.Tensor) -> tf.Tens
     return tf.reduce_sum(tf.math.divide_no_nan(area, tf.maximum(tp[1:] + fn[1:], 0.0)))
 
 
-def mean_iou(num_classes: int) -> Rule:
+def mean_iou(num_classes: int) -> StreamingMetric:
     """Intersection over union, averaged over the classes that occur; 0.0 when none does."""
 
     def batch(labels: Any, predictions: Any, weights: Any) -> Sums:
@@ -251,10 +251,10 @@ def mean_iou(num_classes: int) -> Rule:
         iou = both / tf.where(union > 0, union, tf.ones_like(union))
         return tf.where(occurring > 0, tf.reduce_sum(iou) / occurring, 0.0)
 
-    return Rule({"matrix": ((num_classes, num_classes), "float64")}, batch, result)
+    return StreamingMetric({"matrix": ((num_classes, num_classes), "float64")}, batch, result)
 
 
-def mean_per_class_accuracy(num_classes: int) -> Rule:
+def mean_per_class_accuracy(num_classes: int) -> StreamingMetric:
     """Accuracy of each class of labels, averaged over all classes; absent ones count as 0.0."""
 
     def batch(labels: Any, predictions: Any, weights: Any) -> Sums:
@@ -276,4 +276,4 @@ def mean_per_class_accuracy(num_classes: int) -> Rule:
         return tf.reduce_mean(per_class)
 
     state = {"total": ((num_classes,), "float32"), "count": ((num_classes,), "float32")}
-    return Rule(state, batch, result)
+    return StreamingMetric(state, batch, result)

@@ -30,10 +30,10 @@ class LegacyMetric(keras.metrics.Metric):
         known = {**self._row.defaults, **arguments}
         _require_arguments(self._row, known)
         self._constants = {name: known[name] for name in self._row.tensors if name in arguments}
-        self._rule = self._row.rule(**{option: known[option] for option in self._row.options})
+        self._metric = self._row.metric(**{option: known[option] for option in self._row.options})
         self._sums = {
             sum_name: self._variable(sum_name, shape, dtype)
-            for sum_name, (shape, dtype) in self._rule.state.items()
+            for sum_name, (shape, dtype) in self._metric.state.items()
         }
 
     def _variable(self, name: str, shape: tuple[int, ...], dtype: str) -> keras.Variable:
@@ -73,12 +73,12 @@ class LegacyMetric(keras.metrics.Metric):
     def accumulate(self, tensors: Mapping[str, Any]) -> None:
         """Adds one batch whose shapes v1 has checked already; tensors by legacy name."""
         every = {"weights": None, **self._constants, **tensors}
-        for sum_name, addend in self._rule.batch(**every).items():
+        for sum_name, addend in self._metric.batch(**every).items():
             self._sums[sum_name].assign_add(addend)
 
     def result(self) -> tf.Tensor:
         """The metric over all batches since the last reset, in the dtype that v1 gives."""
-        return self._rule.result(
+        return self._metric.result(
             {name: tf.convert_to_tensor(variable) for name, variable in self._sums.items()}
         )
 

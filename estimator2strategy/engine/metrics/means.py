@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import shapes
-from estimator2strategy.engine.metrics.streaming_metric import Rule, Sums
+from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric, Sums
 
 Weighted = tuple[Any, Any]
 
@@ -22,24 +22,24 @@ Weighted = tuple[Any, Any]
 def mean_of(
     values_of: Callable[..., Weighted],
     finish: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
-) -> Callable[..., Rule]:
-    """The rule `finish(mean of values_of(tensors))`, as a function of the options.
+) -> Callable[..., StreamingMetric]:
+    """The metric `finish(mean of values_of(tensors))`, as a function of the options.
 
     Args:
         values_of: `values_of(**tensors, **options) -> (values, weights or None)`.
         finish: Applied to the float32 scalar mean; the mean of no elements is 0.0.
     """
 
-    def rule(**options: Any) -> Rule:
+    def metric(**options: Any) -> StreamingMetric:
         def batch(**tensors: Any) -> Sums:
             return _total_and_count(*values_of(**tensors, **options))
 
-        return Rule({"total": ((), "float32"), "count": ((), "float32")}, batch, result)
+        return StreamingMetric({"total": ((), "float32"), "count": ((), "float32")}, batch, result)
 
     def result(sums: Sums) -> tf.Tensor:
         return finish(_ratio(sums))
 
-    return rule
+    return metric
 
 
 def _total_and_count(values: Any, weights: Any) -> Sums:
@@ -61,7 +61,7 @@ def _ratio(sums: Sums) -> tf.Tensor:
     return tf.math.divide_no_nan(sums["total"], tf.maximum(sums["count"], 0.0))
 
 
-def mean_tensor(shape: tuple[int, ...]) -> Rule:
+def mean_tensor(shape: tuple[int, ...]) -> StreamingMetric:
     """The mean over batches, for each element of `values` of the given shape."""
 
     def batch(values: Any, weights: Any) -> Sums:
@@ -71,7 +71,9 @@ def mean_tensor(shape: tuple[int, ...]) -> Rule:
         return {"total": values * weights, "count": weights}
 
     state = tuple(int(size) for size in shape)
-    return Rule({"total": (state, "float32"), "count": (state, "float32")}, batch, _ratio)
+    return StreamingMetric(
+        {"total": (state, "float32"), "count": (state, "float32")}, batch, _ratio
+    )
 
 
 def values(values: Any, weights: Any) -> Weighted:

@@ -20,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import confusion, means, ranking
-from estimator2strategy.engine.metrics.streaming_metric import Rule
+from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric
 
 
 class Weights(enum.Enum):
@@ -51,7 +51,7 @@ class MetricRow:
         options: Its parameters that are fixed when the metric is built.
         weights: How weights broadcast.
         differences: When `keras` gives another number than the legacy function.
-        rule: `rule(**options)` gives the metric without its variables.
+        metric: `metric(**options)` gives the metric without its variables.
         aligned: Labels and predictions have the same shape, but for a last axis of size 1.
         sparse_labels: Labels may be a SparseTensor.
     """
@@ -62,7 +62,7 @@ class MetricRow:
     options: tuple[str, ...]
     weights: Weights
     differences: str
-    rule: Callable[..., Rule]
+    metric: Callable[..., StreamingMetric]
     aligned: bool = True
     sparse_labels: bool = False
 
@@ -118,34 +118,36 @@ _AT_THRESHOLDS = (
 def _mean(
     function: str,
     keras: str,
-    rule: Callable[..., Rule],
+    metric: Callable[..., StreamingMetric],
     *,
     tensors: tuple[str, ...] = _LABELLED,
     options: tuple[str, ...] = (),
     differences: str = _PER_EXAMPLE,
     aligned: bool = True,
 ) -> MetricRow:
-    return MetricRow(function, keras, tensors, options, Weights.ELEMENT, differences, rule, aligned)
+    return MetricRow(
+        function, keras, tensors, options, Weights.ELEMENT, differences, metric, aligned
+    )
 
 
-def _count(function: str, keras: str, rule: Callable[..., Rule]) -> MetricRow:
-    return MetricRow(function, keras, _LABELLED, (), Weights.PRODUCT, _THRESHOLD, rule)
+def _count(function: str, keras: str, metric: Callable[..., StreamingMetric]) -> MetricRow:
+    return MetricRow(function, keras, _LABELLED, (), Weights.PRODUCT, _THRESHOLD, metric)
 
 
 def _curve(
     function: str,
     keras: str,
-    rule: Callable[..., Rule],
+    metric: Callable[..., StreamingMetric],
     *,
     options: tuple[str, ...] = ("thresholds",),
     differences: str = _AT_THRESHOLDS,
 ) -> MetricRow:
-    return MetricRow(function, keras, _LABELLED, options, Weights.ELEMENT, differences, rule)
+    return MetricRow(function, keras, _LABELLED, options, Weights.ELEMENT, differences, metric)
 
 
 def _at_k(
     function: str,
-    rule: Callable[..., Rule],
+    metric: Callable[..., StreamingMetric],
     *,
     keras: str = "",
     predictions: str = "predictions",
@@ -159,7 +161,7 @@ def _at_k(
         options,
         Weights.ROW,
         differences,
-        rule,
+        metric,
         aligned=False,
         sparse_labels=True,
     )

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics import shapes
-from estimator2strategy.engine.metrics.streaming_metric import Rule, Sums
+from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric, Sums
 
 Labels: TypeAlias = "tf.Tensor | tf.SparseTensor"
 
@@ -28,10 +28,10 @@ def _top_k(predictions: Any, k: int) -> tf.Tensor:
     return tf.math.top_k(predictions, k).indices
 
 
-def share_at_top_k(rest: str) -> Callable[..., Rule]:
+def share_at_top_k(rest: str) -> Callable[..., StreamingMetric]:
     """`precision_at_top_k` (rest 'fp') and `recall_at_top_k` (rest 'fn'); 0 / 0 is NaN."""
 
-    def rule(class_id: int | None, k: int | None = None) -> Rule:
+    def metric(class_id: int | None, k: int | None = None) -> StreamingMetric:
         del k  # v1 uses it for names only: predictions_idx has k columns already
 
         def batch(labels: Any, predictions_idx: Any, weights: Any) -> Sums:
@@ -48,24 +48,24 @@ def share_at_top_k(rest: str) -> Callable[..., Rule]:
         def result(sums: Sums) -> tf.Tensor:
             return sums["tp"] / (sums["tp"] + sums[rest])
 
-        return Rule({"tp": ((), "float64"), rest: ((), "float64")}, batch, result)
+        return StreamingMetric({"tp": ((), "float64"), rest: ((), "float64")}, batch, result)
 
-    return rule
+    return metric
 
 
-def share_at_k(rest: str) -> Callable[..., Rule]:
+def share_at_k(rest: str) -> Callable[..., StreamingMetric]:
     """`precision_at_k` (rest 'fp') and `recall_at_k` (rest 'fn')."""
 
-    def rule(k: int, class_id: int | None) -> Rule:
+    def metric(k: int, class_id: int | None) -> StreamingMetric:
         of_top_k = share_at_top_k(rest)(class_id=class_id)
 
         def batch(labels: Any, predictions: Any, weights: Any) -> Sums:
             top = _top_k(predictions, k)
             return of_top_k.batch(labels=labels, predictions_idx=top, weights=weights)
 
-        return Rule(of_top_k.state, batch, of_top_k.result)
+        return StreamingMetric(of_top_k.state, batch, of_top_k.result)
 
-    return rule
+    return metric
 
 
 def _only(class_id: int, ids: Labels) -> tf.SparseTensor:
@@ -90,7 +90,7 @@ def _with_rank(sizes: tf.Tensor, ids: tf.SparseTensor) -> tf.Tensor:
     return tf.ensure_shape(sizes, [None] * (shapes.rank_of(ids) - 1))
 
 
-def average_precision_at_k(k: int) -> Rule:
+def average_precision_at_k(k: int) -> StreamingMetric:
     """Mean over rows of the average precision at k; the mean of no rows is 0.0."""
     if k < 1:
         raise ValueError(f"Invalid k={k}. `k` should be >= 1.")
@@ -111,7 +111,7 @@ def average_precision_at_k(k: int) -> Rule:
     def result(sums: Sums) -> tf.Tensor:
         return tf.math.divide_no_nan(sums["total"], sums["max"])
 
-    return Rule({"total": ((), "float64"), "max": ((), "float64")}, batch, result)
+    return StreamingMetric({"total": ((), "float64"), "max": ((), "float64")}, batch, result)
 
 
 def _without_ids_from(classes: tf.Tensor, labels: Labels) -> Labels:

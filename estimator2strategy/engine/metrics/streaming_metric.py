@@ -1,6 +1,6 @@
 """What a streaming metric is: sums over batches, and a function of those sums.
 
-Every function of `tf.compat.v1.metrics` has this form, so each is a `Rule` and nothing else.
+Every function of `tf.compat.v1.metrics` has this form, so each is a `StreamingMetric`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Sums = Mapping[str, tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class StreamingMetric:
     """A streaming metric without its variables.
 
     Attributes:

@@ -124,7 +124,7 @@ def _dense_tensor(column: Any, cache: Any, state: _State, training: bool) -> tf.
         return column.get_dense_tensor(cache, state)
 
 
-class Linear(NamedTuple):
+class LinearSums(NamedTuple):
     """A linear model: float32 [batch, units], and its variables."""
 
     logits: tf.Tensor
@@ -134,7 +134,7 @@ class Linear(NamedTuple):
 
 def linear_model(
     features: Mapping[str, Any], columns: Sequence[Any], units: int, combiner: str, scope: str
-) -> Linear:
+) -> LinearSums:
     """The weighted sum of all columns, and a bias.
 
     Args:
@@ -152,7 +152,7 @@ def linear_model(
         logits = tf1.feature_column.linear_model(
             features, columns, units, combiner, cols_to_vars=variables
         )
-        return Linear(logits, variables.pop("bias"), list(variables.values()))
+        return LinearSums(logits, variables.pop("bias"), list(variables.values()))
     categorical = _tf_private.CategoricalColumn
     expected = "either a DenseColumn or CategoricalColumn."
     columns = _sorted(columns, (_api.DenseColumn, categorical), expected)
@@ -175,4 +175,4 @@ def linear_model(
         _tf_private.check_batch_sizes(sums, columns)
         total = tf.add_n(sums, "weighted_sum_no_bias")
         logits = tf.nn.bias_add(total, bias, name="weighted_sum")
-    return Linear(logits, bias, list(state.variables.values()))
+    return LinearSums(logits, bias, list(state.variables.values()))

@@ -178,13 +178,13 @@ class Linear:
         _summarize(model, units)
         return model.logits, [*model.weights, model.bias]
 
-    def _model(self, features: Mapping[str, Any], units: int, scope: str) -> columns.Linear:
+    def _model(self, features: Mapping[str, Any], units: int, scope: str) -> columns.LinearSums:
         return columns.linear_model(
             features, self.feature_columns, units, self.sparse_combiner, scope
         )
 
 
-def _summarize(model: columns.Linear, units: int) -> None:
+def _summarize(model: columns.LinearSums, units: int) -> None:
     bias = _parts(model.bias)
     if units > 1:
         tf1.summary.histogram("bias", bias)

@@ -18,7 +18,7 @@ import tensorflow as tf
 from estimator2strategy.estimator import export
 from estimator2strategy.estimator.heads import head_checks
 from estimator2strategy.estimator.heads.keys import MetricKeys
-from estimator2strategy.estimator.heads.metric_rows import Observed, Row, regularization_row
+from estimator2strategy.estimator.heads.metric_rows import HeadMetric, Observed, regularization_row
 from estimator2strategy.estimator.heads.train_op import create_estimator_spec_train_op
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
@@ -231,7 +231,7 @@ class SingleHead(BuiltInHead):
         """[D0, D1, ... DN, k]: the loss of each example, unless the user has a loss_fn."""
 
     @abc.abstractmethod
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[HeadMetric]:
         """The metrics."""
 
     @abc.abstractmethod
@@ -318,9 +318,9 @@ class SingleHead(BuiltInHead):
             observed[MetricKeys.LOSS_REGULARIZATION] = tf.add_n(regularization_losses)
         return observed
 
-    def _rows_with(self, regularization_losses: Any) -> list[Row]:
+    def _rows_with(self, regularization_losses: Any) -> list[HeadMetric]:
         return [
-            Row(MetricKeys.LOSS_MEAN, "mean", ("unweighted_loss",)),
+            HeadMetric(MetricKeys.LOSS_MEAN, "mean", ("unweighted_loss",)),
             *self._rows(),
             *([] if regularization_losses is None else [regularization_row()]),
         ]

@@ -18,7 +18,7 @@ from estimator2strategy.estimator.heads.keys import (
     MetricKeys,
     PredictionKeys,
 )
-from estimator2strategy.estimator.heads.metric_rows import Row
+from estimator2strategy.estimator.heads.metric_rows import HeadMetric
 
 tf1 = tf.compat.v1
 
@@ -143,14 +143,14 @@ class BinaryClassHead(ClassHead):
         keys = MetricKeys
         by_class, by_score = ("labels", "class_ids"), ("labels", "logistic")
         return [
-            Row(keys.ACCURACY, "accuracy", by_class),
-            Row(keys.PRECISION, "precision", by_class),
-            Row(keys.RECALL, "recall", by_class),
-            Row(keys.PREDICTION_MEAN, "mean", ("logistic",)),
-            Row(keys.LABEL_MEAN, "mean", ("labels",)),
-            Row(keys.ACCURACY_BASELINE, "accuracy_baseline", ("labels",)),
-            Row(keys.AUC, "auc", by_score),
-            Row(keys.AUC_PR, "auc_precision_recall", by_score),
+            HeadMetric(keys.ACCURACY, "accuracy", by_class),
+            HeadMetric(keys.PRECISION, "precision", by_class),
+            HeadMetric(keys.RECALL, "recall", by_class),
+            HeadMetric(keys.PREDICTION_MEAN, "mean", ("logistic",)),
+            HeadMetric(keys.LABEL_MEAN, "mean", ("labels",)),
+            HeadMetric(keys.ACCURACY_BASELINE, "accuracy_baseline", ("labels",)),
+            HeadMetric(keys.AUC, "auc", by_score),
+            HeadMetric(keys.AUC_PR, "auc_precision_recall", by_score),
             *threshold_rows(self._thresholds, by_score),
         ]
 
@@ -160,7 +160,7 @@ class BinaryClassHead(ClassHead):
         return {**outputs, REGRESS_SERVING_KEY: export.RegressionOutput(value=value)}
 
 
-def threshold_rows(thresholds: Sequence[float], of: tuple[str, str]) -> list[Row]:
+def threshold_rows(thresholds: Sequence[float], of: tuple[str, str]) -> list[HeadMetric]:
     """Accuracy, precision and recall at each threshold."""
     kinds = {
         "accuracy_at": MetricKeys.ACCURACY_AT_THRESHOLD,
@@ -168,7 +168,7 @@ def threshold_rows(thresholds: Sequence[float], of: tuple[str, str]) -> list[Row
         "recall_at": MetricKeys.RECALL_AT_THRESHOLD,
     }
     return [
-        Row(key % threshold, kind, of, threshold)
+        HeadMetric(key % threshold, kind, of, threshold)
         for threshold in thresholds
         for kind, key in kinds.items()
     ]
@@ -237,7 +237,7 @@ class MultiClassHead(ClassHead):
         return losses[..., tf.newaxis]
 
     def _rows(self):
-        return [Row(MetricKeys.ACCURACY, "accuracy", ("labels", "class_ids"))]
+        return [HeadMetric(MetricKeys.ACCURACY, "accuracy", ("labels", "class_ids"))]
 
 
 def binary_or_multi_class_head(

@@ -1,6 +1,6 @@
 """The metrics of heads as rows: each is measured by tf-keras metrics, or by `tf.metrics`.
 
-    row = Row("precision", "precision", ("labels", "class_ids"))
+    row = HeadMetric("precision", "precision", ("labels", "class_ids"))
     metric = row.keras_metric()
     row.update(metric, observed)                # what TF 2's heads do
     value, update_op = row.pair(observed)       # what TF 1's heads did
@@ -69,7 +69,7 @@ _KINDS = {
 }
 
 
-class Row(NamedTuple):
+class HeadMetric(NamedTuple):
     """One metric of a head.
 
     Attributes:
@@ -119,7 +119,7 @@ class Row(NamedTuple):
         return values, observed["weights"] * ones
 
 
-def regularization_row() -> Row:
+def regularization_row() -> HeadMetric:
     """The mean of the regularization losses."""
     key = "regularization_loss"
-    return Row(key, "mean", (key,), weighted=False)
+    return HeadMetric(key, "mean", (key,), weighted=False)

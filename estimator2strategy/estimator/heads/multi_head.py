@@ -14,7 +14,7 @@ from estimator2strategy.estimator.heads.keys import (
     PREDICT_SERVING_KEY,
     MetricKeys,
 )
-from estimator2strategy.estimator.heads.metric_rows import Row, regularization_row
+from estimator2strategy.estimator.heads.metric_rows import HeadMetric, regularization_row
 from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import EstimatorSpec
 
@@ -193,7 +193,7 @@ class MultiHead(BuiltInHead):
 
 
 _REGULARIZATION = regularization_row()
-_LOSS = Row(MetricKeys.LOSS, "mean", ("loss",), weighted=False)
+_LOSS = HeadMetric(MetricKeys.LOSS, "mean", ("loss",), weighted=False)
 
 
 def _head_loss_key(head: Any) -> str:

@@ -11,7 +11,7 @@ from estimator2strategy.estimator.heads import base, head_checks
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
 from estimator2strategy.estimator.heads.classification import ClassHead, threshold_rows
 from estimator2strategy.estimator.heads.keys import MetricKeys, PredictionKeys
-from estimator2strategy.estimator.heads.metric_rows import Row
+from estimator2strategy.estimator.heads.metric_rows import HeadMetric
 
 tf1 = tf.compat.v1
 
@@ -108,13 +108,13 @@ class MultiLabelHead(ClassHead):
         keys = MetricKeys
         of = ("labels", "probabilities")
         return [
-            Row(keys.AUC, "auc", of),
-            Row(keys.AUC_PR, "auc_precision_recall", of),
+            HeadMetric(keys.AUC, "auc", of),
+            HeadMetric(keys.AUC_PR, "auc_precision_recall", of),
             *threshold_rows(self._thresholds, of),
             *(row for class_id in self._measured_classes for row in self._class_rows(class_id, of)),
         ]
 
-    def _class_rows(self, class_id: int, of: tuple[str, str]) -> list[Row]:
+    def _class_rows(self, class_id: int, of: tuple[str, str]) -> list[HeadMetric]:
         keys = MetricKeys
         if self._label_vocabulary is None:
             label: Any = class_id
@@ -124,9 +124,9 @@ class MultiLabelHead(ClassHead):
             names = (keys.PROBABILITY_MEAN_AT_NAME, keys.AUC_AT_NAME, keys.AUC_PR_AT_NAME)
         mean, auc, auc_pr = (name % label for name in names)
         return [
-            Row(mean, "mean", of[1:], class_id=class_id),
-            Row(auc, "auc", of, class_id=class_id),
-            Row(auc_pr, "auc_precision_recall", of, class_id=class_id),
+            HeadMetric(mean, "mean", of[1:], class_id=class_id),
+            HeadMetric(auc, "auc", of, class_id=class_id),
+            HeadMetric(auc_pr, "auc_precision_recall", of, class_id=class_id),
         ]
 
 

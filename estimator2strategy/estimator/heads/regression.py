@@ -17,7 +17,7 @@ from estimator2strategy.estimator.heads.keys import (
     MetricKeys,
     PredictionKeys,
 )
-from estimator2strategy.estimator.heads.metric_rows import Row
+from estimator2strategy.estimator.heads.metric_rows import HeadMetric
 
 tf1 = tf.compat.v1
 
@@ -81,8 +81,8 @@ class RegressionHead(SingleHead):
 
     def _rows(self):
         return [
-            Row(MetricKeys.PREDICTION_MEAN, "mean", ("predictions",)),
-            Row(MetricKeys.LABEL_MEAN, "mean", ("labels",)),
+            HeadMetric(MetricKeys.PREDICTION_MEAN, "mean", ("predictions",)),
+            HeadMetric(MetricKeys.LABEL_MEAN, "mean", ("labels",)),
         ]
 
     def _export_outputs(self, predictions):

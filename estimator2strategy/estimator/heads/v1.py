@@ -18,7 +18,7 @@ from estimator2strategy.estimator.heads import base, head_checks
 from estimator2strategy.estimator.heads.base import Head, SingleHead
 from estimator2strategy.estimator.heads.classification import BinaryClassHead, MultiClassHead
 from estimator2strategy.estimator.heads.keys import MetricKeys, PredictionKeys
-from estimator2strategy.estimator.heads.metric_rows import Observed, Row
+from estimator2strategy.estimator.heads.metric_rows import HeadMetric, Observed
 from estimator2strategy.estimator.heads.multi_head import MultiHead
 from estimator2strategy.estimator.heads.multi_label import MultiLabelHead
 from estimator2strategy.estimator.heads.regression import (
@@ -122,7 +122,7 @@ class _V1(SingleHead):
 
         return base.create_eval_metrics_tuple(metric_fn, observed)
 
-    def _metric_pairs(self, rows: Sequence[Row], observed: Observed) -> dict[str, Any]:
+    def _metric_pairs(self, rows: Sequence[HeadMetric], observed: Observed) -> dict[str, Any]:
         with tf1.name_scope("metrics"):
             return {self._summary_key(row.key): row.pair(observed) for row in rows}
 

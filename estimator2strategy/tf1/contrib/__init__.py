@@ -23,7 +23,7 @@ _HERE = Path(__file__).parent
 
 
 @functools.cache
-def table() -> symbols.Table:
+def table() -> symbols.SymbolTable:
     """The rows of `symbols.csv`."""
     return symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
 

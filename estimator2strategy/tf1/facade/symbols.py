@@ -38,7 +38,7 @@ class Symbol:
     since: str = ""
 
 
-class Table:
+class SymbolTable:
     """The rows of a table, by name, and the modules of TF 1.15 that they are in."""
 
     def __init__(self, symbols: Mapping[str, Symbol], modules: frozenset[str] = frozenset()):
@@ -66,12 +66,12 @@ class Table:
         return next(iter(difflib.get_close_matches(name, self.symbols, 1)), None)
 
 
-def read(path: str, modules: str | None = None) -> Table:
+def read(path: str, modules: str | None = None) -> SymbolTable:
     """Reads a table, and the list of modules beside it; paths start at this package."""
     with open(_PACKAGE / path, newline="", encoding="utf-8") as file:
         rows = {row["name"]: Symbol(**row) for row in csv.DictReader(file)}
     lines = (_PACKAGE / modules).read_text().splitlines() if modules else []
-    return Table(rows, frozenset(lines))
+    return SymbolTable(rows, frozenset(lines))
 
 
 def _spellings(name: str) -> list[str]:

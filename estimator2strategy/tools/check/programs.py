@@ -15,7 +15,7 @@ from estimator2strategy.tools.check.project import (
 from estimator2strategy.tools.check.source import (
     Call,
     Function,
-    Scope,
+    LexicalScope,
     Source,
     arguments_of,
 )
@@ -115,7 +115,7 @@ def captured_tensors(function: Function, model: Function, source: Source) -> dic
     return found
 
 
-def _scope_at(node: ast.AST, source: Source, default: Scope) -> Scope | None:
+def _scope_at(node: ast.AST, source: Source, default: LexicalScope) -> LexicalScope | None:
     try:
         return source.scope_of(node)
     except (AttributeError, KeyError):
@@ -150,7 +150,7 @@ _OPS = {
 _TENSOR_MODULES = ("tf.nn.", "tf.losses.", "tf.layers.", "tf.math.", "tf.image.")
 
 
-def _is_tensor(value: ast.expr, scope: Scope, source: Source) -> bool:
+def _is_tensor(value: ast.expr, scope: LexicalScope, source: Source) -> bool:
     if not isinstance(value, ast.Call):
         return False
     name = source.name(value.func, scope)

@@ -22,7 +22,7 @@ from estimator2strategy.tools.check.source import (
     Call,
     Function,
     Import,
-    Scope,
+    LexicalScope,
     Source,
     arguments_of,
     names_in,
@@ -57,7 +57,7 @@ class Definition:
     source: Source
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LexicalScope:
         return self.source.scopes[self.node]
 
 
@@ -156,7 +156,7 @@ class Project:
         source = self._by_path.get(path)
         if source is None or not qualified:
             return None
-        scope: Scope | None = source.scope
+        scope: LexicalScope | None = source.scope
         for part in qualified.split("."):
             values = [
                 value
@@ -168,7 +168,9 @@ class Project:
             scope = source.scopes[values[0]]
         return Definition(scope.node, source) if scope else None  # type: ignore[arg-type]
 
-    def function(self, node: ast.AST | None, scope: Scope, source: Source) -> Definition | None:
+    def function(
+        self, node: ast.AST | None, scope: LexicalScope, source: Source
+    ) -> Definition | None:
         """The `def` that an expression is, through `functools.partial` and the like."""
         if node is None:
             return None

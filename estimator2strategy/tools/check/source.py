@@ -25,7 +25,7 @@ _BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @dataclasses.dataclass(eq=False)
-class Scope:
+class LexicalScope:
     """The names that a module, class or function binds.
 
     Attributes:
@@ -38,16 +38,16 @@ class Scope:
     """
 
     node: ast.AST
-    parent: Scope | None
+    parent: LexicalScope | None
     name: str
     bindings: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
 
     def bind(self, name: str, value: Any) -> None:
         self.bindings.setdefault(name, []).append(value)
 
-    def find(self, name: str) -> Scope | None:
+    def find(self, name: str) -> LexicalScope | None:
         """The scope whose binding `name` means here."""
-        scope: Scope | None = self
+        scope: LexicalScope | None = self
         while scope is not None:
             if name in scope.bindings and (scope is self or not scope.is_class):
                 return scope
@@ -61,15 +61,15 @@ class Scope:
     @property
     def function(self) -> Function | None:
         """The innermost `def` around this scope (a lambda belongs to the function it is in)."""
-        scope: Scope | None = self
+        scope: LexicalScope | None = self
         while scope is not None and not isinstance(
             scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         ):
             scope = scope.parent
         return scope.node if scope is not None and not scope.is_class else None  # type: ignore[return-value]
 
-    def ancestors(self) -> Iterator[Scope]:
-        scope: Scope | None = self
+    def ancestors(self) -> Iterator[LexicalScope]:
+        scope: LexicalScope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
@@ -90,7 +90,7 @@ class Call:
     """A call, where it stands, and what is called (None if that cannot be told)."""
 
     node: ast.Call
-    scope: Scope
+    scope: LexicalScope
     source: Source
 
     @functools.cached_property
@@ -158,19 +158,19 @@ class Source:
 
     def __init__(self, path: str, shown: str, text: str, tree: ast.Module):
         self.path, self.shown, self.text, self.tree = path, shown, text, tree
-        self.scope = Scope(tree, None, "")
+        self.scope = LexicalScope(tree, None, "")
         self.calls: list[Call] = []
-        self.imports: list[tuple[Import, Scope]] = []
-        self.chains: list[tuple[ast.expr, Scope]] = []
-        self.functions: list[tuple[Function, Scope]] = []
-        self.classes: list[tuple[ast.ClassDef, Scope]] = []
-        self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
+        self.imports: list[tuple[Import, LexicalScope]] = []
+        self.chains: list[tuple[ast.expr, LexicalScope]] = []
+        self.functions: list[tuple[Function, LexicalScope]] = []
+        self.classes: list[tuple[ast.ClassDef, LexicalScope]] = []
+        self.scopes: dict[ast.AST, LexicalScope] = {tree: self.scope}
         self.stars: list[Import] = []
         # Set by the project: what `import name` leads to, and what a raw name is called.
         self.follow: Callable[[Source, Import], str | None] = lambda source, target: None
         self.canonical: Callable[[str], str] = lambda name: name
         self.member: Callable[[str, str], str | None] = lambda base, name: f"{base}.{name}"
-        self._names: dict[tuple[Scope, str], str | None] = {}
+        self._names: dict[tuple[LexicalScope, str], str | None] = {}
         self._searched: set[str] = set()
         self._walk(tree, self.scope)
 
@@ -188,7 +188,7 @@ class Source:
 
     # The walk: once over the tree, in order.
 
-    def _walk(self, node: ast.AST, scope: Scope) -> None:
+    def _walk(self, node: ast.AST, scope: LexicalScope) -> None:
         for field in node._fields:
             value = getattr(node, field, None)
             if isinstance(value, ast.AST):
@@ -198,7 +198,7 @@ class Source:
                     if isinstance(item, ast.AST):
                         self._visit(item, node, scope)
 
-    def _visit(self, node: Any, parent: ast.AST, scope: Scope) -> None:
+    def _visit(self, node: Any, parent: ast.AST, scope: LexicalScope) -> None:
         kind = type(node)
         if kind in _LEAVES:
             return
@@ -228,7 +228,7 @@ class Source:
                 self.scope.bind(name, None)
         self._walk(node, scope)
 
-    def _chain(self, node: ast.Attribute, scope: Scope) -> None:
+    def _chain(self, node: ast.Attribute, scope: LexicalScope) -> None:
         base: Any = node
         while type(base) is ast.Attribute:
             value: Any = base.value
@@ -239,16 +239,16 @@ class Source:
         else:
             self._visit(base, base.parent, scope)
 
-    def _bind_target(self, node: ast.Name, parent: ast.AST, scope: Scope) -> None:
+    def _bind_target(self, node: ast.Name, parent: ast.AST, scope: LexicalScope) -> None:
         single = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is not None
         where = scope
         if isinstance(scope.node, ast.Lambda) or isinstance(parent, ast.comprehension):
             single = False
         where.bind(node.id, parent.value if single else None)  # type: ignore[attr-defined]
 
-    def _block(self, node: Any, scope: Scope) -> None:
+    def _block(self, node: Any, scope: LexicalScope) -> None:
         name = getattr(node, "name", "<lambda>")
-        inner = Scope(node, scope, f"{scope.name}.{name}" if scope.name else name)
+        inner = LexicalScope(node, scope, f"{scope.name}.{name}" if scope.name else name)
         self.scopes[node] = inner
         if not isinstance(node, ast.Lambda):
             scope.bind(name, node)
@@ -278,7 +278,7 @@ class Source:
         for statement in body:
             self._visit(statement, node, inner)
 
-    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: LexicalScope) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 target = Import(alias.name, None, 0, node)
@@ -299,12 +299,12 @@ class Source:
 
     # What a name stands for.
 
-    def name(self, node: ast.AST, scope: Scope) -> str | None:
+    def name(self, node: ast.AST, scope: LexicalScope) -> str | None:
         """The canonical name of an expression: `tf.contrib.layers.conv2d`, `builtins.range`."""
         raw = self.resolve(node, scope)
         return None if raw is None else self.canonical(raw)
 
-    def resolve(self, node: ast.AST, scope: Scope) -> str | None:
+    def resolve(self, node: ast.AST, scope: LexicalScope) -> str | None:
         """The full name of what an expression stands for, through aliases; None if unknown."""
         if type(node) is ast.Attribute:
             base = self.resolve(node.value, scope)
@@ -317,7 +317,7 @@ class Source:
             return self._names[key]
         return None
 
-    def _resolve_name(self, name: str, scope: Scope) -> str | None:
+    def _resolve_name(self, name: str, scope: LexicalScope) -> str | None:
         where = scope.find(name)
         if where is None:
             return self.from_star(name) or f"builtins.{name}"
@@ -339,7 +339,7 @@ class Source:
             return self.resolve(value, where)
         return None
 
-    def _own_class(self, scope: Scope) -> str | None:
+    def _own_class(self, scope: LexicalScope) -> str | None:
         for outer in scope.ancestors():
             if outer.is_class:
                 return f"@{self.path}::{outer.name}"
@@ -359,7 +359,7 @@ class Source:
             self._searched.remove(name)
         return None
 
-    def assigned(self, node: ast.AST, scope: Scope) -> tuple[ast.expr, Scope] | None:
+    def assigned(self, node: ast.AST, scope: LexicalScope) -> tuple[ast.expr, LexicalScope] | None:
         """The expression that a name was assigned, if it is assigned once; with its scope."""
         if not isinstance(node, ast.Name):
             return None
@@ -369,7 +369,7 @@ class Source:
             return values[0], where
         return None
 
-    def calls_behind(self, node: ast.AST, scope: Scope) -> list[Call]:
+    def calls_behind(self, node: ast.AST, scope: LexicalScope) -> list[Call]:
         """The calls whose results an expression may be; none if it may be something else too."""
         if isinstance(node, ast.Call):
             return [Call(node, scope, self)]
@@ -379,7 +379,7 @@ class Source:
             return []
         return [Call(value, where, self) for value in values]
 
-    def constant(self, node: ast.AST, scope: Scope) -> Any:
+    def constant(self, node: ast.AST, scope: LexicalScope) -> Any:
         """The number, string, bool or None that an expression is; `UNKNOWN` if it may vary."""
         if isinstance(node, ast.Constant):
             return node.value
@@ -391,7 +391,7 @@ class Source:
             return self.constant(*found)
         return UNKNOWN
 
-    def call(self, node: ast.AST | None, scope: Scope) -> Call | None:
+    def call(self, node: ast.AST | None, scope: LexicalScope) -> Call | None:
         """The call that an expression is, or that it was assigned."""
         if node is None:
             return None
@@ -400,7 +400,7 @@ class Source:
             node, scope = found
         return Call(node, scope, self) if isinstance(node, ast.Call) else None
 
-    def scope_of(self, node: ast.AST) -> Scope:
+    def scope_of(self, node: ast.AST) -> LexicalScope:
         """The scope that a node is in."""
         while node not in self.scopes or isinstance(node, ast.expr):
             node = node.parent  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 @functools.cache
-def contrib() -> symbols.Table:
+def contrib() -> symbols.SymbolTable:
     """The table of `tf.contrib`."""
     return symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
 
@@ -169,7 +169,7 @@ _VERSIONS = {"tf.compat.v1", "tf.compat.v2"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class ArgumentChange:
     """The names of a function's arguments in TF 1.15 and in TF2."""
 
     before: tuple[str, ...]
@@ -177,7 +177,7 @@ class Change:
 
 
 @functools.cache
-def changed(name: str) -> Change | None:
+def changed(name: str) -> ArgumentChange | None:
     """How the arguments of a function have changed that is in TF 1.15 and in TF2."""
     row = _tensorflow2()["arguments"].get(name)
-    return Change(*(tuple(line.split()) for line in row)) if row else None
+    return ArgumentChange(*(tuple(line.split()) for line in row)) if row else None

@@ -9,13 +9,13 @@ import numpy as np
 
 from estimator2strategy.tools.checkpoint import mapping as mapping_lib
 from estimator2strategy.tools.checkpoint.convert import Converted
-from estimator2strategy.tools.checkpoint.mapping import Mapping, Row
+from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
 from estimator2strategy.tools.checkpoint.roles import identified
 from estimator2strategy.tools.checkpoint.store import Store
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference:
+class EntryDifference:
     """One line of a diff.
 
     Attributes:
@@ -48,7 +48,7 @@ def inspected(store: Store) -> str:
 
 def differences(
     first: Store, second: Store, pairs: Mapping, tolerance: float = 0.0
-) -> list[Difference]:
+) -> list[EntryDifference]:
     """What differs, reading one tensor of each at a time.
 
     Args:
@@ -62,24 +62,26 @@ def differences(
         name = row.source if row.source == row.target else f"{row.source} | {row.target}"
         if one.shape != other.shape:
             detail = f"{_shape(one.shape)} and {_shape(other.shape)}"
-            found.append(Difference("shape", name, detail))
+            found.append(EntryDifference("shape", name, detail))
             continue
         if one.dtype != other.dtype:
-            found.append(Difference("dtype", name, f"{one.dtype} and {other.dtype}"))
+            found.append(EntryDifference("dtype", name, f"{one.dtype} and {other.dtype}"))
         gap = _gap(np.asarray(first.read(one)), np.asarray(second.read(other)), row.scale)
         if not gap <= tolerance:
-            found.append(Difference("value", name, f"differ by up to {gap:.4g}"))
+            found.append(EntryDifference("value", name, f"differ by up to {gap:.4g}"))
     taken = ({row.source for row in pairs.rows}, {row.target for row in pairs.rows})
     for store, used, what in ((first, taken[0], "missing"), (second, taken[1], "extra")):
         left = (entry for entry in store.entries if entry.label not in used)
-        found += [Difference(what, entry.label, _shape(entry.shape)) for entry in left]
+        found += [EntryDifference(what, entry.label, _shape(entry.shape)) for entry in left]
     return found
 
 
 def same_names(first: Store, second: Store) -> Mapping:
     """Pairs what has the same name, whatever its shape."""
     there = second.by_label()
-    return Mapping(tuple(Row(e.label, e.label, "name") for e in first.entries if e.label in there))
+    return Mapping(
+        tuple(MappingRow(e.label, e.label, "name") for e in first.entries if e.label in there)
+    )
 
 
 def pairs_of(first: Store, second: Store, given: str | None) -> Mapping:
@@ -99,7 +101,7 @@ def _gap(one: np.ndarray, other: np.ndarray, scale: float) -> float:
     return float(np.max(np.abs(one.astype(np.float64) * scale - other.astype(np.float64))))
 
 
-def diff_text(found: Sequence[Difference], first: Store, second: Store) -> str:
+def diff_text(found: Sequence[EntryDifference], first: Store, second: Store) -> str:
     if not found:
         return f"{first.path} and {second.path}: no difference\n"
     rows = [("difference", "name", ""), *((d.what, d.name, d.detail) for d in found)]

@@ -18,7 +18,7 @@ from estimator2strategy.tools.checkpoint import (
     mapping,
     roles,
 )
-from estimator2strategy.tools.checkpoint.mapping import Mapping, Row
+from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
 from estimator2strategy.tools.checkpoint.store import Entry, Store, open_store
 
 _MULTIPLIED = 1_000_000  # steps; after these any power is 0
@@ -48,7 +48,7 @@ def convert(
     *,
     like: str | None = None,
     model: str | None = None,
-    rows: list[Row] | None = None,
+    rows: list[MappingRow] | None = None,
     partial: bool = False,
 ) -> Converted:
     """Writes `source` as a checkpoint of another kind.
@@ -220,7 +220,7 @@ def _named_as_source(source: Store, out: str) -> Converted:
         owner = owners.get(identity[:2], entry.label)
         name = entry.key if source.kind == "tf1" else roles.tf1_name(identity, owner, centered)
         size = entry.size * np.dtype(_plain(entry.dtype)).itemsize
-        rows.append(Row(entry.label, name, "name"))
+        rows.append(MappingRow(entry.label, name, "name"))
         target = entry
         if identity.role == roles.STEP:
             target = dataclasses.replace(entry, dtype="int64")

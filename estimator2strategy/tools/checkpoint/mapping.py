@@ -28,7 +28,7 @@ _COLUMNS = ("source", "target", "how", "scale")
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class MappingRow:
     """One pair, by labels; the target's value is the source's times `scale`."""
 
     source: str
@@ -47,7 +47,7 @@ class Mapping:
         unused: Labels of the source that nothing takes.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[MappingRow, ...]
     undecided: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     unused: tuple[str, ...] = ()
 
@@ -157,7 +157,9 @@ class _Pairs:
 
     def mapping(self) -> Mapping:
         rows = tuple(
-            Row(self.found[e.label][0], e.label, self.found[e.label][1], self._scale(e.label))
+            MappingRow(
+                self.found[e.label][0], e.label, self.found[e.label][1], self._scale(e.label)
+            )
             for e in self.stores[1].entries
             if e.label in self.found
         )
@@ -215,7 +217,7 @@ def write(path: str, mapping: Mapping) -> None:
     Path(path).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def read(path: str) -> list[Row]:
+def read(path: str) -> list[MappingRow]:
     """The rows of a file.
 
     Raises:
@@ -228,7 +230,7 @@ def read(path: str) -> list[Row]:
         else:
             found = json.loads(text)["rows"]
         return [
-            Row(
+            MappingRow(
                 row["source"],
                 row["target"],
                 row.get("how") or "given",
@@ -244,7 +246,7 @@ def read(path: str) -> list[Row]:
         ) from error
 
 
-def applied(rows: list[Row], source: Store, target: Store) -> Mapping:
+def applied(rows: list[MappingRow], source: Store, target: Store) -> Mapping:
     """Rows that were given, for two checkpoints; rows of the way back are turned round.
 
     Raises:
@@ -254,7 +256,7 @@ def applied(rows: list[Row], source: Store, target: Store) -> Mapping:
     forward = sum(row.source in of_source and row.target in of_target for row in rows)
     back = sum(row.target in of_source and row.source in of_target for row in rows)
     if back > forward:
-        rows = [Row(row.target, row.source, row.how, 1 / row.scale) for row in rows]
+        rows = [MappingRow(row.target, row.source, row.how, 1 / row.scale) for row in rows]
     problems = []
     for row in rows:
         if row.source not in of_source:

@@ -29,7 +29,7 @@ class Here(Platform):
         target, *arguments = argv[is_module:]
         hook = sys.excepthook
         try:
-            run_lib.run(run_lib.Program(target, is_module, tuple(arguments)))
+            run_lib.run(run_lib.ProgramToRun(target, is_module, tuple(arguments)))
         finally:
             sys.excepthook = hook
 

@@ -1,4 +1,4 @@
-"""The forms in which a verdict is told: text, JSON, and a page of its own."""
+"""The forms in which a comparison is told: text, JSON, and a page of its own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 from estimator2strategy.tools.golden.recorder.folder import RecordError
-from estimator2strategy.tools.golden.result import EQUAL, Status, Verdict
+from estimator2strategy.tools.golden.result import EQUAL, CheckStatus, Comparison
 
 NAMES = ("text", "json", "junit", "html")
 _STYLES = {
-    Status.PASSED: "green",
-    Status.FAILED: "bold red",
-    Status.EXPLAINED: "yellow",
-    Status.UNCHECKED: "dim",
+    CheckStatus.PASSED: "green",
+    CheckStatus.FAILED: "bold red",
+    CheckStatus.EXPLAINED: "yellow",
+    CheckStatus.UNCHECKED: "dim",
 }
 
 
@@ -32,53 +32,55 @@ def parsed(given: str) -> tuple[str, str | None]:
     return name, path or None
 
 
-def write(name: str, path: str | None, verdict: Verdict) -> None:
-    """Writes a verdict to a file, or to the terminal."""
-    if name == "text" and path is None and sys.stdout.isatty() and _in_colour(verdict):
+def write(name: str, path: str | None, comparison: Comparison) -> None:
+    """Writes a comparison to a file, or to the terminal."""
+    if name == "text" and path is None and sys.stdout.isatty() and _in_colour(comparison):
         return
     if name == "html":
         from estimator2strategy.tools.golden.page import page
 
-        text = page(verdict)
+        text = page(comparison)
     else:
-        text = {"text": text_of, "json": json_of, "junit": junit_of}[name](verdict)
+        text = {"text": text_of, "json": json_of, "junit": junit_of}[name](comparison)
     if path is None:
         sys.stdout.write(text)
     else:
         Path(path).write_text(text, encoding="utf-8")
 
 
-def rows(verdict: Verdict) -> list[tuple[str, str, Status, str, str, str]]:
+def rows(comparison: Comparison) -> list[tuple[str, str, CheckStatus, str, str, str]]:
     """Tier, check, status, slack, tolerance, detail; the tier only in the first of its rows."""
     return [
         (tier.name if i == 0 else "", c.what, c.status, c.slack, c.tolerance, c.detail)
-        for tier in verdict.tiers
+        for tier in comparison.tiers
         for i, c in enumerate(tier.checks)
     ]
 
 
-def headline(verdict: Verdict) -> str:
+def headline(comparison: Comparison) -> str:
     """One line: what was compared, and what came of it."""
     sides = [side.about.get("versions", {}).get("tensorflow", "?") for side in
-             (verdict.golden, verdict.here)]  # fmt: skip
+             (comparison.golden, comparison.here)]  # fmt: skip
     where = f"TensorFlow {sides[0]} (golden) and {sides[1]} (here)"
-    failed = verdict.first_failure
+    failed = comparison.first_failure
     if failed:
         return f"DIFFERENT: {where} differ in tier {failed[0].name!r}, {failed[1].what}"
-    left = [t.name for t in verdict.tiers if t.status is Status.UNCHECKED]
+    left = [t.name for t in comparison.tiers if t.status is CheckStatus.UNCHECKED]
     rest = f"; not checked: {', '.join(left)}" if left else ""
     return f"the same model: {where}{rest}"
 
 
-def text_of(verdict: Verdict) -> str:
+def text_of(comparison: Comparison) -> str:
     """Plain text, in columns."""
-    table = [(tier, what, status.value, slack) for tier, what, status, slack, _, _ in rows(verdict)]
+    table = [
+        (tier, what, status.value, slack) for tier, what, status, slack, _, _ in rows(comparison)
+    ]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = [headline(verdict), ""]
-    for cells, row in zip(table, rows(verdict), strict=True):
+    lines = [headline(comparison), ""]
+    for cells, row in zip(table, rows(comparison), strict=True):
         columns = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
         lines.append(f"{columns}  {_said(row[4], row[5])}".rstrip())
-    lines += ["", *closing(verdict)]
+    lines += ["", *closing(comparison)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -87,18 +89,18 @@ def _said(tolerance: str, detail: str) -> str:
     return "; ".join(part for part in (within, detail) if part)
 
 
-def closing(verdict: Verdict) -> list[str]:
+def closing(comparison: Comparison) -> list[str]:
     """The lines after the table: the likely cause, notes, and what all this rests on."""
-    lines = [f"likely cause: {verdict.cause}"] if verdict.cause else []
-    for side in (verdict.golden, verdict.here):
+    lines = [f"likely cause: {comparison.cause}"] if comparison.cause else []
+    for side in (comparison.golden, comparison.here):
         lines += [f"note: {note}" for note in side.about.get("notes", ())]
-    widened = [f"{tier} {factor:g} x" for tier, factor in verdict.factors.items() if factor != 1]
+    widened = [f"{tier} {factor:g} x" for tier, factor in comparison.factors.items() if factor != 1]
     if widened:
         lines.append(f"tolerances: {', '.join(widened)} as wide as the package's own")
     return [*lines, "evidence: replayed on this CPU, and on emulated cores; nothing ran on a TPU"]
 
 
-def _in_colour(verdict: Verdict) -> bool:
+def _in_colour(comparison: Comparison) -> bool:
     """Prints a table; False where rich is missing."""
     try:
         from rich.console import Console
@@ -106,24 +108,24 @@ def _in_colour(verdict: Verdict) -> bool:
     except ModuleNotFoundError:
         return False
     console = Console(highlight=False)
-    failed = verdict.exit_code
-    console.print(headline(verdict), style="bold red" if failed else "bold green")
+    failed = comparison.exit_code
+    console.print(headline(comparison), style="bold red" if failed else "bold green")
     table = Table("tier", "check", "", "slack", "tolerance", "detail", box=None, pad_edge=False)
-    for tier, what, status, slack, tolerance, detail in rows(verdict):
+    for tier, what, status, slack, tolerance, detail in rows(comparison):
         table.add_row(tier, what, status.value, slack, tolerance, detail, style=_STYLES[status])
     console.print(table)
-    for line in closing(verdict):
+    for line in closing(comparison):
         console.print(line)
     return True
 
 
-def json_of(verdict: Verdict) -> str:
+def json_of(comparison: Comparison) -> str:
     """A JSON object; its keys are stable."""
-    sides = {"golden": verdict.golden, "here": verdict.here}
+    sides = {"golden": comparison.golden, "here": comparison.here}
     found: dict[str, Any] = {
-        "verdict": "different" if verdict.exit_code else "same",
-        "exit_code": verdict.exit_code,
-        "cause": verdict.cause or None,
+        "verdict": "different" if comparison.exit_code else "same",
+        "exit_code": comparison.exit_code,
+        "cause": comparison.cause or None,
         "versions": {name: side.about.get("versions", {}) for name, side in sides.items()},
         "tiers": [
             {
@@ -140,36 +142,36 @@ def json_of(verdict: Verdict) -> str:
                     for c in tier.checks
                 ],
             }
-            for tier in verdict.tiers
+            for tier in comparison.tiers
         ],
         "losses": {n: s.results["train/losses"].tolist() for n, s in sides.items()},
     }
     return json.dumps(found, indent=1) + "\n"
 
 
-def junit_of(verdict: Verdict) -> str:
+def junit_of(comparison: Comparison) -> str:
     """JUnit XML: a suite for each tier, a case for each check."""
     suites = ElementTree.Element("testsuites", name="e2s verify")
-    for tier in verdict.tiers:
+    for tier in comparison.tiers:
         found = [check.status for check in tier.checks]
         suite = ElementTree.SubElement(
             suites,
             "testsuite",
             name=tier.name,
             tests=str(len(found)),
-            failures=str(found.count(Status.FAILED)),
-            skipped=str(found.count(Status.UNCHECKED)),
+            failures=str(found.count(CheckStatus.FAILED)),
+            skipped=str(found.count(CheckStatus.UNCHECKED)),
         )
         for check in tier.checks:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=f"e2s verify.{tier.name}", name=check.what
             )
-            if check.status is Status.FAILED:
+            if check.status is CheckStatus.FAILED:
                 failure = ElementTree.SubElement(case, "failure", message=check.detail)
                 failure.text = (
-                    f"tolerance {check.tolerance}; {check.slack}\n{verdict.cause}".strip()
+                    f"tolerance {check.tolerance}; {check.slack}\n{comparison.cause}".strip()
                 )
-            elif check.status is Status.UNCHECKED:
+            elif check.status is CheckStatus.UNCHECKED:
                 ElementTree.SubElement(case, "skipped", message=check.detail)
             else:
                 said = (check.status.value, check.slack, _said(check.tolerance, check.detail))

@@ -1,4 +1,4 @@
-"""A verdict as one page that needs nothing else: the tiers, and parity plots as inline SVG."""
+"""A comparison as one page that needs nothing else: the tiers, and parity plots as inline SVG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from estimator2strategy.tools.golden import output
-from estimator2strategy.tools.golden.result import Verdict
+from estimator2strategy.tools.golden.result import Comparison
 from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Training
 
 _PAGE = """\
@@ -82,18 +82,18 @@ class Scale(NamedTuple):
         return math.log10(max(value, 1e-300)) if self.log else value
 
 
-def page(verdict: Verdict) -> str:
+def page(comparison: Comparison) -> str:
     """The page, as HTML."""
     rows = [
         f'<tr><td>{_text(tier)}</td><td>{_text(what)}</td><td class="{status.name.lower()}">'
         f"{status.value}</td><td>{_text(slack)}</td><td>{_text(tolerance)}</td>"
         f"<td>{_text(detail)}</td></tr>"
-        for tier, what, status, slack, tolerance, detail in output.rows(verdict)
+        for tier, what, status, slack, tolerance, detail in output.rows(comparison)
     ]
     return _PAGE.format(
-        headline=_text(output.headline(verdict)),
-        closing="<br>".join(map(_text, output.closing(verdict))),
-        plots="\n".join(_plots(Training(verdict.golden, verdict.here))),
+        headline=_text(output.headline(comparison)),
+        closing="<br>".join(map(_text, output.closing(comparison))),
+        plots="\n".join(_plots(Training(comparison.golden, comparison.here))),
         rows="\n".join(rows),
     )
 

@@ -22,8 +22,8 @@ from estimator2strategy.tools.golden.recorder.folder import Golden
 from estimator2strategy.tools.golden.recorder.structures import is_dense, rebuilt
 from estimator2strategy.tools.golden.result import (
     Check,
+    CheckStatus,
     Side,
-    Status,
     compared,
     unchecked,
 )
@@ -63,7 +63,7 @@ def replicated(
     same = [b for b in batches[:_STEPS] if _shapes(b) == _shapes(batches[0])]
     size = len(batches[0][0]) if batches[0][0].ndim else 0
     checks = [_trained(golden, side, estimator, start, about, same, _Tiled(cores, factor))]
-    if checks[0].status is Status.UNCHECKED:
+    if checks[0].status is CheckStatus.UNCHECKED:
         return tuple(checks)
     fitting = next((n for n in (cores, 4, 2) if n <= cores and size and size % n == 0), 0)
     if fitting:
@@ -216,17 +216,17 @@ def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any) -> Check:
     what = f"{how.what} ({how.cores})"
     if found is None:
         share = training.largest_share()
-        return Check(what, Status.PASSED, _AS, share, f"{training.steps} steps")
+        return Check(what, CheckStatus.PASSED, _AS, share, f"{training.steps} steps")
     causes = _causes(watch) if isinstance(how, _Dealt) else []
     if causes:
         detail = f"{' and '.join(causes)} within each core's part, so it differs; {found}"
-        return Check(what, Status.EXPLAINED, _AS, found.share, detail)
+        return Check(what, CheckStatus.EXPLAINED, _AS, found.share, detail)
     hints = {
         _Tiled: "a sum over the cores for a mean?",
         _Dealt: "a loss that is no plain mean over the examples?",
     }
     detail = f"{found}; {hints[type(how)]}"
-    return Check(what, Status.FAILED, _AS, found.share, detail)
+    return Check(what, CheckStatus.FAILED, _AS, found.share, detail)
 
 
 def _causes(watch: CoresWatch) -> list[str]:
@@ -273,5 +273,5 @@ def _predicted(golden: Golden, side: Side, estimator: Any, cores: int, factor: f
         key = name[len("predict/last/") :]
         here = np.array([row[key] if key else row for row in found])
         checks.append(compared(what, side.results[name], here, ROWS.times(factor)))
-    failed = [check for check in checks if check.status is Status.FAILED]
+    failed = [check for check in checks if check.status is CheckStatus.FAILED]
     return failed[0] if failed else max(checks, key=lambda check: check.share or 0.0)

@@ -22,7 +22,7 @@ class Side(NamedTuple):
     results: Mapping[str, np.ndarray]
 
 
-class Status(enum.Enum):
+class CheckStatus(enum.Enum):
     PASSED = "passed"
     FAILED = "FAILED"
     EXPLAINED = "explained"  # differs, as it does on TPU cores by its own design
@@ -74,7 +74,7 @@ class Check:
     """
 
     what: str
-    status: Status
+    status: CheckStatus
     tolerance: str = ""
     share: float | None = None
     detail: str = ""
@@ -82,7 +82,7 @@ class Check:
     @property
     def slack(self) -> str:
         """How far below its tolerance the largest error is."""
-        if self.share is None or self.status is Status.UNCHECKED:
+        if self.share is None or self.status is CheckStatus.UNCHECKED:
             return ""
         if self.share == 0:
             return "exact"
@@ -92,24 +92,24 @@ class Check:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tier:
+class GoldenTier:
     """One level of sameness, with its checks."""
 
     name: str
     checks: tuple[Check, ...]
 
     @property
-    def status(self) -> Status:
+    def status(self) -> CheckStatus:
         """The worst of its checks; not checked if none was."""
         found = {check.status for check in self.checks}
-        for status in (Status.FAILED, Status.EXPLAINED, Status.PASSED):
+        for status in (CheckStatus.FAILED, CheckStatus.EXPLAINED, CheckStatus.PASSED):
             if status in found:
                 return status
-        return Status.UNCHECKED
+        return CheckStatus.UNCHECKED
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """A whole comparison.
 
     Attributes:
@@ -119,7 +119,7 @@ class Verdict:
         factors: Tiers whose tolerances were widened or narrowed.
     """
 
-    tiers: tuple[Tier, ...]
+    tiers: tuple[GoldenTier, ...]
     golden: Side
     here: Side
     cause: str = ""
@@ -127,13 +127,13 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        return int(any(tier.status is Status.FAILED for tier in self.tiers))
+        return int(any(tier.status is CheckStatus.FAILED for tier in self.tiers))
 
     @property
-    def first_failure(self) -> tuple[Tier, Check] | None:
+    def first_failure(self) -> tuple[GoldenTier, Check] | None:
         for tier in self.tiers:
             for check in tier.checks:
-                if check.status is Status.FAILED:
+                if check.status is CheckStatus.FAILED:
                     return tier, check
         return None
 
@@ -141,23 +141,23 @@ class Verdict:
 def compared(what: str, golden: np.ndarray, here: np.ndarray | None, tolerance: Tolerance) -> Check:
     """Compares two arrays; the detail names the element that differs most."""
     if here is None:
-        return Check(what, Status.FAILED, str(tolerance), None, "missing here")
+        return Check(what, CheckStatus.FAILED, str(tolerance), None, "missing here")
     golden, here = np.asarray(golden), np.asarray(here)
     if golden.shape != here.shape:
         detail = f"shape {list(golden.shape)} in the golden, {list(here.shape)} here"
-        return Check(what, Status.FAILED, str(tolerance), None, detail)
+        return Check(what, CheckStatus.FAILED, str(tolerance), None, detail)
     shares = tolerance.shares(golden, here)
     share = float(shares.max()) if shares.size else 0.0
     if share <= 1:
-        return Check(what, Status.PASSED, str(tolerance), share)
+        return Check(what, CheckStatus.PASSED, str(tolerance), share)
     first = tuple(int(i) for i in np.argwhere(shares > 1)[0])
     where = f"{list(first)}: " if first else ""
     detail = f"{where}{golden[first]} in the golden, {here[first]} here"
-    return Check(what, Status.FAILED, str(tolerance), share, detail)
+    return Check(what, CheckStatus.FAILED, str(tolerance), share, detail)
 
 
 def unchecked(what: str, why: str) -> Check:
-    return Check(what, Status.UNCHECKED, detail=why)
+    return Check(what, CheckStatus.UNCHECKED, detail=why)
 
 
 def same_sets(what: str, golden: Sequence[Any], here: Sequence[Any]) -> Check:
@@ -165,14 +165,18 @@ def same_sets(what: str, golden: Sequence[Any], here: Sequence[Any]) -> Check:
     if list(golden) == list(here):
         shown = ", ".join(map(str, golden))
         return Check(
-            what, Status.PASSED, "equal", 0.0, shown if len(shown) < 60 else f"all {len(golden)}"
+            what,
+            CheckStatus.PASSED,
+            "equal",
+            0.0,
+            shown if len(shown) < 60 else f"all {len(golden)}",
         )
     gone = [str(item) for item in golden if item not in here]
     new = [str(item) for item in here if item not in golden]
     parts = [f"missing here: {_few(gone)}"] if gone else []
     parts += [f"only here: {_few(new)}"] if new else []
     detail = "; ".join(parts) or "in another order"
-    return Check(what, Status.FAILED, "equal", None, detail)
+    return Check(what, CheckStatus.FAILED, "equal", None, detail)
 
 
 def _few(items: list[str]) -> str:

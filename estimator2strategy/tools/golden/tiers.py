@@ -8,11 +8,11 @@ from estimator2strategy.tools.golden.causes import cause_of
 from estimator2strategy.tools.golden.result import (
     EQUAL,
     Check,
+    Comparison,
     Factors,
+    GoldenTier,
     Side,
-    Tier,
     Tolerance,
-    Verdict,
     compared,
     same_sets,
     unchecked,
@@ -30,9 +30,9 @@ METRIC = Tolerance(1e-5, 1e-6)
 MEASURED = ("forward", "one step", "N steps", "replicas", "evaluation", "export")
 
 
-def verdict(
+def comparison(
     golden: Side, here: Side, replicas: tuple[Check, ...], factors: Factors | None = None
-) -> Verdict:
+) -> Comparison:
     """Compares two sides, tier by tier.
 
     Args:
@@ -40,9 +40,9 @@ def verdict(
         factors: How wide the tolerances of tiers are.
     """
     training = Training(golden, here, factors)
-    tiers = [Tier(name, tuple(check(golden, here, training))) for name, check in _TIERS]
-    tiers.insert(4, Tier("replicas", replicas))
-    return Verdict(tuple(tiers), golden, here, cause_of(training), factors or {})
+    tiers = [GoldenTier(name, tuple(check(golden, here, training))) for name, check in _TIERS]
+    tiers.insert(4, GoldenTier("replicas", replicas))
+    return Comparison(tuple(tiers), golden, here, cause_of(training), factors or {})
 
 
 def contract(golden: Side, here: Side, training: Training) -> list[Check]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from estimator2strategy.tools.golden.result import (
     Check,
+    CheckStatus,
     Factors,
     Side,
-    Status,
     Tolerance,
     unchecked,
 )
@@ -178,7 +178,7 @@ def one_step(training: Training) -> list[Check]:
             worst = int(np.argmax(shares))
             sides = [float(side[worst, 0]) for side in training.sized(kind, 0)]
             detail = str(Divergence(0, kind[:-1], names[worst], share, *sides))
-        status = Status.FAILED if share > 1 else Status.PASSED
+        status = CheckStatus.FAILED if share > 1 else CheckStatus.PASSED
         what = "gradients" if kind == "gradients" else "updates of variables and slots"
         checks.append(Check(what, status, f"{tolerance} of the norm", share, detail))
     return checks
@@ -190,12 +190,12 @@ def all_steps(training: Training) -> list[Check]:
     lengths = [len(side.results["train/losses"]) for side in training.sides]
     if lengths[0] != lengths[1]:
         detail = f"{lengths[0]} steps in the golden, {lengths[1]} here"
-        return [Check("loss of each step", Status.FAILED, "equal", None, detail)]
+        return [Check("loss of each step", CheckStatus.FAILED, "equal", None, detail)]
     tolerance = training.allowed("N steps", LATER_LOSS)
     shares = tolerance.shares(golden, here)
     share = float(shares.max(initial=0.0))
     found = training.divergence() if share > 1 else None
-    status = Status.FAILED if share > 1 else Status.PASSED
+    status = CheckStatus.FAILED if share > 1 else CheckStatus.PASSED
     detail = str(found) if found else f"{len(golden)} steps"
     checks = [Check("loss of each step", status, str(tolerance), share, detail)]
     return [*checks, _drift(training)]
@@ -224,7 +224,7 @@ def _drift(training: Training) -> Check:
         first = training.divergence()
         ends = f"{names[worst]} ends {found[worst][0]:.3g} away, having moved {found[worst][1]:.3g}"
         detail = f"{first}; {ends}" if first else ends
-    status = Status.FAILED if share > 1 else Status.PASSED
+    status = CheckStatus.FAILED if share > 1 else CheckStatus.PASSED
     return Check(what, status, f"{tolerance} of the way", share, detail)
 
 

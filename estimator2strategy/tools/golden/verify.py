@@ -25,9 +25,9 @@ from estimator2strategy.tools.golden.recorder.folder import (
 )
 from estimator2strategy.tools.golden.result import (
     Check,
+    Comparison,
     Factors,
     Side,
-    Verdict,
     unchecked,
 )
 from estimator2strategy.tools.golden.tiers import MEASURED
@@ -51,9 +51,9 @@ def main(argv: Sequence[str]) -> int:
         golden = read(options.golden)
         with _quiet_stdout():
             factors = dict(pair for given in options.tolerance for pair in given.items())
-            verdict, _ = verified(golden, _source(golden, options), options.cores, factors)
+            comparison, _ = verified(golden, _source(golden, options), options.cores, factors)
         for name, path in outputs:
-            output.write(name, path, verdict)
+            output.write(name, path, comparison)
     except (RecordError, OSError) as error:
         sys.stderr.write(f"e2s verify: {error}\n")
         return 2
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         traceback.print_exc()
         sys.stderr.write("e2s verify: the program failed here, so nothing was compared\n")
         return 2
-    return verdict.exit_code
+    return comparison.exit_code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -163,11 +163,11 @@ def _changed(folder: str, name: str, written: dict[str, str]) -> bool:
 
 def verified(
     golden: Golden, source: dict[str, Any], cores: int, factors: Factors | None = None
-) -> tuple[Verdict, Any]:
+) -> tuple[Comparison, Any]:
     """Replays a golden in this process, whose devices must not have started.
 
     Returns:
-        The verdict, and the Estimator that was trained for it.
+        The comparison, and the Estimator that was trained for it.
 
     Raises:
         RecordError: The program or its functions cannot be found, or do not train.
@@ -185,7 +185,9 @@ def verified(
         return compared(golden, recorder, cores, factors), recorder.trained
 
 
-def compared(golden: Golden, recorder: Any, cores: int, factors: Factors | None = None) -> Verdict:
+def compared(
+    golden: Golden, recorder: Any, cores: int, factors: Factors | None = None
+) -> Comparison:
     """Compares what a recorder recorded `like` the golden with the golden, and runs the cores."""
     from estimator2strategy.tools.golden import tiers
 
@@ -195,7 +197,7 @@ def compared(golden: Golden, recorder: Any, cores: int, factors: Factors | None 
     replicas = _replicas(
         golden, side, recorder.trained, cores, (factors or {}).get("replicas", 1.0)
     )
-    return tiers.verdict(side, Side(recorder.about, _unpacked(results)), replicas, factors)
+    return tiers.comparison(side, Side(recorder.about, _unpacked(results)), replicas, factors)
 
 
 def _unpacked(results: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

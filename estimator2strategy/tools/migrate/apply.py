@@ -1,7 +1,7 @@
 """Applies codemods to the text of a file, until nothing is left for them to change.
 
-outcome = apply(text, chosen, path="train.py", tier=Tier.SAFE)
-outcome.text, outcome.counts
+migrated = apply(text, chosen, path="train.py", tier=SafetyTier.SAFE)
+migrated.text, migrated.counts
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import libcst as cst
 from estimator2strategy.tools.migrate import todo
 from estimator2strategy.tools.migrate.codemod import (
     Change,
-    Rule,
-    Tier,
+    Codemod,
+    SafetyTier,
     Todo,
 )
 from estimator2strategy.tools.migrate.module import (
@@ -30,7 +30,7 @@ from estimator2strategy.tools.migrate.module import (
     with_imports,
 )
 
-# How often a rule may find something in what it made itself: calls in calls in calls.
+# How often a codemod may find something in what it made itself: calls in calls in calls.
 _ROUNDS = 100
 
 
@@ -45,24 +45,24 @@ class Mark:
 
     line: int
     new_line: int
-    rule: str
+    codemod: str
     message: str
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class MigratedFile:
     """What became of a file.
 
     Attributes:
         before, text: The file as it was, and as it becomes.
-        counts: How many changes each rule made, by its name and their tier.
+        counts: How many changes each codemod made, by its name and their tier.
         withheld: How many it would make of a tier that was not asked for.
         marks: What is left to the user.
     """
 
     before: str
     text: str
-    counts: collections.Counter[tuple[str, Tier]]
+    counts: collections.Counter[tuple[str, SafetyTier]]
     withheld: collections.Counter[str]
     marks: tuple[Mark, ...]
 
@@ -73,53 +73,53 @@ class Outcome:
 
 def apply(
     text: str,
-    chosen: Iterable[Rule],
+    chosen: Iterable[Codemod],
     *,
     path: str = "program.py",
-    tier: Tier = Tier.REVIEW,
+    tier: SafetyTier = SafetyTier.REVIEW,
     facts: Facts = Facts(),  # noqa: B008
-) -> Outcome:
-    """Applies rules to a file's text, one after the other.
+) -> MigratedFile:
+    """Applies codemods to a file's text, one after the other.
 
     Raises:
         SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError: The file cannot be parsed.
-        RuntimeError: A rule made something that cannot be parsed, or never ends.
+        RuntimeError: A codemod made something that cannot be parsed, or never ends.
     """
     before = text
-    counts: collections.Counter[tuple[str, Tier]] = collections.Counter()
+    counts: collections.Counter[tuple[str, SafetyTier]] = collections.Counter()
     withheld: collections.Counter[str] = collections.Counter()
-    for rule in chosen:
-        text = _apply(text, rule, path, tier, facts, counts, withheld)
-    return Outcome(before, text, counts, withheld, _marks(before, text))
+    for codemod in chosen:
+        text = _apply(text, codemod, path, tier, facts, counts, withheld)
+    return MigratedFile(before, text, counts, withheld, _marks(before, text))
 
 
 def _apply(
     text: str,
-    rule: Rule,
+    codemod: Codemod,
     path: str,
-    tier: Tier,
+    tier: SafetyTier,
     facts: Facts,
-    counts: collections.Counter[tuple[str, Tier]],
+    counts: collections.Counter[tuple[str, SafetyTier]],
     withheld: collections.Counter[str],
 ) -> str:
-    text = todo.without_marks(text, rule.name)
+    text = todo.without_marks(text, codemod.name)
     for _ in range(_ROUNDS):
         module = Module.parse(path, text, facts)
-        found = list(rule.find(module))
+        found = list(codemod.find(module))
         changes = [f for f in found if isinstance(f, Change)]
-        wanted = [change for change in changes if (change.tier or rule.tier) <= tier]
+        wanted = [change for change in changes if (change.tier or codemod.tier) <= tier]
         if not wanted:
-            withheld[rule.name] += len(changes)
-            todos = [f for f in found if isinstance(f, Todo) and (f.tier or rule.tier) <= tier]
-            return todo.with_marks(module, rule.name, todos)
+            withheld[codemod.name] += len(changes)
+            todos = [f for f in found if isinstance(f, Todo) and (f.tier or codemod.tier) <= tier]
+            return todo.with_marks(module, codemod.name, todos)
         innermost = _innermost(module, wanted)
-        counts.update((rule.name, change.tier or rule.tier) for change in innermost)
+        counts.update((codemod.name, change.tier or codemod.tier) for change in innermost)
         text = _edited(module, innermost)
         try:
             ast.parse(text)
         except SyntaxError as error:
-            raise RuntimeError(f"{rule.name} made line {error.lineno} unreadable") from error
-    raise RuntimeError(f"{rule.name} finds no end")
+            raise RuntimeError(f"{codemod.name} made line {error.lineno} unreadable") from error
+    raise RuntimeError(f"{codemod.name} finds no end")
 
 
 def _innermost(module: Module, changes: Sequence[Change]) -> list[Change]:
@@ -178,10 +178,10 @@ def _marks(before: str, text: str) -> tuple[Mark, ...]:
         for k in range(j, j_end):
             origin[k] = i + (k - j) if tag == "equal" else min(i + (k - j), max(i_end - 1, i))
     marks = []
-    for number, rule, message in found:
+    for number, codemod, message in found:
         # The statement below the mark, and below further marks of it.
         below = next(
             (k for k in range(number, len(new)) if not todo.MARK.match(new[k])), len(new) - 1
         )
-        marks.append(Mark(origin.get(below, 0) + 1, number, rule, message))
+        marks.append(Mark(origin.get(below, 0) + 1, number, codemod, message))
     return tuple(marks)

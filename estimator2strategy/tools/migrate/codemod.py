@@ -1,7 +1,7 @@
-"""What a codemod is. Each is a file in `rules/` that registers itself:
+"""What a codemod is. Each is a file in `codemods/` that registers itself:
 
-@rule(
-    "no-such-thing", stage=2, tier=Tier.SAFE, title="tf.no_such_thing to tf.thing",
+@codemod(
+    "no-such-thing", stage=2, tier=SafetyTier.SAFE, title="tf.no_such_thing to tf.thing",
     why="...", proof="...",
     samples=[Sample("import tensorflow as tf\\n...", "import tensorflow as tf\\n...")],
     unchanged=["..."],
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from estimator2strategy.tools.migrate.module import Module
 
 
-class Tier(enum.IntEnum):
+class SafetyTier(enum.IntEnum):
     """How sure it is that the program still does what it did."""
 
     SAFE = 1  # the same function under another name, or proven equal by a test
-    REVIEW = 2  # may mean something else, in ways that the rule's page names
+    REVIEW = 2  # may mean something else, in ways that the codemod's page names
 
     def __str__(self) -> str:
         return self.name.lower()
@@ -52,13 +52,13 @@ class Change:
         by: What takes its place: a node, several statements (`FlattenSentinel`), or nothing
             (`RemoveFromParent()`).
         imports: Imports that it needs, each as (module, name or None, alias or None).
-        tier: How sure it is, if it is not what the rule says.
+        tier: How sure it is, if it is not what the codemod says.
     """
 
     node: cst.CSTNode
     by: Any
     imports: tuple[tuple[str, str | None, str | None], ...] = ()
-    tier: Tier | None = None
+    tier: SafetyTier | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Todo:
 
     node: ast.AST
     message: str
-    tier: Tier | None = None
+    tier: SafetyTier | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Sample:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class Codemod:
     """A codemod.
 
     Attributes:
@@ -96,7 +96,7 @@ class Rule:
 
     name: str
     stage: int
-    tier: Tier
+    tier: SafetyTier
     title: str
     why: str
     proof: str
@@ -105,13 +105,13 @@ class Rule:
     find: Callable[[Module], Iterable[Change | Todo]]
 
 
-_REGISTRY: dict[str, Rule] = {}
+_REGISTRY: dict[str, Codemod] = {}
 # Rules of one stage go in this order; those that are not named come after them, by name.
 _FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks", "run-config")
 
 
-def rule(
-    name: str, *, stage: int, tier: Tier, samples: Iterable[Sample], unchanged: Iterable[str],
+def codemod(
+    name: str, *, stage: int, tier: SafetyTier, samples: Iterable[Sample], unchanged: Iterable[str],
     **about: str,
 ) -> Callable:  # fmt: skip
     """Registers the function below it as a codemod."""
@@ -119,7 +119,7 @@ def rule(
     def register(find: Callable) -> Callable:
         if name in _REGISTRY or stage not in STAGES:
             raise ValueError(f"{name}: registered twice, or for a stage that is none")
-        _REGISTRY[name] = Rule(
+        _REGISTRY[name] = Codemod(
             name, stage, tier, samples=tuple(samples), unchanged=tuple(unchanged), find=find,
             **about,
         )  # fmt: skip
@@ -129,15 +129,15 @@ def rule(
 
 
 @functools.cache
-def rules() -> dict[str, Rule]:
+def codemods() -> dict[str, Codemod]:
     """All codemods, in the order in which they are applied."""
     from estimator2strategy.tools.migrate import codemods as package
 
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
 
-    def order(rule: Rule) -> tuple[int, int, str]:
-        place = _FIRST.index(rule.name) if rule.name in _FIRST else len(_FIRST)
-        return rule.stage, place, rule.name
+    def order(codemod: Codemod) -> tuple[int, int, str]:
+        place = _FIRST.index(codemod.name) if codemod.name in _FIRST else len(_FIRST)
+        return codemod.stage, place, codemod.name
 
     return {found.name: found for found in sorted(_REGISTRY.values(), key=order)}

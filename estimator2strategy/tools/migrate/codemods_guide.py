@@ -10,7 +10,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from estimator2strategy.tools.migrate.codemod import Rule, Sample, rules
+from estimator2strategy.tools.migrate.codemod import Codemod, Sample, codemods
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
 
 _PAGE = Path(__file__).resolve().parents[3] / "migration_guide" / "codemods.md"
@@ -94,7 +94,9 @@ def page() -> str:
     for stage, what in STAGES.items():
         if stage not in WITHOUT_CHANGES:
             parts.append(f"## Stage {stage}: {what}\n")
-            parts += [_section(rule) for rule in rules().values() if rule.stage == stage]
+            parts += [
+                _section(codemod) for codemod in codemods().values() if codemod.stage == stage
+            ]
     return "\n".join([*parts, _PROGRAMS])
 
 
@@ -104,19 +106,19 @@ def _table() -> str:
         if stage in WITHOUT_CHANGES:
             lines.append(f"| {stage} | | | {what}: `{WITHOUT_CHANGES[stage]}` |")
         lines += [
-            f"| {stage} | [{rule.name}](#{rule.name}) | {rule.tier} | {rule.title} |"
-            for rule in rules().values()
-            if rule.stage == stage
+            f"| {stage} | [{codemod.name}](#{codemod.name}) | {codemod.tier} | {codemod.title} |"
+            for codemod in codemods().values()
+            if codemod.stage == stage
         ]
     return "\n".join(lines) + "\n"
 
 
-def _section(rule: Rule) -> str:
-    lines = [f"### {rule.name}", "", f"{rule.title}. ({rule.tier})", ""]
-    lines += [textwrap.fill(rule.why, 100, break_long_words=False), ""]
-    what = "Proof" if str(rule.tier) == "safe" else "To review"
-    lines += [textwrap.fill(f"**{what}.** {rule.proof}", 100, break_long_words=False), ""]
-    for sample in rule.samples:
+def _section(codemod: Codemod) -> str:
+    lines = [f"### {codemod.name}", "", f"{codemod.title}. ({codemod.tier})", ""]
+    lines += [textwrap.fill(codemod.why, 100, break_long_words=False), ""]
+    what = "Proof" if str(codemod.tier) == "safe" else "To review"
+    lines += [textwrap.fill(f"**{what}.** {codemod.proof}", 100, break_long_words=False), ""]
+    for sample in codemod.samples:
         lines += ["```diff", *_diff(sample), "```", ""]
     return "\n".join(lines)
 

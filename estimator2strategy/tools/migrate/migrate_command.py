@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from estimator2strategy.tools.migrate.codemod import Rule, Tier, rules
+from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier, codemods
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
 
 if TYPE_CHECKING:
@@ -19,11 +19,12 @@ examples:
   e2s migrate trainer/                              the next stage that has something to change
   e2s migrate --stage 2 trainer/                    look at one stage: nothing is written
   e2s migrate --stage 2 trainer/ --write            do it, in a clean git tree
-  e2s migrate --rule metrics-to-keras trainer/      one codemod; --list names them all
+  e2s migrate --codemod metrics-to-keras trainer/   one codemod; --list names them all
   e2s migrate --stage 5 --tier review trainer/      also what may mean something else
 
 A file that is not understood, or has changed since the dry run, stays as it is. Places that need a
-decision get a comment `# TODO(e2s): rule: what to do`; the next run takes it away when it is done.
+decision get a comment `# TODO(e2s): codemod: what to do`; the next run takes it away when it is
+done.
 
 exit code: 0 nothing is left to change; 1 there are changes (in a dry run), or places left to you;
 2 it could not be done.
@@ -51,10 +52,10 @@ def main(argv: Sequence[str]) -> int:
         command = WITHOUT_CHANGES[options.stage]
         sys.stdout.write(f"Stage {options.stage} changes no file: {command}\n")
         return 0
-    unknown = set(options.rule or ()) - rules().keys()
+    unknown = set(options.codemod or ()) - codemods().keys()
     if unknown:
         sys.stderr.write(
-            f"e2s migrate: no rule is {', '.join(sorted(unknown))}; --list names them\n"
+            f"e2s migrate: no codemod is {', '.join(sorted(unknown))}; --list names them\n"
         )
         return 2
     return _migrate(options)
@@ -64,7 +65,7 @@ def _migrate(options: argparse.Namespace) -> int:
     from estimator2strategy.tools.migrate.files import RefusedError
     from estimator2strategy.tools.migrate.migrate_report import diff, summary
 
-    tier = Tier[options.tier.upper()]
+    tier = SafetyTier[options.tier.upper()]
     plan = _plan(options, tier)
     if not options.quiet:
         for planned in plan.changed:
@@ -86,24 +87,26 @@ def _migrate(options: argparse.Namespace) -> int:
     return int(bool(left))
 
 
-def _plan(options: argparse.Namespace, tier: Tier) -> Plan:
-    """What the chosen rules do; without a choice, the first stage that does something."""
+def _plan(options: argparse.Namespace, tier: SafetyTier) -> Plan:
+    """What the chosen codemods do; without a choice, the first stage that does something."""
     from estimator2strategy.tools.migrate.preview import make_plan
 
-    def planned(chosen: list[Rule]) -> Plan:
+    def planned(chosen: list[Codemod]) -> Plan:
         return make_plan(options.paths, chosen, tier=tier, exclude=tuple(options.exclude or ()))
 
-    if options.rule or options.stage is not None:
-        return planned([rule for rule in rules().values() if _is_chosen(rule, options)])
-    for stage in sorted({rule.stage for rule in rules().values()}):
-        plan = planned([rule for rule in rules().values() if rule.stage == stage])
+    if options.codemod or options.stage is not None:
+        return planned([codemod for codemod in codemods().values() if _is_chosen(codemod, options)])
+    for stage in sorted({codemod.stage for codemod in codemods().values()}):
+        plan = planned([codemod for codemod in codemods().values() if codemod.stage == stage])
         if plan.changed or plan.problems:
             break
     return plan
 
 
-def _is_chosen(rule: Rule, options: argparse.Namespace) -> bool:
-    return rule.name in (options.rule or ()) or (not options.rule and rule.stage == options.stage)
+def _is_chosen(codemod: Codemod, options: argparse.Namespace) -> bool:
+    if options.codemod:
+        return codemod.name in options.codemod
+    return codemod.stage == options.stage
 
 
 def _write(plan: Plan, *, allow_dirty: bool) -> None:
@@ -115,7 +118,7 @@ def _write(plan: Plan, *, allow_dirty: bool) -> None:
     if changed and not allow_dirty:
         files.check_clean(changed)
     for planned in plan.changed:
-        files.write(planned.file, planned.outcome.text)
+        files.write(planned.file, planned.migrated.text)
         files.forget(planned.file)
 
 
@@ -144,12 +147,16 @@ def _parser() -> argparse.ArgumentParser:
         help="one rung of the ladder: " + "; ".join(f"{n} {what}" for n, what in STAGES.items()),
     )
     chosen.add_argument(
-        "--rule", action="append", metavar="NAME", help="one codemod; may be repeated"
+        "--codemod",
+        "--rule",  # its name until this option was renamed
+        action="append",
+        metavar="NAME",
+        help="one codemod; may be repeated",
     )
     parser.add_argument(
         "--tier",
-        choices=[str(tier) for tier in Tier],
-        default=str(Tier.SAFE),
+        choices=[str(tier) for tier in SafetyTier],
+        default=str(SafetyTier.SAFE),
         help="safe (the default): what is proven to do the same; review: that, and what needs a "
         "look",
     )
@@ -172,9 +179,9 @@ def _listing() -> str:
         if stage in WITHOUT_CHANGES:
             lines.append(f"     {WITHOUT_CHANGES[stage]}")
         lines += [
-            f"     {rule.name:22} {rule.tier!s:7} {rule.title}"
-            for rule in rules().values()
-            if rule.stage == stage
+            f"     {codemod.name:22} {codemod.tier!s:7} {codemod.title}"
+            for codemod in codemods().values()
+            if codemod.stage == stage
         ]
     return "\n".join(lines) + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 
-from estimator2strategy.tools.migrate.codemod import Tier, rules
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.preview import Place, Plan, Planned
 from estimator2strategy.tools.migrate.stages import STAGES
 
@@ -18,8 +18,8 @@ _LISTED = 50
 
 def diff(planned: Planned) -> Iterator[Segment]:
     """The unified diff of a file, which `git apply` or `patch -p1` takes."""
-    before = planned.outcome.before.splitlines(keepends=True)
-    after = planned.outcome.text.splitlines(keepends=True)
+    before = planned.migrated.before.splitlines(keepends=True)
+    after = planned.migrated.text.splitlines(keepends=True)
     shown = planned.shown.lstrip("/")
     for line in difflib.unified_diff(before, after, f"a/{shown}", f"b/{shown}"):
         style = next((s for start, s in _DIFF_STYLES.items() if line.startswith(start)), "")
@@ -28,20 +28,20 @@ def diff(planned: Planned) -> Iterator[Segment]:
             yield "\n\\ No newline at end of file\n", "dim"
 
 
-def summary(plan: Plan, *, written: bool, tier: Tier) -> Iterator[Segment]:
-    """Counts by rule, then what is left to do, with file and line."""
+def summary(plan: Plan, *, written: bool, tier: SafetyTier) -> Iterator[Segment]:
+    """Counts by codemod, then what is left to do, with file and line."""
     counts = plan.counts
     stage = None
-    for name, rule in rules().items():
-        safe, review = counts[name, Tier.SAFE], counts[name, Tier.REVIEW]
+    for name, codemod in codemods().items():
+        safe, review = counts[name, SafetyTier.SAFE], counts[name, SafetyTier.REVIEW]
         if not safe + review:
             continue
-        if rule.stage != stage:
-            stage = rule.stage
+        if codemod.stage != stage:
+            stage = codemod.stage
             yield f"\nStage {stage}: {STAGES[stage]}\n", "bold"
         sure = f"{safe} safe" if not review else f"{safe} safe, {review} to review"
         yield f"  {name:24} {_number(safe + review, 'change')} ({sure})\n", ""
-    safe = sum(number for (_, tier_), number in counts.items() if tier_ == Tier.SAFE)
+    safe = sum(number for (_, tier_), number in counts.items() if tier_ == SafetyTier.SAFE)
     total = counts.total()
     files = f"{len(plan.changed)} of {_number(len(plan.files), 'file')}"
     yield (
@@ -49,7 +49,7 @@ def summary(plan: Plan, *, written: bool, tier: Tier) -> Iterator[Segment]:
         "bold green" if total == safe else "bold yellow",
     )
     withheld = plan.withheld.total()
-    if withheld and tier < Tier.REVIEW:
+    if withheld and tier < SafetyTier.REVIEW:
         names = ", ".join(name for name, number in plan.withheld.items() if number)
         yield f"{_number(withheld, 'more change')} to review, with --tier review ({names}).\n", ""
     marks = plan.marks(new=written)

@@ -24,7 +24,7 @@ from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.source import (
     Call,
-    Scope,
+    LexicalScope,
     Source,
     parse,
 )
@@ -95,7 +95,7 @@ class Module:
                 if name and (not prefixes or any(is_below(name, prefix) for prefix in prefixes)):
                     yield node, name
 
-    def name(self, node: ast.AST, scope: Scope | None = None) -> str | None:
+    def name(self, node: ast.AST, scope: LexicalScope | None = None) -> str | None:
         """The legacy name of an expression: "tf.flags.FLAGS"; None for what is not TensorFlow's."""
         name = self.source.name(node, scope or self.source.scope_of(node))
         return legacy_name(name) if name and name.startswith("tf.") else None

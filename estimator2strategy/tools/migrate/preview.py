@@ -1,7 +1,7 @@
 """What codemods would make of a program: every file is read, and nothing is written.
 
-plan = make_plan(["trainer/"], chosen, tier=Tier.SAFE)
-plan.files[0].outcome.text
+plan = make_plan(["trainer/"], chosen, tier=SafetyTier.SAFE)
+plan.files[0].migrated.text
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.settings import Settings
 from estimator2strategy.tools.check.source import Source, parse
 from estimator2strategy.tools.migrate import era
-from estimator2strategy.tools.migrate.apply import Outcome, apply
-from estimator2strategy.tools.migrate.codemod import Rule, Tier
+from estimator2strategy.tools.migrate.apply import MigratedFile, apply
+from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import TextFile, read
 
 
@@ -31,7 +31,7 @@ class Planned:
 
     file: TextFile
     shown: str
-    outcome: Outcome
+    migrated: MigratedFile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,31 +61,35 @@ class Plan:
 
     @property
     def changed(self) -> list[Planned]:
-        return [planned for planned in self.files if planned.outcome.changed]
+        return [planned for planned in self.files if planned.migrated.changed]
 
     @property
-    def counts(self) -> collections.Counter[tuple[str, Tier]]:
-        """How many changes each rule makes, by its name and their tier."""
-        return sum((p.outcome.counts for p in self.files), collections.Counter())
+    def counts(self) -> collections.Counter[tuple[str, SafetyTier]]:
+        """How many changes each codemod makes, by its name and their tier."""
+        return sum((p.migrated.counts for p in self.files), collections.Counter())
 
     @property
     def withheld(self) -> collections.Counter[str]:
-        """How many changes each rule has for `--tier review`."""
-        return sum((p.outcome.withheld for p in self.files), collections.Counter())
+        """How many changes each codemod has for `--tier review`."""
+        return sum((p.migrated.withheld for p in self.files), collections.Counter())
 
     def marks(self, *, new: bool) -> list[Place]:
         """What is left to the user; lines of the files as they become, or as they are."""
         return [
-            Place(p.shown, m.new_line if new else m.line, f"{m.rule}: {m.message}")
+            Place(p.shown, m.new_line if new else m.line, f"{m.codemod}: {m.message}")
             for p in self.files
-            for m in p.outcome.marks
+            for m in p.migrated.marks
         ]
 
 
 def make_plan(
-    paths: Iterable[str], chosen: Sequence[Rule], *, tier: Tier, exclude: tuple[str, ...] = ()
+    paths: Iterable[str],
+    chosen: Sequence[Codemod],
+    *,
+    tier: SafetyTier,
+    exclude: tuple[str, ...] = (),
 ) -> Plan:
-    """Applies rules to files, and to all Python files in folders, in memory."""
+    """Applies codemods to files, and to all Python files in folders, in memory."""
     problems: list[str] = []
     skipped: list[Place] = []
     files = _read(paths, exclude, problems, skipped)
@@ -101,8 +105,8 @@ def make_plan(
     planned = []
     for file in files:
         try:
-            outcome = apply(file.text, chosen, path=str(file.path), tier=tier, facts=facts)
-            file.encoded(outcome.text)
+            migrated = apply(file.text, chosen, path=str(file.path), tier=tier, facts=facts)
+            file.encoded(migrated.text)
         except (cst.ParserSyntaxError, RecursionError) as error:
             skipped.append(Place(_shown(file.path), 0, f"libcst cannot read it: {error}"))
         except Exception as error:  # of ours: the file stays as it is, and so do the others
@@ -111,7 +115,7 @@ def make_plan(
                 "please report it"
             )
         else:
-            planned.append(Planned(file, _shown(file.path), outcome))
+            planned.append(Planned(file, _shown(file.path), migrated))
     unseen = [Place(found.path, found.line, found.why) for s in sources for found in blind_spots(s)]
     return Plan(tuple(planned), tuple(skipped), tuple(unseen), tuple(problems))
 

@@ -1,6 +1,6 @@
-"""The marks that codemods leave where they cannot decide: `# TODO(e2s): rule: what to do`.
+"""The marks that codemods leave where they cannot decide: `# TODO(e2s): codemod: what to do`.
 
-A rule takes its own marks away before it looks at a file, and sets those that are still due.
+A codemod takes its own marks away before it looks at a file, and sets those that are still due.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from estimator2strategy.tools.check.source import parse
 from estimator2strategy.tools.migrate.codemod import Todo
 from estimator2strategy.tools.migrate.module import Module
 
-MARK = re.compile(r"^\s*# TODO\(e2s\): (?P<rule>[a-z0-9-]+): (?P<message>.*?)\s*$")
+MARK = re.compile(r"^\s*# TODO\(e2s\): (?P<codemod>[a-z0-9-]+): (?P<message>.*?)\s*$")
 
 
-def without_marks(text: str, rule: str) -> str:
-    """The text without the marks of a rule."""
+def without_marks(text: str, codemod: str) -> str:
+    """The text without the marks of a codemod."""
     if "# TODO(e2s): " not in text:
         return text
     lines = list(io.StringIO(text, newline=""))
     for number in parse("", "", text).comments:
         match = MARK.match(lines[number - 1])
-        if match and match["rule"] == rule:
+        if match and match["codemod"] == codemod:
             lines[number - 1] = ""
     return "".join(lines)
 
 
-def with_marks(module: Module, rule: str, todos: Iterable[Todo]) -> str:
+def with_marks(module: Module, codemod: str, todos: Iterable[Todo]) -> str:
     """The module's text with a mark above the statement of each of these."""
     lines = list(module.lines)
     newline = "\r\n" if "\r\n" in module.text else "\n"
@@ -38,7 +38,7 @@ def with_marks(module: Module, rule: str, todos: Iterable[Todo]) -> str:
         number = _first_line(module, todo.node)
         line = lines[number - 1]
         indent = line[: len(line) - len(line.lstrip())]
-        mark = f"{indent}# TODO(e2s): {rule}: {todo.message}{newline}"
+        mark = f"{indent}# TODO(e2s): {codemod}: {todo.message}{newline}"
         if mark not in marks.setdefault(number, []):
             marks[number].append(mark)
     for number, written in marks.items():
@@ -47,7 +47,7 @@ def with_marks(module: Module, rule: str, todos: Iterable[Todo]) -> str:
 
 
 def marks(text: str) -> list[tuple[int, str, str]]:
-    """(line, rule, message) of each mark."""
+    """(line, codemod, message) of each mark."""
     if "# TODO(e2s): " not in text:
         return []
     lines = list(io.StringIO(text, newline=""))
@@ -55,7 +55,7 @@ def marks(text: str) -> list[tuple[int, str, str]]:
     for number in sorted(parse("", "", text).comments):
         match = MARK.match(lines[number - 1])
         if match:
-            found.append((number, match["rule"], match["message"]))
+            found.append((number, match["codemod"], match["message"]))
     return found
 
 

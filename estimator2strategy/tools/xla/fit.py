@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, Status
+from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
 
 # TPUs pad batches to multiples of 8.
 _GRAIN = 8
@@ -53,15 +53,15 @@ def largest(compile_batch: Callable[[int], Compiled], start: int, first: Compile
     batch = _next(tried)
     while batch is not None and len(tried) < _ATTEMPTS:
         result = tried[batch] = compile_batch(batch)
-        if result.status not in (Status.COMPILES, Status.TOO_LARGE):
+        if result.status not in (CompileStatus.COMPILES, CompileStatus.TOO_LARGE):
             return _fit(tried, failed=result)
         batch = _next(tried)
     return _fit(tried)
 
 
 def _fit(tried: dict[int, Compiled], failed: Compiled | None = None) -> Fit:
-    fitting = [batch for batch, result in tried.items() if result.status is Status.COMPILES]
-    over = [batch for batch, result in tried.items() if result.status is Status.TOO_LARGE]
+    fitting = [batch for batch, result in tried.items() if result.status is CompileStatus.COMPILES]
+    over = [batch for batch, result in tried.items() if result.status is CompileStatus.TOO_LARGE]
     batch = max(fitting, default=0)
     return Fit(
         batch,

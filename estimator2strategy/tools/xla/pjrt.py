@@ -30,7 +30,7 @@ _COSTS, _TOPOLOGY, _DEVICES, _COMPILE, _MEMORY = 46, 82, 86, 89, 96
 # Bytes before the functions: two words, then the version: two words and two ints.
 _MAJOR_VERSION, _FIRST_FUNCTION = 32, 40
 
-# PJRT_Error_Code, which are those of absl::Status.
+# PJRT_Error_Code, which are those of absl::CompileStatus.
 _CODES = (
     *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
     *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),

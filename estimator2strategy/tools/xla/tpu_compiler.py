@@ -36,7 +36,7 @@ _TOO_LARGE = re.compile(r"\(([\d.]+)([KMGT])\) exceeds available HBM \(([\d.]+)(
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-class Status(enum.Enum):
+class CompileStatus(enum.Enum):
     """How a compilation ended."""
 
     COMPILES = "compiles"
@@ -63,7 +63,7 @@ class Compiled:
     """
 
     tpu: Tpu
-    status: Status
+    status: CompileStatus
     peak_bytes: int = 0
     argument_bytes: int = 0
     flops: float = 0.0
@@ -74,13 +74,13 @@ class Compiled:
 
     @property
     def fits(self) -> bool:
-        return self.status is Status.COMPILES
+        return self.status is CompileStatus.COMPILES
 
     @property
     def excess_bytes(self) -> int:
         """By how much it is over the memory of a device."""
         over = self.peak_bytes - self.tpu.hbm_bytes
-        return max(over, 0) if self.status is Status.TOO_LARGE else 0
+        return max(over, 0) if self.status is CompileStatus.TOO_LARGE else 0
 
 
 class MissingLibtpuError(Exception):
@@ -203,22 +203,22 @@ def _how(code: int) -> str:
 
 
 _STATUSES = {
-    "OK": Status.COMPILES,
-    "RESOURCE_EXHAUSTED": Status.TOO_LARGE,
-    "TIMED_OUT": Status.TIMED_OUT,
-    "CRASHED": Status.CRASHED,
-    "UNAVAILABLE": Status.CRASHED,
-    "ABORTED": Status.CRASHED,
+    "OK": CompileStatus.COMPILES,
+    "RESOURCE_EXHAUSTED": CompileStatus.TOO_LARGE,
+    "TIMED_OUT": CompileStatus.TIMED_OUT,
+    "CRASHED": CompileStatus.CRASHED,
+    "UNAVAILABLE": CompileStatus.CRASHED,
+    "ABORTED": CompileStatus.CRASHED,
 }
 # Another time it may end otherwise.
 _OF_THIS_MACHINE = frozenset(_STATUSES) - {"OK", "RESOURCE_EXHAUSTED"}
 
 
 def _compiled(tpu: Tpu, result: dict[str, Any]) -> Compiled:
-    status = _STATUSES.get(result["code"], Status.REFUSED)
+    status = _STATUSES.get(result["code"], CompileStatus.REFUSED)
     seconds = result.get("seconds", 0.0)
-    if status is not Status.COMPILES:
-        peak = needed_bytes(result["text"]) if status is Status.TOO_LARGE else 0
+    if status is not CompileStatus.COMPILES:
+        peak = needed_bytes(result["text"]) if status is CompileStatus.TOO_LARGE else 0
         return Compiled(tpu, status, peak, seconds=seconds, text=result["text"])
     memory, costs = result["memory"], result["costs"]
     return Compiled(

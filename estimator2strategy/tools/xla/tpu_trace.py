@@ -15,17 +15,17 @@ from estimator2strategy.tools.xla.tpu_program import TpuProgram
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference:
+class Mismatch:
     """What is otherwise than recorded; at a recorded `node`, if at one."""
 
     sentence: str
     node: str = ""
 
 
-def differences(sent: TpuProgram, program: CoreProgram) -> list[Difference]:
+def differences(sent: TpuProgram, program: CoreProgram) -> list[Mismatch]:
     """What is otherwise in the traced program than in the recording; empty if nothing is."""
     sentences = (*_cores(sent, program), *_variables(sent, program), *_counts(sent, program))
-    return [*map(Difference, sentences), *_ops_of_hosts(sent, program)]
+    return [*map(Mismatch, sentences), *_ops_of_hosts(sent, program)]
 
 
 def _cores(sent: TpuProgram, program: CoreProgram) -> Iterator[str]:
@@ -58,9 +58,9 @@ def _counts(sent: TpuProgram, program: CoreProgram) -> Iterator[str]:
             yield f"{op}: {found[op]} times, and {count} times in the recording"
 
 
-def _ops_of_hosts(sent: TpuProgram, program: CoreProgram) -> Iterator[Difference]:
+def _ops_of_hosts(sent: TpuProgram, program: CoreProgram) -> Iterator[Mismatch]:
     for node in sent.nodes:
         if "Iterator" in node.op or "PyFunc" in node.op:
             name = node.name.removeprefix("replay/")
             known = name if name in program.recorded.position else ""
-            yield Difference(f"{node.op} is in it, and no core can run that", known)
+            yield Mismatch(f"{node.op} is in it, and no core can run that", known)

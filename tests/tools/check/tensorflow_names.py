@@ -18,7 +18,8 @@ from typing import Any
 
 from estimator2strategy.tf1.facade import name_table as facade
 
-TABLE = Path(__file__).resolve().parents[3] / "estimator2strategy" / "check" / "tensorflow2.json"
+ROOT = Path(__file__).resolve().parents[3]
+TABLE = ROOT / "estimator2strategy" / "tools" / "check" / "tensorflow2.json"
 _LEFT_OUT = {"compat", "raw_ops"}
 
 

@@ -13,7 +13,7 @@ from estimator2strategy.tools.check.check_report import Evidence, Outcome
 from estimator2strategy.tools.check.facts import Bars, Table
 from estimator2strategy.tools.check.levels import cpu_compiled, tpu_compiled, tpu_traced
 from estimator2strategy.tools.xla import tpu_compiler
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, Status
+from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
 from estimator2strategy.tools.xla.tpus import GIB
 
 MODEL = """\
@@ -285,7 +285,11 @@ class TestFitBatch:
         def become(each):
             def compile_(self, tpu, module, replicas):
                 batch = batches[-1] // replicas
-                status = Status.TOO_LARGE if batch * each > tpu.hbm_bytes else Status.COMPILES
+                status = (
+                    CompileStatus.TOO_LARGE
+                    if batch * each > tpu.hbm_bytes
+                    else CompileStatus.COMPILES
+                )
                 return Compiled(tpu, status, int(batch * each))
 
             def recorded_for(subject, *args):

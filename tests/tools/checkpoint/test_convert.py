@@ -289,7 +289,9 @@ def test_a_mapping_that_does_not_fit_is_refused(tmp_path):
     store = open_store(written(tmp_path / "old", [("a", np.ones(2)), ("b", np.ones(3))]))
     with pytest.raises(ValueError, match=r"'c' is not in .*\n.*'a' and 'b' have the shapes"):
         mapping.applied(
-            [mapping.Row("c", "a", "given"), mapping.Row("a", "b", "given")], store, store
+            [mapping.MappingRow("c", "a", "given"), mapping.MappingRow("a", "b", "given")],
+            store,
+            store,
         )
 
 

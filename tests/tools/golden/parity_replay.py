@@ -22,7 +22,7 @@ def program():
 
 
 def replayed(golden="parity_tf115", what=ALL, cores=0, **flags):
-    """The verdict on the program with these flags, as far as `what` goes."""
+    """The comparison on the program with these flags, as far as `what` goes."""
     golden = verify.read(str(GOLDENS / golden))
     parity = program()
     estimator = parity.build_estimator(flags)
@@ -38,10 +38,10 @@ def replayed(golden="parity_tf115", what=ALL, cores=0, **flags):
         return verify.compared(golden, recorder, cores)
 
 
-def statuses(verdict):
-    return {tier.name: tier.status.name for tier in verdict.tiers}
+def statuses(comparison):
+    return {tier.name: tier.status.name for tier in comparison.tiers}
 
 
-def details(verdict, tier):
-    (found,) = (t for t in verdict.tiers if t.name == tier)
+def details(comparison, tier):
+    (found,) = (t for t in comparison.tiers if t.name == tier)
     return "\n".join(f"{c.what}: {c.status.value} {c.detail}" for c in found.checks)

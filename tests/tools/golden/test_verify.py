@@ -23,7 +23,7 @@ from tests.tools.golden.parity_replay import details, replayed, statuses
 
 @pytest.fixture(scope="module")
 def whole():
-    """The verdict on all tiers but the cores'."""
+    """The comparison on all tiers but the cores'."""
     return replayed()
 
 
@@ -55,17 +55,17 @@ def test_a_bias_before_batch_norm_is_left_out_as_rounding(whole):
 
 @pytest.mark.oldest
 def test_dropout_is_compared_since_its_draws_are_fed():
-    verdict = replayed("parity_dropout_tf215", dropout="0.3")
-    expected = dict.fromkeys(statuses(verdict), "PASSED") | {"replicas": "UNCHECKED"}
-    assert statuses(verdict) == expected, output.text_of(verdict)
-    assert verdict.golden.about["train"]["draws"][0]["shape"] == [16, 8]
+    comparison = replayed("parity_dropout_tf215", dropout="0.3")
+    expected = dict.fromkeys(statuses(comparison), "PASSED") | {"replicas": "UNCHECKED"}
+    assert statuses(comparison) == expected, output.text_of(comparison)
+    assert comparison.golden.about["train"]["draws"][0]["shape"] == [16, 8]
 
 
 @pytest.mark.slow
 def test_eight_cores_do_what_one_device_did(emulated_cores):
     emulated_cores(8)
-    verdict = replayed(what=("train",), cores=8)
-    text = details(verdict, "replicas")
+    comparison = replayed(what=("train",), cores=8)
+    text = details(comparison, "replicas")
     assert "whole batch on each core (8): passed" in text
     assert "batch dealt out to the cores (8): explained batch norm averages" in text
     assert "predictions (8): passed" in text
@@ -85,20 +85,20 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found_at_its_tier(mistake):
-    verdict = replayed(what=("train",), mutation=mistake)
+    comparison = replayed(what=("train",), mutation=mistake)
     tier, cause = MISTAKES[mistake]
-    assert verdict.exit_code == 1
-    failed = verdict.first_failure
+    assert comparison.exit_code == 1
+    failed = comparison.first_failure
     assert failed is not None
     assert failed[0].name == tier
-    assert cause in verdict.cause
-    failures = ElementTree.fromstring(output.junit_of(verdict)).findall(".//failure")
+    assert cause in comparison.cause
+    failures = ElementTree.fromstring(output.junit_of(comparison)).findall(".//failure")
     assert cause in failures[0].text
 
 
 def test_the_first_step_and_tensor_that_differ_are_named():
-    verdict = replayed(what=("train",), mutation="shifted learning rate")
-    text = details(verdict, "N steps")
+    comparison = replayed(what=("train",), mutation="shifted learning rate")
+    text = details(comparison, "N steps")
     assert re.search(r"first at step 5, update of \S+: norm \S+ in the golden, \S+ here", text)
 
 
@@ -106,10 +106,10 @@ def test_the_first_step_and_tensor_that_differ_are_named():
 def test_mistakes_on_cores_alone_are_found_there_alone(emulated_cores, monkeypatch):
     emulated_cores(4)
     monkeypatch.setattr(tf.compat.v1, "boolean_mask", lambda values, real: values)
-    verdict = replayed(what=("train",), mutation="sum over cores", cores=4)
-    failed = [name for name, status in statuses(verdict).items() if status == "FAILED"]
+    comparison = replayed(what=("train",), mutation="sum over cores", cores=4)
+    failed = [name for name, status in statuses(comparison).items() if status == "FAILED"]
     assert failed == ["replicas"]
-    whole, _, predictions = details(verdict, "replicas").splitlines()
+    whole, _, predictions = details(comparison, "replicas").splitlines()
     assert whole.startswith("whole batch on each core (4): FAILED first at step 1, update of")
     assert "predictions (4): FAILED shape [56] in the golden, [64] here" in predictions
 
@@ -117,12 +117,12 @@ def test_mistakes_on_cores_alone_are_found_there_alone(emulated_cores, monkeypat
 def test_a_dropped_last_batch_is_found_in_evaluation(monkeypatch):
     stops = Estimator._eval_stops
     monkeypatch.setattr(Estimator, "_eval_stops", lambda self, steps: stops(self, steps - 1))
-    verdict = replayed(what=("train", "evaluate"))
-    failed = verdict.first_failure
+    comparison = replayed(what=("train", "evaluate"))
+    failed = comparison.first_failure
     assert failed is not None
     assert failed[0].name == "evaluation"
-    assert "shape [4] in the golden, [3] here" in details(verdict, "evaluation")
-    assert "metric accuracy: FAILED" in details(verdict, "evaluation")
+    assert "shape [4] in the golden, [3] here" in details(comparison, "evaluation")
+    assert "metric accuracy: FAILED" in details(comparison, "evaluation")
 
 
 def test_padding_that_is_kept_is_found_in_evaluation(monkeypatch):
@@ -135,14 +135,14 @@ def test_padding_that_is_kept_is_found_in_evaluation(monkeypatch):
         }
 
     monkeypatch.setattr(Feed, "feed", padded)
-    verdict = replayed(what=("train", "evaluate", "predict"))
-    assert [name for name, status in statuses(verdict).items() if status == "FAILED"] == [
+    comparison = replayed(what=("train", "evaluate", "predict"))
+    assert [name for name, status in statuses(comparison).items() if status == "FAILED"] == [
         "forward",  # its predictions: one row for each example
         "evaluation",
     ]
-    assert "metric first class: FAILED" in details(verdict, "evaluation")
+    assert "metric first class: FAILED" in details(comparison, "evaluation")
     assert "predictions class: FAILED shape [56] in the golden, [64] here" in details(
-        verdict, "evaluation"
+        comparison, "evaluation"
     )
 
 
@@ -172,15 +172,15 @@ def test_junit_has_a_case_for_each_check(whole):
 def test_wider_tolerances_of_a_tier_let_its_differences_pass():
     found = replayed(what=("train",), mutation="shifted learning rate")
     assert [name for name, status in statuses(found).items() if status == "FAILED"] == ["N steps"]
-    wider = tiers.verdict(found.golden, found.here, (), {"N steps": 1e4})
+    wider = tiers.comparison(found.golden, found.here, (), {"N steps": 1e4})
     assert wider.exit_code == 0
     assert "tolerances: N steps 10000 x as wide" in output.text_of(wider)
-    of_another = tiers.verdict(found.golden, found.here, (), {"one step": 1e4})
+    of_another = tiers.comparison(found.golden, found.here, (), {"one step": 1e4})
     assert of_another.exit_code == 1
 
 
 def test_narrower_tolerances_find_smaller_differences(whole):
-    narrow = tiers.verdict(whole.golden, whole.here, (), {"N steps": 1e-6})
+    narrow = tiers.comparison(whole.golden, whole.here, (), {"N steps": 1e-6})
     failed = narrow.first_failure
     assert failed is not None
     assert failed[0].name == "N steps"

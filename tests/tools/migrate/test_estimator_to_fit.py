@@ -12,7 +12,7 @@ from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.source import parse
 from estimator2strategy.tools.migrate import era
 from estimator2strategy.tools.migrate.apply import apply
-from estimator2strategy.tools.migrate.codemod import rules
+from estimator2strategy.tools.migrate.codemod import codemods
 
 PROGRAM = """\
 import numpy as np
@@ -108,7 +108,7 @@ STAYS = {
 def migrated(text, *names):
     source = parse("program.py", "program.py", text)
     Project([source])
-    chosen = [rules()[name] for name in names or ("estimator-to-fit",)]
+    chosen = [codemods()[name] for name in names or ("estimator-to-fit",)]
     return apply(text, chosen, facts=era.facts([source]))
 
 

@@ -63,7 +63,7 @@ def test_write_changes_the_file_and_a_second_run_nothing(program, capsys):
 
 
 def test_one_rule_alone(program):
-    assert main(["migrate", "--rule", "gfile", ".", "--write"]) == 0
+    assert main(["migrate", "--codemod", "gfile", ".", "--write"]) == 0
     assert (program / "task.py").read_text() == LEGACY.replace("tf.gfile.Open", "tf.io.gfile.GFile")
 
 
@@ -143,7 +143,7 @@ def test_legacy_encoding_stays(program):
     data = b"# -*- coding: latin-1 -*-\n# gr\xfcn\n" + LEGACY.encode()
     (program / "task.py").write_bytes(data)
     commit(program)
-    assert main(["migrate", "--rule", "gfile", ".", "--write"]) == 0
+    assert main(["migrate", "--codemod", "gfile", ".", "--write"]) == 0
     assert (program / "task.py").read_bytes() == data.replace(
         b"tf.gfile.Open", b"tf.io.gfile.GFile"
     )
@@ -176,7 +176,7 @@ def test_unreadable_file_is_reported_and_left_and_the_others_are_done(
 def test_star_import_is_marked_and_its_file_not_half_changed(program, capsys):
     (program / "task.py").write_text(f"from tensorflow import *\n{LEGACY}")
     commit(program)
-    assert main(["migrate", "--rule", "imports", ".", "--write"]) == 1
+    assert main(["migrate", "--codemod", "imports", ".", "--write"]) == 1
     assert "task.py:1: imports: name what this import is for" in capsys.readouterr().out
     text = (program / "task.py").read_text()
     assert text.startswith("# TODO(e2s): imports: ")
@@ -187,7 +187,7 @@ def test_name_that_is_made_up_at_run_time_is_reported(program, capsys):
     text = f"{LEGACY}\nfunction = getattr(tf, name)\n"
     (program / "task.py").write_text(text)
     commit(program)
-    assert main(["migrate", "--rule", "gfile", "."]) == 1
+    assert main(["migrate", "--codemod", "gfile", "."]) == 1
     out = capsys.readouterr().out
     assert "task.py:5: which name of tf this is, is decided when it runs" in out
 
@@ -203,12 +203,12 @@ def test_half_migrated_file_is_finished(program):
 def test_file_left_alone_where_a_codemod_fails(program, monkeypatch, capsys):
     import dataclasses
 
-    from estimator2strategy.tools.migrate.codemod import rules
+    from estimator2strategy.tools.migrate.codemod import codemods
 
     def fail(module):
         raise ValueError("boom")
 
-    monkeypatch.setitem(rules(), "gfile", dataclasses.replace(rules()["gfile"], find=fail))
+    monkeypatch.setitem(codemods(), "gfile", dataclasses.replace(codemods()["gfile"], find=fail))
     assert main(["migrate", "--stage", "2", ".", "--write"]) == 2
     assert "task.py: stays as it is, a codemod failed (ValueError('boom'))" in (
         capsys.readouterr().out
@@ -222,11 +222,11 @@ def test_stages_without_changes_name_their_command(capsys):
 
 
 def test_list_names_every_rule(capsys):
-    from estimator2strategy.tools.migrate.codemod import rules
+    from estimator2strategy.tools.migrate.codemod import codemods
 
     assert main(["migrate", "--list"]) == 0
     out = capsys.readouterr().out
-    assert all(f" {name} " in out for name in rules())
+    assert all(f" {name} " in out for name in codemods())
 
 
 def test_help_has_an_example_and_the_exit_codes(capsys):
@@ -241,7 +241,7 @@ def test_help_has_an_example_and_the_exit_codes(capsys):
     ("arguments", "said"),
     [
         ([], "which files?"),
-        (["--rule", "no-such-rule", "."], "no rule is no-such-rule"),
+        (["--codemod", "no-such-codemod", "."], "no codemod is no-such-codemod"),
     ],
 )
 def test_wrong_use_says_what_is_wrong(arguments, said, capsys):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator2strategy.tools.migrate.codemod import Tier, rules
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.preview import make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,21 +25,21 @@ GOLDEN = json.loads((ROOT / "tests" / "goldens" / "ladder.json").read_text())
 
 # The programs that are compared: each with all stages up to one.
 LADDER = {
-    "stage 2": (2, Tier.SAFE),
-    "stage 3": (3, Tier.SAFE),
-    "stage 4": (4, Tier.SAFE),
-    "stage 5": (5, Tier.SAFE),
-    "stage 8": (8, Tier.SAFE),
-    "stage 7, with what needs a review": (7, Tier.REVIEW),
+    "stage 2": (2, SafetyTier.SAFE),
+    "stage 3": (3, SafetyTier.SAFE),
+    "stage 4": (4, SafetyTier.SAFE),
+    "stage 5": (5, SafetyTier.SAFE),
+    "stage 8": (8, SafetyTier.SAFE),
+    "stage 7, with what needs a review": (7, SafetyTier.REVIEW),
 }
 
 
 def migrated(folder, stage, tier):
-    """The program after all stages up to this one, and the rules that changed it."""
+    """The program after all stages up to this one, and the codemods that changed it."""
     folder.mkdir()
     path = folder / "program.py"
     path.write_text(PROGRAM.read_text())
-    chosen = [rule for rule in rules().values() if rule.stage <= stage]
+    chosen = [codemod for codemod in codemods().values() if codemod.stage <= stage]
     plan = make_plan([str(path)], chosen, tier=tier)
     assert not plan.problems
     path.write_text(plan.files[0].outcome.text)
@@ -48,7 +48,7 @@ def migrated(folder, stage, tier):
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """(path, rules that changed it) of each program."""
+    """(path, codemods that changed it) of each program."""
     folder = tmp_path_factory.mktemp("ladder")
     return {
         name: migrated(folder / f"{number}", *case)
@@ -90,7 +90,9 @@ def test_migrated_program_gives_the_numbers_of_tensorflow_1(name, results):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, (_, tier) in LADDER.items() if tier is Tier.SAFE])
+@pytest.mark.parametrize(
+    "name", [name for name, (_, tier) in LADDER.items() if tier is SafetyTier.SAFE]
+)
 def test_safe_stages_keep_all_names_in_checkpoints(name, results):
     assert results[name]["variables"] == GOLDEN["variables"]
 
@@ -104,6 +106,6 @@ def test_keras_layers_and_metrics_load_the_old_checkpoint(results):
 
 def test_every_rule_of_these_stages_has_something_to_do(programs):
     for (stage, tier), (_, applied) in zip(LADDER.values(), programs.values(), strict=True):
-        due = {r.name for r in rules().values() if r.stage <= stage and r.tier <= tier}
+        due = {r.name for r in codemods().values() if r.stage <= stage and r.tier <= tier}
         # A hook that fetches tensors keeps the Estimator; test_estimator_to_fit.py has one without.
         assert due - {"estimator-to-fit"} <= applied

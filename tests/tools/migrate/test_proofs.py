@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.migrate.apply import apply
-from estimator2strategy.tools.migrate.codemod import rules
+from estimator2strategy.tools.migrate.codemod import codemods
 from estimator2strategy.tools.migrate.codemods import (
     arguments,
     contrib,
@@ -110,7 +110,7 @@ SCHEDULES = [
 @pytest.mark.parametrize("call", SCHEDULES)
 def test_schedule_has_the_same_rate_at_each_step(call):
     program = f"import estimator2strategy.tf1 as tf\n\nrate = {call}\n"
-    outcome = apply(program, [rules()["schedules"]])
+    outcome = apply(program, [codemods()["schedules"]])
     assert sum(outcome.counts.values()) == 1
     legacy, keras = rates(program), rates(outcome.text)
     np.testing.assert_allclose(keras, legacy, rtol=1e-6)
@@ -135,7 +135,7 @@ def train_input_fn(params):
     return tf.data.Dataset.range(16).batch(params["batch_size"])
 """
     names = {}
-    exec(apply(program, [rules()["dataset-functions"]]).text, names)
+    exec(apply(program, [codemods()["dataset-functions"]]).text, names)
     strategy = mirrored(2)
     made = names["dataset_fn_of"](names["train_input_fn"], {"other": 1}, 8)
     batches = strategy.distribute_datasets_from_function(made)
@@ -166,7 +166,7 @@ class Stopper(tf.train.SessionRunHook):
             run_context.request_stop()
 """
     names = {}
-    exec(apply(program, [rules()["hooks-to-callbacks"]]).text, names)
+    exec(apply(program, [codemods()["hooks-to-callbacks"]]).text, names)
     keras = names["tf"].keras
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse", run_eagerly=True)
@@ -181,5 +181,5 @@ def test_strategy_that_run_config_adds_is_made():
         "def main():\n    tf.estimator.tpu.TPUEstimator(model_fn)\n"
     )
     names = {}
-    exec(apply(program, [rules()["run-config"]]).text, names)
+    exec(apply(program, [codemods()["run-config"]]).text, names)
     assert isinstance(names["make_strategy"](), tf.distribute.MirroredStrategy)

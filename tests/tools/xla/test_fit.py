@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from estimator2strategy.tools.xla import fit, tpus
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, Status
+from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
 
 TPU = tpus.table()["v3-8"]
 MIB = 1 << 20
@@ -18,8 +18,8 @@ def compiler(memory, tried, ends_at=None):
         tried.append(batch)
         peak = int(memory(batch) * MIB)
         if ends_at is not None and batch >= ends_at:
-            return Compiled(TPU, Status.TIMED_OUT)
-        status = Status.TOO_LARGE if peak > TPU.hbm_bytes else Status.COMPILES
+            return Compiled(TPU, CompileStatus.TIMED_OUT)
+        status = CompileStatus.TOO_LARGE if peak > TPU.hbm_bytes else CompileStatus.COMPILES
         return Compiled(TPU, status, peak, argument_bytes=int(memory(0) * MIB))
 
     return compile_batch
@@ -56,7 +56,7 @@ def test_the_largest_batch_is_found_within_its_precision(memory, start):
     answer = largest_by_formula(memory)
     assert found.batch <= answer < found.too_large
     assert found.too_large - found.batch <= fit.grain_of(found.batch)
-    assert found.best.status is Status.COMPILES
+    assert found.best.status is CompileStatus.COMPILES
     assert found.best.peak_bytes == int(memory(found.batch) * MIB)
     assert [batch for batch, _ in found.tried] == tried
     assert len(set(tried)) == len(tried)
@@ -86,5 +86,5 @@ def test_a_search_that_meets_no_limit_ends():
 
 def test_a_compilation_that_is_given_up_ends_the_search():
     found, _ = search(SHAPES["linear"], start=8, ends_at=50)
-    assert found.failed.status is Status.TIMED_OUT
+    assert found.failed.status is CompileStatus.TIMED_OUT
     assert found.batch == 8

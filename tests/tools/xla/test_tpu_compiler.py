@@ -13,7 +13,7 @@ from legacy_models import BATCH, CLASSES, FEATURES, dense_net, program_of
 
 from estimator2strategy.tools.xla import tpu_compiler, tpus
 from estimator2strategy.tools.xla.lowering import lower
-from estimator2strategy.tools.xla.tpu_compiler import MissingLibtpuError, Status, TpuCompiler
+from estimator2strategy.tools.xla.tpu_compiler import CompileStatus, MissingLibtpuError, TpuCompiler
 from estimator2strategy.tools.xla.tpus import GIB
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libtpu is for Linux only")
@@ -43,7 +43,7 @@ def of_shape(*shape: int) -> bytes:
 @pytest.mark.oldest
 def test_a_train_step_compiles_for_a_tpu(step):
     result = TpuCompiler().compile(V3, step, 8)
-    assert result.status is Status.COMPILES
+    assert result.status is CompileStatus.COMPILES
     assert result.text == ""
     # Forward, and the gradient of the weights.
     assert result.flops >= 2 * 2 * (BATCH // 8) * FEATURES * CLASSES
@@ -57,7 +57,7 @@ def test_a_train_step_compiles_for_a_tpu(step):
 def test_the_compiler_has_each_tpu_of_the_table(name):
     tpu = tpus.table()[name]
     result = TpuCompiler().compile(tpu, of_shape(1 << 18, 1 << 18), tpu.devices)
-    assert result.status is Status.TOO_LARGE
+    assert result.status is CompileStatus.TOO_LARGE
     # The compiler says the same of the memory as the table does.
     assert f"exceeds available HBM ({tpu.hbm_gib:.2f}G)" in result.text
     one_more = TpuCompiler().compile(tpu, of_shape(8, 8), tpu.devices + 1)
@@ -67,7 +67,7 @@ def test_the_compiler_has_each_tpu_of_the_table(name):
 def test_a_program_that_is_too_large_says_by_how_far():
     side = 1 << 16  # of float32: 16 GiB
     result = TpuCompiler().compile(V2, of_shape(side, side), 8)
-    assert result.status is Status.TOO_LARGE
+    assert result.status is CompileStatus.TOO_LARGE
     assert result.peak_bytes >= 2 * 16 * GIB
     assert result.excess_bytes == result.peak_bytes - V2.hbm_bytes
     assert not result.fits
@@ -81,7 +81,7 @@ def test_what_the_compiler_refuses_is_said_in_its_words():
     spec = tf.TensorSpec([8, 16], tf.complex128)
     module = fourier.experimental_get_compiler_ir(spec)(stage="hlo_serialized")
     result = TpuCompiler().compile(V3, module, 8)
-    assert result.status is Status.REFUSED
+    assert result.status is CompileStatus.REFUSED
     assert "Unexpected operand type for FFT: c128" in result.text
 
 
@@ -117,14 +117,14 @@ def python_that(tmp_path, monkeypatch):
 def test_a_compiler_that_hangs_is_given_up(python_that, step):
     python_that("exec sleep 600")
     result = TpuCompiler(seconds=0.2).compile(V3, step, 8)
-    assert result.status is Status.TIMED_OUT
+    assert result.status is CompileStatus.TIMED_OUT
     assert result.text.startswith("It was not done after")
 
 
 def test_a_compiler_that_dies_is_a_result_with_its_last_words(python_that, step):
     python_that("echo F0000 RET_CHECK failure >&2; kill -ABRT $$")
     result = TpuCompiler().compile(V3, step, 8)
-    assert result.status is Status.CRASHED
+    assert result.status is CompileStatus.CRASHED
     assert "signal 6" in result.text
     assert result.text.endswith("F0000 RET_CHECK failure")
 
@@ -133,7 +133,7 @@ def test_a_library_that_cannot_be_loaded_is_said(tmp_path, step):
     library = tmp_path / "libtpu.so"
     library.write_text("no library")
     result = TpuCompiler(library=library, cache=tmp_path / "kept").compile(V3, step, 8)
-    assert result.status is Status.CRASHED
+    assert result.status is CompileStatus.CRASHED
     assert "libtpu.so" in result.text
     assert not (tmp_path / "kept").exists()
 
@@ -182,7 +182,7 @@ def test_a_kept_result_that_is_broken_is_compiled_anew(tmp_path, step):
 def test_limits_and_deaths_are_not_kept(python_that, tmp_path, step):
     python_that("kill -ABRT $$")
     compiler = TpuCompiler(cache=tmp_path / "kept")
-    assert compiler.compile(V3, step, 8).status is Status.CRASHED
+    assert compiler.compile(V3, step, 8).status is CompileStatus.CRASHED
     assert not (tmp_path / "kept").exists()
 
 

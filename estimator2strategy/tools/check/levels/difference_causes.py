@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.tools.check.levels.differences import Difference, difference
+from estimator2strategy.tools.check.levels.differences import TensorDifference, difference
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
 
 BATCH_STATISTICS, SUMMED, CLIPPED = "E2S620", "E2S621", "E2S622"
@@ -44,7 +44,7 @@ class Cause:
 def of(
     cores: Recorded,
     one: Recorded,
-    differences: Sequence[Difference],
+    differences: Sequence[TensorDifference],
     on_cores: Values,
     on_one: Values,
     num_cores: int,
@@ -76,7 +76,7 @@ def of(
 
 def first_inside(
     cores: Recorded, one: Recorded, on_cores: Values, on_one: Values, num_cores: int
-) -> tuple[tf.Operation, Difference] | None:
+) -> tuple[tf.Operation, TensorDifference] | None:
     """The first tensor with a batch axis, in creation order, that is no part of one device's."""
     kind = precision(cores)
     for chunk in _chunks(list(_comparable(cores, one, num_cores))):
@@ -130,7 +130,7 @@ def _chunks(found: list[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
         yield found[start : start + _AT_ONCE]
 
 
-def _inside(cores: Recorded, op: tf.Operation, found: Difference) -> Cause:
+def _inside(cores: Recorded, op: tf.Operation, found: TensorDifference) -> Cause:
     said = f"the first tensor that differs: {found.words} ({op.type})"
     statistics = [name for name in _near(cores, op) if _is_statistic(cores, name)]
     if not statistics and not op.type.startswith("FusedBatchNorm"):
@@ -165,7 +165,7 @@ def _is_batch_norm(cores: Recorded, op: tf.Operation) -> bool:
 # The loss, and gradients.
 
 
-def _of_loss(cores: Recorded, loss: Difference, num_cores: int) -> Cause:
+def _of_loss(cores: Recorded, loss: TensorDifference, num_cores: int) -> Cause:
     op = cores.spec.loss.op
     sums = loss.ratio is not None and _is_times(loss.ratio, num_cores)
     if sums and not _divides_by_batch(cores):
@@ -193,7 +193,7 @@ def _divides_by_batch(cores: Recorded) -> bool:
     )
 
 
-def _of_gradients(cores: Recorded, gradients: Sequence[Difference], num_cores: int) -> Cause:
+def _of_gradients(cores: Recorded, gradients: Sequence[TensorDifference], num_cores: int) -> Cause:
     first = gradients[0]
     ratios = [d.ratio for d in gradients]
     variable = first.name.removeprefix("gradient of ").removeprefix("variable ")

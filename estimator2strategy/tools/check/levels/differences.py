@@ -19,7 +19,7 @@ _ABSOLUTE = 1e-7
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference:
+class TensorDifference:
     """A tensor that is another one on several cores.
 
     Attributes:
@@ -46,7 +46,7 @@ class Difference:
 
 def compare(
     cores: Mapping[str, np.ndarray], one: Mapping[str, np.ndarray], precision: str = "float32"
-) -> list[Difference]:
+) -> list[TensorDifference]:
     """Those of the tensors that both have which differ, in the order of `cores`."""
     names = [name for name in cores if name in one]
     found = (difference(name, cores[name], one[name], precision) for name in names)
@@ -55,7 +55,7 @@ def compare(
 
 def difference(
     name: str, cores: np.ndarray, one: np.ndarray, precision: str = "float32"
-) -> Difference | None:
+) -> TensorDifference | None:
     """How two arrays differ; None if they do not."""
     cores, one = (np.asarray(x, np.float64) for x in (cores, one))
     if cores.shape != one.shape or not cores.size:
@@ -69,7 +69,7 @@ def difference(
     if worst <= tolerance * scale + _ABSOLUTE and not np.isnan(apart).any():
         return None
     place = np.unravel_index(int(np.nanargmax(apart)) if worst < np.inf else 0, apart.shape)
-    return Difference(
+    return TensorDifference(
         name, worst / max(scale, _ABSOLUTE), _ratio(cores, one, tolerance), cores[place], one[place]
     )
 

@@ -17,7 +17,7 @@ from estimator2strategy.tools.check.facts import (
     Table,
 )
 from estimator2strategy.tools.check.host_ops import HOST_OPS
-from estimator2strategy.tools.check.levels.recorded_graph import Part, Recorded
+from estimator2strategy.tools.check.levels.recorded_graph import Executor, Recorded
 
 tf1 = tf.compat.v1
 
@@ -110,9 +110,9 @@ def _host_ops(recorded: Recorded) -> Iterator[Fact]:
     rows: collections.Counter[tuple[str, str, str, str]] = collections.Counter()
     for op in recorded.operations:
         part = recorded.part(op)
-        if op.name not in recorded.step_ops and part is Part.MODEL:
+        if op.name not in recorded.step_ops and part is Executor.MODEL:
             continue
-        legal = "yes" if part is not Part.MODEL or not recorded.on_cores else "no"
+        legal = "yes" if part is not Executor.MODEL or not recorded.on_cores else "no"
         for inner in (op.type, *recorded.called_by(op)):
             if inner in HOST_OPS:
                 rows[inner, HOST_OPS[inner], part.value, legal] += 1

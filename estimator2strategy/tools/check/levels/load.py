@@ -229,7 +229,7 @@ def _from_program(asked: Asked) -> Any:
     with _intercepted(found):
         try:
             run_command.run(
-                run_command.Program(path, arguments=tuple(arguments)),
+                run_command.ProgramToRun(path, arguments=tuple(arguments)),
                 emulate_tpu_cores=asked.cores,
             )
         except _Reached:

@@ -18,7 +18,7 @@ from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.mode_keys import ModeKeys
 
 
-class Part(enum.Enum):
+class Executor(enum.Enum):
     """Who executes an op of a recorded graph."""
 
     INPUT = "input_fn"  # the host, before the model
@@ -83,12 +83,12 @@ class Recorded:
     def _numbers(self) -> dict[str, int]:
         return {op.name: number for number, op in enumerate(self.operations)}
 
-    def part(self, op: tf.Operation) -> Part:
+    def part(self, op: tf.Operation) -> Executor:
         """Who executes an op. The placeholders for a core's batch count as input."""
         number = self._numbers[op.name]
         if number < self.start:
-            return Part.INPUT
-        return Part.MODEL if number < self.end else Part.HOST
+            return Executor.INPUT
+        return Executor.MODEL if number < self.end else Executor.HOST
 
     @functools.cached_property
     def roots(self) -> list[tf.Tensor | tf.Operation]:
@@ -146,7 +146,7 @@ class Recorded:
 
     def in_model(self, op: tf.Operation) -> bool:
         """Whether model_fn made an op."""
-        return self.part(op) is Part.MODEL
+        return self.part(op) is Executor.MODEL
 
     def called_by(self, op: tf.Operation) -> list[str]:
         """Types of the ops in functions that an op calls: a cond, a loop, a dataset's map."""
@@ -162,7 +162,7 @@ class Recorded:
     def core_ops(self) -> list[tf.Operation]:
         """What a core executes in each step, in creation order; functions' inner nodes not."""
         behind = map(self.graph.get_operation_by_name, self.nodes.ancestors(self.root_ops))
-        return [op for op in behind if self.part(op) is Part.MODEL]
+        return [op for op in behind if self.part(op) is Executor.MODEL]
 
 
 def _op(root: tf.Tensor | tf.Operation) -> tf.Operation:

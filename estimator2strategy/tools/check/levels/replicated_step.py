@@ -19,7 +19,7 @@ from estimator2strategy.tools.check.check_report import (
 from estimator2strategy.tools.check.facts import Fact, Number, Table
 from estimator2strategy.tools.check.levels import difference_causes, inventory, memory
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted
-from estimator2strategy.tools.check.levels.differences import Difference, compare
+from estimator2strategy.tools.check.levels.differences import TensorDifference, compare
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.one_step import (
     Batch,
@@ -86,7 +86,7 @@ class Compared:
 
     examples: int
     values: Mapping[str, tuple[float, float]]
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[TensorDifference, ...] = ()
     cause: difference_causes.Cause | None = None
     drifting: tuple[tf.Operation, ...] = ()
     random: tf.Operation | None = None

@@ -31,8 +31,8 @@ from estimator2strategy.tools.xla.lowering import LoweringError, lower, recorded
 from estimator2strategy.tools.xla.tpu_compiler import (
     SECONDS,
     Compiled,
+    CompileStatus,
     MissingLibtpuError,
-    Status,
     TpuCompiler,
     cache_folder,
 )
@@ -45,9 +45,9 @@ _COLUMNS = (
 )
 _FITS = ("TPU", "largest batch of a core", "global batch", "does not fit", "compilations")
 # Whether the compiler is right or the machine was slow is not known.
-_UNKNOWN = (Status.TIMED_OUT, Status.CRASHED)
+_UNKNOWN = (CompileStatus.TIMED_OUT, CompileStatus.CRASHED)
 # What a search for the largest batch can go by.
-_MEASURED = (Status.COMPILES, Status.TOO_LARGE)
+_MEASURED = (CompileStatus.COMPILES, CompileStatus.TOO_LARGE)
 # More ops than these say nothing about where the fault is.
 _FEW = 3
 
@@ -180,7 +180,7 @@ def _judged(
 ) -> tuple[Outcome, str, tuple[Finding, ...], tuple[str, ...]]:
     """The answer, the same in short, findings, and problems."""
     tpu, needs = compiled.tpu, _size(compiled.peak_bytes)
-    if compiled.status is Status.COMPILES:
+    if compiled.status is CompileStatus.COMPILES:
         return Outcome.PASSED, f"needs {needs} of {_size(tpu.hbm_bytes)}", (), ()
     diagnosis = diagnose(compiled.text)
     if compiled.status in _UNKNOWN:
@@ -190,7 +190,7 @@ def _judged(
         said = f"needs {needs}, {_size(compiled.excess_bytes)} more than the core has"
         message = f"{step.recorded.mode}, {tpu.name}: {said} ({_size(tpu.hbm_bytes)})"
         return Outcome.FAILED, said, (step.at("E2S704", "", message),), ()
-    rule = "E2S704" if compiled.status is Status.TOO_LARGE else "E2S703"
+    rule = "E2S704" if compiled.status is CompileStatus.TOO_LARGE else "E2S703"
     nodes = _named(compiled.text, module, step.program)
     found = step.refused(rule, nodes, diagnosis, "the TPU's compiler")
     return Outcome.FAILED, diagnosis.cause, (found,), ()

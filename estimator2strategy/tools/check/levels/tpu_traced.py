@@ -17,7 +17,7 @@ from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_
 from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.xla.diagnoses import first_line
 from estimator2strategy.tools.xla.tpu_program import TpuProgram, train_program
-from estimator2strategy.tools.xla.tpu_trace import Difference, differences
+from estimator2strategy.tools.xla.tpu_trace import Mismatch, differences
 
 _LEVEL = Evidence.TPU_TRACED
 _CORES = 8  # of a host
@@ -66,7 +66,7 @@ def _of_hosts(subject: Subject, hosts: int) -> Subject:
     return subject if size is None or hosts == 1 else with_batch_size(subject, size * hosts)
 
 
-def _traced(step: Compiling) -> tuple[TpuProgram | None, list[Difference]]:
+def _traced(step: Compiling) -> tuple[TpuProgram | None, list[Mismatch]]:
     """What is sent, and what is wrong with it."""
     recording = step.recorded.recording
     assert recording is not None  # `recorded_for` saw to it
@@ -74,9 +74,9 @@ def _traced(step: Compiling) -> tuple[TpuProgram | None, list[Difference]]:
         with legacy_world(), recording.graph.as_default():
             sent = train_program(recording)
     except EstimatorToStrategyError as error:
-        return None, [Difference(str(error))]
+        return None, [Mismatch(str(error))]
     except Exception as error:
-        return None, [Difference(f"{type(error).__name__}: {first_line(str(error))}")]
+        return None, [Mismatch(f"{type(error).__name__}: {first_line(str(error))}")]
     return sent, differences(sent, step.program)
 
 

@@ -24,15 +24,15 @@ from estimator2strategy.tools.check.levels.load import hyperparameters
 from estimator2strategy.tools.check.levels.request import Asked
 from estimator2strategy.tools.golden import output, result, verify
 from estimator2strategy.tools.golden.recorder.folder import RecordError
-from estimator2strategy.tools.golden.result import Status
+from estimator2strategy.tools.golden.result import CheckStatus
 from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Training
 
 _LEVEL = Evidence.VERIFIED
 _COLUMNS = ("tier", "check", "outcome", "slack", "tolerance", "detail")
 _OUTCOMES = {
-    Status.PASSED: Outcome.PASSED,
-    Status.EXPLAINED: Outcome.PASSED,
-    Status.FAILED: Outcome.FAILED,
+    CheckStatus.PASSED: Outcome.PASSED,
+    CheckStatus.EXPLAINED: Outcome.PASSED,
+    CheckStatus.FAILED: Outcome.FAILED,
 }
 
 
@@ -61,10 +61,10 @@ def check(asked: Asked) -> LevelReport:
     return LevelReport(
         _LEVEL,
         asked.name,
-        verdicts=tuple(_verdict(t) for t in found.tiers if t.status is not Status.UNCHECKED),
+        verdicts=tuple(_verdict(t) for t in found.tiers if t.status is not CheckStatus.UNCHECKED),
         findings=tuple(findings),
         facts=_facts(found),
-        not_checked=tuple(_unchecked(t) for t in found.tiers if t.status is Status.UNCHECKED),
+        not_checked=tuple(_unchecked(t) for t in found.tiers if t.status is CheckStatus.UNCHECKED),
     )
 
 
@@ -87,28 +87,28 @@ def _source(asked: Asked, golden: Any) -> dict[str, Any]:
     return {**source, "estimator": None, "model_fn": asked.model, "input": train_input}
 
 
-def _verdict(tier: result.Tier) -> Verdict:
+def _verdict(tier: result.GoldenTier) -> Verdict:
     said = [
         f"{check.what}: {check.detail or check.slack}"
         for check in tier.checks
-        if check.status in (Status.FAILED, Status.EXPLAINED)
+        if check.status in (CheckStatus.FAILED, CheckStatus.EXPLAINED)
     ]
     return Verdict(f"{tier.name}: as in the golden", _OUTCOMES[tier.status], "; ".join(said))
 
 
-def _unchecked(tier: result.Tier) -> str:
+def _unchecked(tier: result.GoldenTier) -> str:
     why = "; ".join(dict.fromkeys(check.detail for check in tier.checks if check.detail))
     return f"{tier.name}: {why or 'it is not in the golden'}"
 
 
-def _sentence(found: result.Verdict, failure: tuple[result.Tier, result.Check]) -> str:
+def _sentence(found: result.Comparison, failure: tuple[result.GoldenTier, result.Check]) -> str:
     tier, failed = failure
     cause = f" (likely cause: {found.cause})" if found.cause else ""
     detail = f": {failed.detail}" if failed.detail else ""
     return f"it is not the model of the golden: {tier.name}, {failed.what}{detail}{cause}"
 
 
-def _facts(found: result.Verdict) -> tuple[Fact, ...]:
+def _facts(found: result.Comparison) -> tuple[Fact, ...]:
     training = Training(found.golden, found.here)
     golden, here = training.losses()
     steps = tuple(range(1, len(golden) + 1))

@@ -1,6 +1,6 @@
 """Arguments that TF2 knows by another name."""
 
-from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 _REDUCTIONS = tuple(
     f"tf.{module}reduce_{what}"
@@ -34,10 +34,10 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
-@rule(
+@codemod(
     "arguments",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="Arguments by their names in TF2 (`keep_dims` to `keepdims`, `dim` to `axis`)",
     why="TF 1.15 takes both names for these, and warns of the old one.",
     proof="One function, one argument (tests/tools/migrate/test_proofs.py asks for both names).",

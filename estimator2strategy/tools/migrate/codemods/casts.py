@@ -4,9 +4,9 @@ import libcst as cst
 
 from estimator2strategy.tools.migrate.codemod import (
     Change,
+    SafetyTier,
     Sample,
-    Tier,
-    rule,
+    codemod,
 )
 
 _DTYPES = {
@@ -21,10 +21,10 @@ _DTYPES = {
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
-@rule(
+@codemod(
     "casts",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.to_float(x)` to `tf.cast(x, tf.float32)`",
     why="TensorFlow 2 has tf.cast alone. The op is then called Cast, and not ToFloat.",
     proof="The old functions call tf.cast; tests/tools/migrate/test_parity.py runs both.",

@@ -3,13 +3,13 @@
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.rules.changed_arguments import differences
-from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 
-@rule(
+@codemod(
     "compat-v1",
     stage=8,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.get_variable` to `tf.compat.v1.get_variable`, where TensorFlow 2 has no such name",
     why="Also where a call gives arguments that TensorFlow 2 takes for others. What is in neither "
     "(tf.contrib, tf.layers, tf.estimator) stays: see drop-facade.",

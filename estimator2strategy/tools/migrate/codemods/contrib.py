@@ -6,10 +6,10 @@ import functools
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 # Modules that hold what a legacy name is, and how a program says them.
@@ -27,10 +27,10 @@ _EQUAL = {
 }
 
 
-@rule(
+@codemod(
     "contrib",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.contrib` names to their homes in TensorFlow",
     why="By the table that the facade is made from (contrib.md). What lives on only in tf-slim or "
     "in this package stays as it is, and works; what is refused is marked.",

@@ -3,17 +3,17 @@
 import ast
 
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 
-@rule(
+@codemod(
     "cross-shard-optimizer",
     stage=5,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="Takes `CrossShardOptimizer` away",
     why="It wraps optimizers of tf.train only. Under a strategy a Keras optimizer sums the "
     "gradients of the replicas by itself.",

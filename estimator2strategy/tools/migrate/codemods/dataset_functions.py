@@ -4,7 +4,7 @@ import ast
 
 from estimator2strategy.tools.check.programs import input_functions, returned
 from estimator2strategy.tools.check.source import arguments_of
-from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 _NAME = "dataset_fn_of"
 _FUNCTION = '''
@@ -21,10 +21,10 @@ def dataset_fn_of(input_fn, params, global_batch_size):
 '''
 
 
-@rule(
+@codemod(
     "dataset-functions",
     stage=4,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="Adds `dataset_fn_of`, which hands an input_fn to a strategy",
     why="`strategy.distribute_datasets_from_function(dataset_fn_of(train_input_fn, params, 64))` "
     "gives each replica its part of the global batch, as TPUEstimator did with "

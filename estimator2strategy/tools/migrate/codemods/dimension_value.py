@@ -1,13 +1,13 @@
 """`shape[i].value`."""
 
 from estimator2strategy.tools.check.rules.dimension_value import reads
-from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 
-@rule(
+@codemod(
     "dimension-value",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`x.shape[1].value` to `tf.compat.dimension_value(x.shape[1])`",
     why="Shapes of TensorFlow 2 hold ints or None, which have no `.value`. The function is right "
     "on both, and is in TF 1.15.",

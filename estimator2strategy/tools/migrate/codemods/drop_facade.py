@@ -2,19 +2,19 @@
 
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 _FACADE = "estimator2strategy.tf1"
 
 
-@rule(
+@codemod(
     "drop-facade",
     stage=8,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="`import estimator2strategy.tf1 as tf` back to `import tensorflow as tf`",
     why="Where all names that a file uses are in TensorFlow 2; else the import is marked with "
     "those that are not. A file that still uses this package's estimator keeps it.",

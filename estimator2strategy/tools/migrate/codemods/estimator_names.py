@@ -3,13 +3,13 @@
 import ast
 
 from estimator2strategy.tools.check.source import parents
-from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 
-@rule(
+@codemod(
     "estimator-names",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.estimator` to `estimator`, imported from this package",
     why="TensorFlow has no tf.estimator any more. In files that were written for TF 2.0 to 2.15 it "
     "is the only thing that changes; they keep their `import tensorflow as tf`.",

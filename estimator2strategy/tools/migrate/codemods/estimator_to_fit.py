@@ -4,10 +4,10 @@ import ast
 import dataclasses
 
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 _ESTIMATORS = (
@@ -131,10 +131,10 @@ _NEW_HEAD = (
 _WRITTEN = _CLASS.format(e2s="e2s", keras="keras", inspect="inspect", tf="tf")
 
 
-@rule(
+@codemod(
     "estimator-to-fit",
     stage=7,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="Trains, evaluates and predicts with Keras's loops, in place of an Estimator's",
     why="Adds a class `KerasLoop` to the file: the model_fn as a LegacyModel, in `fit`, "
     "`evaluate` and `predict`, with the Estimator's arguments, so that the calls stay as they "

@@ -4,10 +4,10 @@ import ast
 
 from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 from estimator2strategy.tools.migrate.era import is_program
 from estimator2strategy.tools.migrate.module import is_below
@@ -15,10 +15,10 @@ from estimator2strategy.tools.migrate.module import is_below
 _ARGUMENTS = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 
-@rule(
+@codemod(
     "flags",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.flags` and `tf.app` to `absl.flags` and `absl.app`",
     why="tf.flags is absl's, but for two things: it parses the command line when a flag is first "
     "read, and it overlooks flags that nobody defines. absl parses in app.run, so files that read "

@@ -1,6 +1,6 @@
 """`tf.gfile` to `tf.io.gfile`."""
 
-from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 _NAMES = {
     "Copy": "copy",
@@ -32,10 +32,10 @@ _ARGUMENTS = {
 }
 
 
-@rule(
+@codemod(
     "gfile",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.gfile` to `tf.io.gfile`",
     why="The functions of tf.gfile have other names there, and some of their arguments too.",
     proof="The old functions call the same code; tests/tools/migrate/test_parity.py runs both.",

@@ -4,10 +4,10 @@ import ast
 
 from estimator2strategy.tools.check.source import names_in
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 from estimator2strategy.tools.migrate.module import is_docstring
 
@@ -37,10 +37,10 @@ _STOCK = {
 _MODULES = ("tf.train.", "tf.estimator.", "tf.estimator.experimental.", "tf.contrib.estimator.")
 
 
-@rule(
+@codemod(
     "hooks-to-callbacks",
     stage=7,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="A Keras callback beside each SessionRunHook of the program",
     why="The hook stays for the Estimator, the callback is for `fit`: `after_run` becomes "
     "`on_train_batch_end`, `request_stop()` sets `model.stop_training`. A hook that fetches "

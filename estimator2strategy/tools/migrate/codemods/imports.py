@@ -6,10 +6,10 @@ from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 from estimator2strategy.tools.migrate.era import (
     Era,
@@ -22,10 +22,10 @@ _FACADE = "estimator2strategy.tf1"
 _ROOTS = ("tensorflow", "tensorflow.compat.v1")
 
 
-@rule(
+@codemod(
     "imports",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`import tensorflow as tf` to `import estimator2strategy.tf1 as tf`",
     why="A file that is written for TF 1.x gets the names of TF 1.15 from this package, as under "
     "`e2s run`. All imports of a file change together; deep ones become attributes. A program "

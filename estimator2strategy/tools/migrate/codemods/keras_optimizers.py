@@ -4,17 +4,17 @@ import ast
 import dataclasses
 
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 _STEPS = ("tf.train.get_global_step", "tf.train.get_or_create_global_step")
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class OptimizerRow:
     """What an optimizer becomes.
 
     Attributes:
@@ -33,28 +33,28 @@ class Row:
 _RATE = ("learning_rate", "learning_rate")
 _LOCKING = ("use_locking", "")
 _ROWS = {
-    "tf.train.AdamOptimizer": Row(
+    "tf.train.AdamOptimizer": OptimizerRow(
         "Adam",
         (_RATE, ("beta1", "beta_1"), ("beta2", "beta_2"), ("epsilon", "epsilon"), _LOCKING),
         (("epsilon", "1e-8"),),
     ),
-    "tf.train.GradientDescentOptimizer": Row("SGD", (_RATE, _LOCKING)),
-    "tf.train.MomentumOptimizer": Row(
+    "tf.train.GradientDescentOptimizer": OptimizerRow("SGD", (_RATE, _LOCKING)),
+    "tf.train.MomentumOptimizer": OptimizerRow(
         "SGD",
         (_RATE, ("momentum", "momentum"), _LOCKING, ("name", "name"), ("use_nesterov", "nesterov")),
         constant_rate=True,
     ),
-    "tf.train.AdagradOptimizer": Row(
+    "tf.train.AdagradOptimizer": OptimizerRow(
         "Adagrad",
         (_RATE, ("initial_accumulator_value", "initial_accumulator_value"), _LOCKING),
         (("epsilon", "0.0"),),
     ),
-    "tf.train.AdadeltaOptimizer": Row(
+    "tf.train.AdadeltaOptimizer": OptimizerRow(
         "Adadelta",
         (_RATE, ("rho", "rho"), ("epsilon", "epsilon"), _LOCKING),
         (("epsilon", "1e-8"),),
     ),
-    "tf.train.FtrlOptimizer": Row(
+    "tf.train.FtrlOptimizer": OptimizerRow(
         "Ftrl",
         (
             _RATE,
@@ -68,10 +68,10 @@ _ROWS = {
 }
 
 
-@rule(
+@codemod(
     "keras-optimizers",
     stage=5,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="`tf.train.AdamOptimizer` and its kin to `tf.keras.optimizers`",
     why="With the defaults that tf.train had (epsilon 1e-8 for Adam), and counting in the global "
     "step. RMSPropOptimizer stays: it starts from ones and adds epsilon under the root, and Keras "

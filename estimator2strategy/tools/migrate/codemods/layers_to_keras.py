@@ -8,15 +8,15 @@ import libcst as cst
 from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
     Change,
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class LayerRow:
     """What a function of tf.layers becomes.
 
     Attributes:
@@ -41,30 +41,32 @@ _CONV = ("filters", "kernel_size", "strides", "padding", "data_format", "dilatio
 _CONV_TRANSPOSE = ("filters", "kernel_size", "strides", "padding", "data_format", *_WEIGHTS)
 _POOL = ("pool_size", "strides", "padding", "data_format", "name")
 _ROWS = {
-    "dense": Row("Dense", ("units", *_WEIGHTS), has_variables=True),
-    **{f"conv{n}d": Row(f"Conv{n}D", _CONV, has_variables=True) for n in (1, 2, 3)},
+    "dense": LayerRow("Dense", ("units", *_WEIGHTS), has_variables=True),
+    **{f"conv{n}d": LayerRow(f"Conv{n}D", _CONV, has_variables=True) for n in (1, 2, 3)},
     **{
-        f"conv{n}d_transpose": Row(f"Conv{n}DTranspose", _CONV_TRANSPOSE, has_variables=True)
+        f"conv{n}d_transpose": LayerRow(f"Conv{n}DTranspose", _CONV_TRANSPOSE, has_variables=True)
         for n in (2, 3)
     },
-    **{f"max_pooling{n}d": Row(f"MaxPooling{n}D", _POOL) for n in (1, 2, 3)},
-    **{f"average_pooling{n}d": Row(f"AveragePooling{n}D", _POOL) for n in (1, 2, 3)},
-    "flatten": Row("Flatten", ("name", "data_format")),
-    "dropout": Row("Dropout", ("rate", "noise_shape", "seed", "training", "name"), trains=True),
+    **{f"max_pooling{n}d": LayerRow(f"MaxPooling{n}D", _POOL) for n in (1, 2, 3)},
+    **{f"average_pooling{n}d": LayerRow(f"AveragePooling{n}D", _POOL) for n in (1, 2, 3)},
+    "flatten": LayerRow("Flatten", ("name", "data_format")),
+    "dropout": LayerRow(
+        "Dropout", ("rate", "noise_shape", "seed", "training", "name"), trains=True
+    ),
 }
 # The classes, whose arguments are those of the functions, without the inputs.
 _CLASSES = {
     f"tf.layers.{row.keras}": row for function, row in _ROWS.items() if function != "flatten"
-} | {"tf.layers.Flatten": Row("Flatten", ("data_format",))}
+} | {"tf.layers.Flatten": LayerRow("Flatten", ("data_format",))}
 # What a Keras layer keeps to itself, where tf.layers put it into the graph's collections.
 _LOSSES = ("kernel_regularizer", "bias_regularizer", "activity_regularizer")
 _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
 
 
-@rule(
+@codemod(
     "layers-to-keras",
     stage=6,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="`tf.layers.dense(x, 3)` to `tf.keras.layers.Dense(3)(x)`; variables keep their names",
     why="Layers without variables are safe. Those with variables keep their names, so that the "
     "checkpoints of the old program load; where that cannot be told (`reuse`, a variable scope "
@@ -164,7 +166,7 @@ def find(module):
         if problem:
             yield Todo(call.node, problem)
         else:
-            tier = Tier.REVIEW if row.has_variables or row.trains else Tier.SAFE
+            tier = SafetyTier.REVIEW if row.has_variables or row.trains else SafetyTier.SAFE
             old = module.cst(call.node)
             yield Change(old, _layer(old, row, f"{module.tf}.keras.layers.{row.keras}"), tier=tier)
 
@@ -187,7 +189,9 @@ def _classes(module):
         ]
         function = cst.parse_expression(f"{module.tf}.keras.layers.{row.keras}")
         new = old.with_changes(func=function, args=[*named, *old.args[len(named) :]])
-        yield Change(old, new, tier=Tier.REVIEW if row.has_variables or row.trains else Tier.SAFE)
+        yield Change(
+            old, new, tier=SafetyTier.REVIEW if row.has_variables or row.trains else SafetyTier.SAFE
+        )
 
 
 def _problem(module, call, given):

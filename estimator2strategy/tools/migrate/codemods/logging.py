@@ -3,10 +3,10 @@
 import ast
 
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 # absl.logging.fatal ends the process; tf.logging.fatal did not.
@@ -19,10 +19,10 @@ _NAMES = {
 } | {"warn": "warning", "fatal": "error"}  # fmt: skip
 
 
-@rule(
+@codemod(
     "logging",
     stage=2,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="`tf.logging` to `absl.logging`",
     why="TensorFlow 2 has no logger for programs. The lines look otherwise "
     "(`I1122 10:00:00 12 train.py:7] text` for `INFO:tensorflow:text`), and absl has a verbosity "

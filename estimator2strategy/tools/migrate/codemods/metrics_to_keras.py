@@ -5,15 +5,15 @@ import dataclasses
 
 from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class KerasMetricRow:
     """What a function of tf.metrics becomes.
 
     Attributes:
@@ -27,27 +27,27 @@ class Row:
     keras: str
     tensors: tuple[str, ...] = ("labels", "predictions")
     options: dict[str, str] = dataclasses.field(default_factory=dict)
-    tier: Tier = Tier.REVIEW
+    tier: SafetyTier = SafetyTier.REVIEW
     values: str | None = None
 
 
 _ROWS = {
-    "mean": Row("Mean", ("values",), tier=Tier.SAFE),
-    "accuracy": Row("Accuracy", tier=Tier.SAFE),
-    "root_mean_squared_error": Row("RootMeanSquaredError", tier=Tier.SAFE),
+    "mean": KerasMetricRow("Mean", ("values",), tier=SafetyTier.SAFE),
+    "accuracy": KerasMetricRow("Accuracy", tier=SafetyTier.SAFE),
+    "root_mean_squared_error": KerasMetricRow("RootMeanSquaredError", tier=SafetyTier.SAFE),
     # Keras' own classes weigh batches, and not examples, where there is one value each.
-    "mean_squared_error": Row(
+    "mean_squared_error": KerasMetricRow(
         "Mean", values="{tf}.math.squared_difference({labels}, {predictions})"
     ),
-    "mean_absolute_error": Row("Mean", values="{tf}.abs({predictions} - {labels})"),
-    "precision": Row("Precision"),
-    "recall": Row("Recall"),
-    "true_positives": Row("TruePositives"),
-    "true_negatives": Row("TrueNegatives"),
-    "false_positives": Row("FalsePositives"),
-    "false_negatives": Row("FalseNegatives"),
-    "auc": Row("AUC", options={"num_thresholds": "num_thresholds"}),
-    "mean_iou": Row("MeanIoU", options={"num_classes": "num_classes"}),
+    "mean_absolute_error": KerasMetricRow("Mean", values="{tf}.abs({predictions} - {labels})"),
+    "precision": KerasMetricRow("Precision"),
+    "recall": KerasMetricRow("Recall"),
+    "true_positives": KerasMetricRow("TruePositives"),
+    "true_negatives": KerasMetricRow("TrueNegatives"),
+    "false_positives": KerasMetricRow("FalsePositives"),
+    "false_negatives": KerasMetricRow("FalseNegatives"),
+    "auc": KerasMetricRow("AUC", options={"num_thresholds": "num_thresholds"}),
+    "mean_iou": KerasMetricRow("MeanIoU", options={"num_classes": "num_classes"}),
 }
 _LOGICAL = {
     f"tf.{module}{name}"
@@ -60,10 +60,10 @@ _LOGICAL = {
 _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("tives")}
 
 
-@rule(
+@codemod(
     "metrics-to-keras",
     stage=3,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.metrics` to `tf.keras.metrics`, where they are handed to a spec",
     why="An EstimatorSpec takes a Keras metric for a pair of tf.metrics, and so does metric_fn. "
     "`mean`, `accuracy` and `root_mean_squared_error` are safe, and those of booleans "
@@ -170,11 +170,11 @@ def _found(module, call, function):
         return Todo(call.node, problem)
     tier = row.tier
     if weights is not None:
-        tier = Tier.REVIEW
+        tier = SafetyTier.REVIEW
     elif function in _BOOLEAN and all(_is_logical(module, node) for node in given.values()):
-        tier = Tier.SAFE
+        tier = SafetyTier.SAFE
     if not _is_in_known_function(module, call):
-        tier = Tier.REVIEW
+        tier = SafetyTier.REVIEW
     texts = {name: module.written(node) for name, node in given.items()}
     options = _options(module, call, row, function)
     change = _statements(module, call, row, texts, weights, options)

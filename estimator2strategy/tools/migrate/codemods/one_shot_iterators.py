@@ -4,19 +4,19 @@ import ast
 
 from estimator2strategy.tools.check.programs import input_functions, own_nodes
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
 
 
-@rule(
+@codemod(
     "one-shot-iterators",
     stage=4,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="An input_fn returns its dataset, and not what an iterator draws from it",
     why="Both are input to an Estimator; only a dataset can be handed to a strategy. Where "
     "something is done to the batch after it was drawn, that has to go into a `dataset.map` "

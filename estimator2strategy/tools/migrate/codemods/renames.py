@@ -4,7 +4,7 @@ import csv
 import functools
 from pathlib import Path
 
-from estimator2strategy.tools.migrate.codemod import Sample, Tier, rule
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 
 @functools.cache
@@ -15,10 +15,10 @@ def table() -> dict[str, str]:
         return {row["name"]: row["now"] for row in csv.DictReader(file)}
 
 
-@rule(
+@codemod(
     "renames",
     stage=2,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="Names that TensorFlow 2 spells otherwise (`tf.log` to `tf.math.log`)",
     why="Both names are in TF 1.15, and so in this package. The table is made from an installed "
     "TensorFlow.",

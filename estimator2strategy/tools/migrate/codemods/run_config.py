@@ -3,10 +3,10 @@
 import ast
 
 from estimator2strategy.tools.migrate.codemod import (
+    SafetyTier,
     Sample,
-    Tier,
     Todo,
-    rule,
+    codemod,
 )
 
 _CONFIGS = (
@@ -44,10 +44,10 @@ def make_strategy(resolver=None):
 '''
 
 
-@rule(
+@codemod(
     "run-config",
     stage=7,
-    tier=Tier.REVIEW,
+    tier=SafetyTier.REVIEW,
     title="Adds `make_strategy` beside a TPUEstimator, and says what its options become",
     why="The Estimator still runs as it did; nothing uses the strategy yet. Each RunConfig and "
     "TPUConfig is marked with what does the same beside `fit`.",

@@ -4,9 +4,9 @@ import libcst as cst
 
 from estimator2strategy.tools.migrate.codemod import (
     Change,
+    SafetyTier,
     Sample,
-    Tier,
-    rule,
+    codemod,
 )
 
 _RATE = ("learning_rate", "global_step", "decay_steps")
@@ -30,10 +30,10 @@ _STEPS = ("global_step", "x")
 _RENAMED = {"learning_rate": "initial_learning_rate"}
 
 
-@rule(
+@codemod(
     "schedules",
     stage=5,
-    tier=Tier.SAFE,
+    tier=SafetyTier.SAFE,
     title="`tf.train.exponential_decay(...)` and its kin to Keras schedules",
     why="The schedule is called with the global step at the same place, so what follows still gets "
     "a tensor. `noisy_linear_cosine_decay` and the like stay; Keras has none.",
