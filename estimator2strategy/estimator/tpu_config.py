@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
 from estimator2strategy.estimator import run_config, tf_config
 
 _Config = TypeVar("_Config", bound="RunConfig")
@@ -60,8 +60,8 @@ def parse_iterations_per_loop(value: int | str) -> IterationsPerLoop:
         )
     count, suffix = int(match["value"]), match["suffix"]
     if not suffix:
-        return IterationsPerLoop(count, "count")
-    return IterationsPerLoop(count * _SECONDS_PER_UNIT[suffix], "seconds")
+        return IterationsPerLoop(count, LoopUnit.STEPS)
+    return IterationsPerLoop(count * _SECONDS_PER_UNIT[suffix], LoopUnit.SECONDS)
 
 
 class _TPUConfigFields(NamedTuple):

@@ -7,7 +7,7 @@ import math
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime.hooks import ExamplesPerSecondHook
-from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
 
 tf1 = tf.compat.v1
 
@@ -39,7 +39,7 @@ def logging_hooks(
     if not log_every:
         return []
     tensors = {"loss": loss, "step": tf1.train.get_global_step()}
-    if iterations.unit == "seconds":
+    if iterations.unit is LoopUnit.SECONDS:
         every = {"every_n_secs": iterations.value}
         loss_hook = tf1.train.LoggingTensorHook(tensors, **every)
         rates = ExamplesPerSecondHook(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.lookahead import LoopUnit
 from estimator2strategy.estimator.tpu_config import (
     InputPipelineConfig,
     RunConfig,
@@ -40,12 +41,12 @@ class TestIterationsPerLoop:
     @pytest.mark.parametrize(
         ("value", "parsed"),
         [
-            (1, (1, "count")),
-            ("123", (123, "count")),
-            (np.int64(5), (5, "count")),
-            ("300s", (300, "seconds")),
-            ("5m", (300, "seconds")),
-            ("2h", (7200, "seconds")),
+            (1, (1, LoopUnit.STEPS)),
+            ("123", (123, LoopUnit.STEPS)),
+            (np.int64(5), (5, LoopUnit.STEPS)),
+            ("300s", (300, LoopUnit.SECONDS)),
+            ("5m", (300, LoopUnit.SECONDS)),
+            ("2h", (7200, LoopUnit.SECONDS)),
         ],
     )
     def test_steps_and_times_are_read(self, value, parsed):

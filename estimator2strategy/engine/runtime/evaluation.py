@@ -16,7 +16,12 @@ from estimator2strategy.engine.metrics.splices import metric_splices
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.session import Step
 from estimator2strategy.engine.replay.tpu_step import is_tpu
-from estimator2strategy.engine.runtime.lookahead import Iterations, IterationsPerLoop, Lookahead
+from estimator2strategy.engine.runtime.lookahead import (
+    Iterations,
+    IterationsPerLoop,
+    Lookahead,
+    LoopUnit,
+)
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 
 tf1 = tf.compat.v1
@@ -133,7 +138,7 @@ class Evaluation:
             assert creator.session  # a MonitoredSession makes it first of all
             creator.session.reusable = self.reusable
             # Several cores evaluate all batches in one call, as a TPU did.
-            whole = IterationsPerLoop(sys.maxsize, "count")
+            whole = IterationsPerLoop(sys.maxsize, LoopUnit.STEPS)
             several = recording.iterations is not None
             pace = Iterations(whole, all_hooks) if several else Lookahead(all_hooks)
             _loop(monitored, creator.session, self._eval_op, pace)

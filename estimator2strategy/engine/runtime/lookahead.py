@@ -9,10 +9,11 @@ On several cores hooks always saw one call of `iterations_per_loop` steps: `Iter
 
 from __future__ import annotations
 
+import enum
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -169,7 +170,7 @@ class Lookahead:
 
 def warn_of_missed_steps(iterations: IterationsPerLoop, hooks: Sequence[Hook]) -> None:
     """Names the hooks that may count on seeing every step, where they see executions of many."""
-    if iterations == IterationsPerLoop(1, "count"):
+    if iterations == IterationsPerLoop(1, LoopUnit.STEPS):
         return
     seeing = {type(hook) for hook in hooks if sees_runs(hook)}
     names = sorted(cls.__name__ for cls in seeing - {*_PATIENCE, *_SEE_EXECUTIONS})
@@ -177,16 +178,23 @@ def warn_of_missed_steps(iterations: IterationsPerLoop, hooks: Sequence[Hook]) -
         tf1.logging.warn(
             "Hooks see executions of iterations_per_loop=%s, not steps: %s. If they must see every "
             "step, set TPUConfig(iterations_per_loop=1).",
-            iterations.value if iterations.unit == "count" else f"{iterations.value}s",
+            iterations.value if iterations.unit is LoopUnit.STEPS else f"{iterations.value}s",
             ", ".join(names),
         )
+
+
+class LoopUnit(enum.Enum):
+    """What `TPUConfig.iterations_per_loop` counts."""
+
+    STEPS = "steps"
+    SECONDS = "seconds"
 
 
 class IterationsPerLoop(NamedTuple):
     """How long one execution on the device lasts."""
 
     value: int
-    unit: Literal["count", "seconds"]
+    unit: LoopUnit
 
 
 class Iterations:
@@ -213,7 +221,7 @@ class Iterations:
         return _last_step(self._hooks)
 
     def _wanted(self) -> float:
-        if self._iterations.unit == "count":
+        if self._iterations.unit is LoopUnit.STEPS:
             return self._iterations.value
         # The first block compiles: its time says nothing.
         if self._seconds_per_step is None:

@@ -34,6 +34,7 @@ from estimator2strategy.tools.check.rule import (
 from estimator2strategy.tools.check.settings import Settings, Target
 from estimator2strategy.tools.check.source import Source, parse
 from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions
+from estimator2strategy.tools.check.symbol_uses import Flavour
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "build", "dist"}
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
@@ -54,12 +55,12 @@ class Context:
     project: Project
     settings: Settings
 
-    def runs_on_tensorflow2(self, source: Source, flavour: str) -> bool:
+    def runs_on_tensorflow2(self, source: Source, flavour: Flavour = Flavour.PLAIN) -> bool:
         """Whether names that a file reaches by this `flavour` are those of TensorFlow 2.
 
         A file that names this package has moved already: its `tensorflow` is TensorFlow 2.
         """
-        if flavour == "facade":
+        if flavour is Flavour.FACADE:
             return False
         return self.settings.target == Target.TF2 or "estimator2strategy" in source.modules
 

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
+from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
 
 _PACKAGES = (
@@ -94,9 +95,9 @@ class Environment:
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Something that does not go together. `severity` is "error" or "warning"."""
+    """Something that does not go together: an ERROR or a WARNING."""
 
-    severity: str
+    severity: Severity
     what: str
     fix: str
 
@@ -121,21 +122,21 @@ def read_environment() -> Environment:
 def problems(here: Environment) -> list[Problem]:
     """What does not go together, errors first."""
     found = [problem for check in _CHECKS if (problem := check(here))]
-    return sorted(found, key=lambda problem: problem.severity != "error")
+    return sorted(found, key=lambda problem: problem.severity, reverse=True)
 
 
 def _python(here: Environment) -> Problem | None:
     if (3, 10) <= here.python <= (3, 13):
         return None
     version = ".".join(map(str, here.python))
-    return Problem("error", f"Python {version} is not supported", "Use Python 3.10 to 3.13.")
+    return Problem(Severity.ERROR, f"Python {version} is not supported", "Use Python 3.10 to 3.13.")
 
 
 def _no_tensorflow(here: Environment) -> Problem | None:
     if here.tensorflow:
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         "TensorFlow is not installed (`e2s check` does without)",
         "pip install 'tensorflow>=2.16'",
     )
@@ -145,7 +146,7 @@ def _old_tensorflow(here: Environment) -> Problem | None:
     if here.tensorflow is None or here.tensorflow >= _OLDEST:
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         "This TensorFlow is older than 2.16, and still has tf.estimator of its own",
         "pip install 'tensorflow>=2.16'",
     )
@@ -156,7 +157,7 @@ def _untried_tensorflow(here: Environment) -> Problem | None:
         return None
     newest = ".".join(map(str, _NEWEST_TRIED))
     return Problem(
-        "warning",
+        Severity.WARNING,
         f"This TensorFlow is newer than {newest}, the newest that the package was tested with",
         f"If something fails: pip install 'tensorflow<={newest}.*'",
     )
@@ -167,7 +168,7 @@ def _two_tensorflows(here: Environment) -> Problem | None:
     if len(installed) < 2:
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         f"{' and '.join(installed)} are both installed, into the same folder",
         f"pip uninstall -y {' '.join(installed)}, then install one of them.",
     )
@@ -179,7 +180,7 @@ def _tf_keras_of_another_minor(here: Environment) -> Problem | None:
         return None
     want = ".".join(map(str, here.tensorflow))
     return Problem(
-        "error",
+        Severity.ERROR,
         f"tf-keras {here.versions['tf-keras']} does not belong to TensorFlow {want}",
         f"pip install 'tf-keras=={want}.*'",
     )
@@ -190,7 +191,7 @@ def _no_tf_keras(here: Environment) -> Problem | None:
         return None
     want = ".".join(map(str, here.tensorflow))
     return Problem(
-        "error",
+        Severity.ERROR,
         "tf-keras is not installed: tf.layers and tf.nn.rnn_cell are in it since Keras 3",
         f"pip install 'tf-keras=={want}.*'",
     )
@@ -201,7 +202,7 @@ def _old_keras(here: Environment) -> Problem | None:
     if keras is None or keras >= (3, 0) or here.tensorflow is None or here.tensorflow < _OLDEST:
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         f"keras {here.versions['keras']} is Keras 2; TensorFlow since 2.16 needs Keras 3",
         "pip install 'keras>=3'; Keras 2 is the package tf-keras.",
     )
@@ -211,7 +212,7 @@ def _dead_estimator(here: Environment) -> Problem | None:
     if "tensorflow-estimator" not in here.versions or (here.tensorflow or (0, 0)) < _OLDEST:
         return None
     return Problem(
-        "warning",
+        Severity.WARNING,
         "tensorflow-estimator is installed, and cannot be imported beside this TensorFlow",
         "pip uninstall -y tensorflow-estimator; estimator2strategy.estimator is in its place.",
     )
@@ -221,7 +222,7 @@ def _dead_addons(here: Environment) -> Problem | None:
     if "tensorflow-addons" not in here.versions or (here.tensorflow or (0, 0)) < _OLDEST:
         return None
     return Problem(
-        "warning",
+        Severity.WARNING,
         "tensorflow-addons ended with TensorFlow 2.15, and does not import beside Keras 3",
         "pip uninstall -y tensorflow-addons",
     )
@@ -232,7 +233,7 @@ def _legacy_keras_without_tf_keras(here: Environment) -> Problem | None:
     if flag not in ("1", "true") or "tf-keras" in here.versions:
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         "TF_USE_LEGACY_KERAS is set, and tf-keras, which it asks for, is not installed",
         "pip install tf-keras, or unset TF_USE_LEGACY_KERAS: this package does not need it.",
     )
@@ -243,7 +244,7 @@ def _other_backend(here: Environment) -> Problem | None:
     if backend == "tensorflow":
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         f"KERAS_BACKEND is {backend!r}: Keras metrics would not be TensorFlow's",
         "unset KERAS_BACKEND",
     )
@@ -253,7 +254,7 @@ def _libtpu_without_library(here: Environment) -> Problem | None:
     if "libtpu" not in here.versions or here.tpu_compiler:
         return None
     return Problem(
-        "warning",
+        Severity.WARNING,
         f"libtpu {here.versions['libtpu']} is installed, but its libtpu.so is not there",
         "pip install --force-reinstall libtpu; `e2s check --tpu` compiles with it.",
     )
@@ -264,7 +265,7 @@ def _numpy_2(here: Environment) -> Problem | None:
     if numpy is None or numpy < (2, 0) or here.tensorflow is None or here.tensorflow >= (2, 18):
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         f"numpy {here.versions['numpy']} is too new for a TensorFlow before 2.18",
         "pip install 'numpy<2'",
     )
@@ -275,7 +276,7 @@ def _protobuf_7(here: Environment) -> Problem | None:
     if protobuf is None or protobuf < (7, 0) or here.tensorflow != (2, 20):
         return None
     return Problem(
-        "error",
+        Severity.ERROR,
         f"protobuf {here.versions['protobuf']} took away what TensorFlow 2.20's tf.io.write_graph "
         "calls, and with it tf.compat.v1.train.CheckpointSaverHook",
         "pip install 'protobuf<7'",
@@ -290,10 +291,10 @@ def _bad_tf_config(here: Environment) -> Problem | None:
         config = json.loads(text)
         assert isinstance(config, dict)
     except (ValueError, AssertionError):
-        return Problem("error", "TF_CONFIG is set, and is no JSON object", "unset TF_CONFIG")
+        return Problem(Severity.ERROR, "TF_CONFIG is set, and is no JSON object", "unset TF_CONFIG")
     if "ps" in config.get("cluster", {}):
         return Problem(
-            "warning",
+            Severity.WARNING,
             "TF_CONFIG names parameter servers, which are Sessions that hold variables for others",
             "See migration_guide/unsupported.md.",
         )
@@ -360,20 +361,26 @@ def main(argv: Sequence[str]) -> int:
     if here.tensorflow and not options.no_import:
         imported = probe(options.timeout)
         if "error" in imported:
-            found.insert(0, Problem("error", str(imported["error"]), "See the lines above it."))
+            found.insert(
+                0, Problem(Severity.ERROR, str(imported["error"]), "See the lines above it.")
+            )
     if options.json:
         text = json.dumps(
             {
                 "environment": dataclasses.asdict(here),
                 "imported": imported,
-                "problems": [dataclasses.asdict(problem) for problem in found],
+                "problems": [_as_json(problem) for problem in found],
             },
             indent=2,
         )
     else:
         text = _text(here, imported, found)
     sys.stdout.write(f"{text}\n")
-    return int(any(problem.severity == "error" for problem in found))
+    return int(any(problem.severity is Severity.ERROR for problem in found))
+
+
+def _as_json(problem: Problem) -> dict[str, str]:
+    return {"severity": str(problem.severity), "what": problem.what, "fix": problem.fix}
 
 
 def _compiler(here: Environment) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 import functools
 import re
 
@@ -11,7 +12,14 @@ from estimator2strategy.tf1.facade.symbols import Symbol
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.source import Source, parents
 
-_V1, _V2 = "tensorflow.compat.v1", "tensorflow.compat.v2"
+
+class Flavour(enum.Enum):
+    """By which module a program reaches a name of TensorFlow."""
+
+    PLAIN = "tensorflow"
+    V1 = "tensorflow.compat.v1"
+    V2 = "tensorflow.compat.v2"
+    FACADE = "estimator2strategy.tf1"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +28,7 @@ class Use:
 
     Attributes:
         name: "tf.contrib.layers.conv2d".
-        flavour: By which module it is reached: "plain" (`tensorflow`), "v1", "v2", "facade".
+        flavour: By which module it is reached.
         node: Its first use, the import if it is imported.
         count: How many lines use it.
         is_import: Whether an import statement names it.
@@ -30,7 +38,7 @@ class Use:
     """
 
     name: str
-    flavour: str
+    flavour: Flavour
     node: ast.AST
     count: int
     is_import: bool
@@ -39,15 +47,14 @@ class Use:
     needs_keras_2: bool
 
 
-def flavour(raw: str | None) -> str:
+def flavour(raw: str | None) -> Flavour:
     """By which module a full name is reached."""
     if raw is None or raw.startswith("estimator2strategy"):
-        return "facade"
-    if raw == _V1 or raw.startswith(f"{_V1}."):
-        return "v1"
-    if raw == _V2 or raw.startswith(f"{_V2}."):
-        return "v2"
-    return "plain"
+        return Flavour.FACADE
+    for found in (Flavour.V1, Flavour.V2):
+        if raw == found.value or raw.startswith(f"{found.value}."):
+            return found
+    return Flavour.PLAIN
 
 
 @functools.lru_cache(maxsize=4)
@@ -55,8 +62,8 @@ def uses(source: Source) -> tuple[Use, ...]:
     """Those of a file, in order."""
     if not re.search(r"\btensorflow|estimator2strategy", source.text) and not source.imports:
         return ()
-    first: dict[tuple[str, str], ast.AST] = {}
-    lines: dict[tuple[str, str], set[int]] = {}
+    first: dict[tuple[str, Flavour], ast.AST] = {}
+    lines: dict[tuple[str, Flavour], set[int]] = {}
     imported = set()
     for target, _ in source.imports:
         if target.name == "*":
@@ -100,13 +107,13 @@ def is_guarded(node: ast.AST) -> bool:
     return False
 
 
-def _use(name: str, how: str, node: ast.AST, count: int, is_import: bool) -> Use:
+def _use(name: str, how: Flavour, node: ast.AST, count: int, is_import: bool) -> Use:
     row = tables.served(name)
-    which = "v1" if how == "v1" else "v2"
+    which = "v1" if how is Flavour.V1 else "v2"
     gone = name == "tf.contrib" or name.startswith(("tf.contrib.", "tf.estimator"))
     if name.startswith("tf.python."):
         gone = tables.private_is_gone(name)
-    needs_keras_2 = how == "v1" and any(name.startswith(f"{path}.") for path in tables.NEED_KERAS_2)
+    in_keras_2 = any(name.startswith(f"{path}.") for path in tables.NEED_KERAS_2)
     return Use(
         name=name,
         flavour=how,
@@ -115,7 +122,7 @@ def _use(name: str, how: str, node: ast.AST, count: int, is_import: bool) -> Use
         is_import=is_import,
         row=row,
         in_tensorflow=False if gone else tables.exists(name, which),
-        needs_keras_2=needs_keras_2,
+        needs_keras_2=how is Flavour.V1 and in_keras_2,
     )
 
 
@@ -123,6 +130,6 @@ def _use(name: str, how: str, node: ast.AST, count: int, is_import: bool) -> Use
 def is_legacy(source: Source) -> bool:
     """Whether a file is written for TF 1.x: it uses a name that TensorFlow 2 does not have."""
     return any(
-        use.flavour == "plain" and use.row is not None and use.in_tensorflow is False
+        use.flavour is Flavour.PLAIN and use.row is not None and use.in_tensorflow is False
         for use in uses(source)
     )

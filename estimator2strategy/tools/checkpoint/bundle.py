@@ -16,6 +16,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, trackable_object_graph_pb2
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.tools.checkpoint.store import (
     Entry,
+    Format,
     Store,
     natural,
     unique,
@@ -34,10 +35,10 @@ class BundleStore(Store):
         self._reader = tf.train.load_checkpoint(self.path)
         shapes = self._reader.get_variable_to_shape_map()
         dtypes = self._reader.get_variable_to_dtype_map()
-        self.kind = "tf2" if OBJECT_GRAPH in shapes else "tf1"
+        self.kind = Format.TF2 if OBJECT_GRAPH in shapes else Format.TF1
         self.others = [n for n in shapes if n == OBJECT_GRAPH or dtypes[n] in _UNREADABLE]
         names = [name for name in shapes if name not in self.others]
-        labels = self._labels() if self.kind == "tf2" else {}
+        labels = self._labels() if self.kind is Format.TF2 else {}
         order = {name: i for i, name in enumerate([*labels, *_created(self.path)])}
         names.sort(key=lambda name: (order.get(name, len(order)), natural(name)))
         self.entries = unique(

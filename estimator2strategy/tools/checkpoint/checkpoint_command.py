@@ -73,12 +73,12 @@ def _diff(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     from estimator2strategy.tools.checkpoint import checkpoint_report, mapping
     from estimator2strategy.tools.checkpoint.convert import convert
-    from estimator2strategy.tools.checkpoint.store import open_store
+    from estimator2strategy.tools.checkpoint.store import Format, open_store
 
     done = convert(
         open_store(options.source, options.model),
         options.out,
-        options.to,
+        Format(options.to),
         like=options.like,
         model=options.model,
         rows=mapping.read(options.map) if options.map else None,

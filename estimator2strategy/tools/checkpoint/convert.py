@@ -19,7 +19,7 @@ from estimator2strategy.tools.checkpoint import (
     roles,
 )
 from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
-from estimator2strategy.tools.checkpoint.store import Entry, Store, open_store
+from estimator2strategy.tools.checkpoint.store import Entry, Format, Store, open_store
 
 _MULTIPLIED = 1_000_000  # steps; after these any power is 0
 
@@ -44,7 +44,7 @@ class Converted:
 def convert(
     source: Store,
     out: str,
-    kind: str,
+    kind: Format,
     *,
     like: str | None = None,
     model: str | None = None,
@@ -55,7 +55,7 @@ def convert(
 
     Args:
         out: What to write: a prefix, a `.weights.h5` or a `.keras` file.
-        kind: "tf1", "tf2" or "keras".
+        kind: What the new one is to look as if written by.
         like: A checkpoint of that kind, whose names, and whose values where there are no others,
             the new one takes. Not needed for tf1 (names are then made from the source's), nor
             with `model`.
@@ -66,7 +66,7 @@ def convert(
     Raises:
         CheckpointError: What belongs where could not be decided; nothing is written.
     """
-    if kind == "tf1" and not like:
+    if kind is Format.TF1 and not like:
         return _named_as_source(source, out)
     with _template(kind, like, model) as template:
         found = mapping.inferred(source, template)
@@ -95,7 +95,7 @@ class UndecidedError(CheckpointError):
 
 
 @contextlib.contextmanager
-def _template(kind: str, like: str | None, model: str | None) -> Iterator[Store]:
+def _template(kind: Format, like: str | None, model: str | None) -> Iterator[Store]:
     """What the new checkpoint is made like."""
     if like:
         store = open_store(like, model)
@@ -107,7 +107,7 @@ def _template(kind: str, like: str | None, model: str | None) -> Iterator[Store]
             f"a {kind} checkpoint needs the names of the new model: give --like, a checkpoint that "
             "it wrote (untrained will do), or --model, the function that builds it"
         )
-    elif kind == "keras":
+    elif kind is Format.KERAS:
         with keras_file.template_of(model) as path:
             yield open_store(path, model)
     else:
@@ -140,7 +140,7 @@ def _written(source: Store, template: Store, out: str, found: Mapping) -> Conver
             reads[entry.key] = _constant(computed[entry.label])
         else:
             kept.append(entry.label)
-    if template.kind == "keras":
+    if template.kind is Format.KERAS:
         keras_file.write_keras(out, template.path, reads)
     else:
         assert isinstance(template, bundle.BundleStore)
@@ -218,7 +218,7 @@ def _named_as_source(source: Store, out: str) -> Converted:
         if identity.role in (roles.RATE, roles.POWER, roles.COUNTER):
             continue
         owner = owners.get(identity[:2], entry.label)
-        name = entry.key if source.kind == "tf1" else roles.tf1_name(identity, owner, centered)
+        name = entry.key if source.kind is Format.TF1 else roles.tf1_name(identity, owner, centered)
         size = entry.size * np.dtype(_plain(entry.dtype)).itemsize
         rows.append(MappingRow(entry.label, name, "name"))
         target = entry

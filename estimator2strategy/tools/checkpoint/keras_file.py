@@ -23,6 +23,7 @@ import numpy as np
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.tools.checkpoint.store import (
     Entry,
+    Format,
     Store,
     natural,
     unique,
@@ -48,7 +49,7 @@ _ROLES = {
 class KerasStore(Store):
     """A `.weights.h5` or `.keras` file; see `open_store` for the arguments."""
 
-    kind = "keras"
+    kind = Format.KERAS
 
     def __init__(self, path: str, model: str | None = None):
         self.path = path

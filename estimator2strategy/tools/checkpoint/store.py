@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import enum
 import re
 from collections.abc import Iterable
 
 import numpy as np
 
 from estimator2strategy.errors import CheckpointError
+
+
+class Format(str, enum.Enum):
+    """What wrote a checkpoint; the values are those of `--to`."""
+
+    TF1 = "tf1"  # `tf.train.Saver`: tensors by name
+    TF2 = "tf2"  # `tf.train.Checkpoint`: the same files, with a graph of objects
+    KERAS = "keras"  # `.weights.h5`, `.keras`
+
+    __str__ = str.__str__
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,12 +48,12 @@ class Store(abc.ABC):
     """A checkpoint that is read.
 
     Attributes:
-        kind: "tf1", "tf2" or "keras".
+        kind: What wrote it.
         path: As it was opened.
         entries: In the order in which they were created, as far as that is known.
     """
 
-    kind: str
+    kind: Format
     path: str
     entries: list[Entry]
 

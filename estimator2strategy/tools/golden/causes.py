@@ -8,6 +8,7 @@ from estimator2strategy.tools.golden.training_tier import (
     GRADIENT,
     UPDATE,
     Divergence,
+    Quantity,
     Training,
 )
 
@@ -23,19 +24,19 @@ def cause_of(training: Training) -> str:
 
 
 def _scaled_loss(training: Training, found: Divergence) -> str:
-    if found.kind != "loss" or found.step or not found.golden:
+    if found.kind is not Quantity.LOSS or found.step or not found.golden:
         return ""
     factor = found.here / found.golden
-    gradients = _factor(training, "gradients", 0)
+    gradients = _factor(training, Quantity.GRADIENTS, 0)
     if gradients is None or abs(gradients / factor - 1) > _SAME:
         return ""
     return f"loss and gradients are {factor:.4g} times the golden's: a sum for a mean?"
 
 
 def _still(training: Training, found: Divergence) -> str:
-    if found.kind != "update":
+    if found.kind is not Quantity.UPDATES:
         return ""
-    golden, here = (side[:, 0] for side in training.sized("updates", found.step))
+    golden, here = (side[:, 0] for side in training.sized(Quantity.UPDATES, found.step))
     names = [n for n, g, h in zip(training.variables, golden, here, strict=True) if g > 0 and not h]
     if not names:
         return ""
@@ -49,36 +50,38 @@ def _still(training: Training, found: Divergence) -> str:
 
 
 def _other_slots(training: Training, found: Divergence) -> str:
-    if found.kind != "update" or found.step:
+    if found.kind is not Quantity.UPDATES or found.step:
         return ""
-    shares = training.shares("updates", 0, UPDATE)
-    golden, here = (side[:, 0] for side in training.sized("updates", 0))
+    shares = training.shares(Quantity.UPDATES, 0, UPDATE)
+    golden, here = (side[:, 0] for side in training.sized(Quantity.UPDATES, 0))
     owners = tuple(f"{name}/" for name in training.trainable)
     wrong = {
         name: h / g
         for name, g, h, share in zip(training.variables, golden, here, shares, strict=True)
         if share > 1 and g > 0 and name.startswith(owners)
     }
-    rate = _factor(training, "updates", 0, only_trained=True)
+    rate = _factor(training, Quantity.UPDATES, 0, only_trained=True)
     if not wrong or (rate and all(abs(factor / rate - 1) < _SAME for factor in wrong.values())):
         return ""
     return f"slots differ ({', '.join(sorted(wrong)[:2])}): other betas, or another momentum?"
 
 
 def _other_rate(training: Training, found: Divergence) -> str:
-    if found.kind != "update" or found.tensor not in training.variables:
+    if found.kind is not Quantity.UPDATES or found.tensor not in training.variables:
         return ""
-    if found.step == 0 and training.shares("gradients", 0, GRADIENT).max(initial=0.0) > 1:
+    if found.step == 0 and training.shares(Quantity.GRADIENTS, 0, GRADIENT).max(initial=0.0) > 1:
         return ""
-    factor = _factor(training, "updates", found.step, only_trained=True)
+    factor = _factor(training, Quantity.UPDATES, found.step, only_trained=True)
     if factor is None:
         return ""
     return f"updates are {factor:.4g} times the golden's: another learning rate, or its schedule?"
 
 
-def _factor(training: Training, kind: str, step: int, only_trained: bool = False) -> float | None:
+def _factor(
+    training: Training, kind: Quantity, step: int, only_trained: bool = False
+) -> float | None:
     """By how much all norms of a step are larger here; None if not by one factor."""
-    names = training.trainable if kind == "gradients" else training.variables
+    names = training.trainable if kind is Quantity.GRADIENTS else training.variables
     noisy, trained = training.noisy(step), set(training.trainable)
     golden, here = (side[:, 0] for side in training.sized(kind, step))
     factors = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator2strategy.tools.golden import output
 from estimator2strategy.tools.golden.result import Comparison
-from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Training
+from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Quantity, Training
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -173,7 +173,7 @@ def _norms(training: Training) -> list[np.ndarray]:
     kept = [name not in quiet for name in training.variables]
     sides: list[list[np.ndarray]] = [[], []]
     for step in range(training.steps):
-        for side, sized in zip(sides, training.sized("updates", step), strict=True):
+        for side, sized in zip(sides, training.sized(Quantity.UPDATES, step), strict=True):
             side.append(sized[kept, 0])
     golden, here = (np.concatenate(side) for side in sides)
     shown = (golden > 0) & (here > 0)

@@ -7,6 +7,7 @@ magnitude), so that a golden stays small. Their errors are measured against the 
 from __future__ import annotations
 
 import dataclasses
+import enum
 
 import numpy as np
 
@@ -32,28 +33,42 @@ _NOISE = 1e-6
 _FLOAT32 = 6e-8
 
 
+class Quantity(enum.Enum):
+    """What is compared of a step; the values are the names in a golden's `train/`."""
+
+    LOSS = "losses"
+    GRADIENTS = "gradients"
+    UPDATES = "updates"
+    VALUES = "values"
+
+    @property
+    def one(self) -> str:
+        """Of a single tensor."""
+        return "loss" if self is Quantity.LOSS else self.value[:-1]
+
+
 @dataclasses.dataclass(frozen=True)
 class Divergence:
     """The first step and tensor that differ.
 
     Attributes:
         step: From 0.
-        kind: "loss", "gradient" or "update".
+        kind: LOSS, GRADIENTS or UPDATES.
         tensor: Name of the variable; "" for the loss.
         share: The error as a share of the tolerance.
         golden, here: Norms, or the losses.
     """
 
     step: int
-    kind: str
+    kind: Quantity
     tensor: str
     share: float
     golden: float
     here: float
 
     def __str__(self) -> str:
-        tensor = f"{self.kind} of {self.tensor}" if self.tensor else self.kind
-        what = "" if self.kind == "loss" else "norm "
+        tensor = f"{self.kind.one} of {self.tensor}" if self.tensor else self.kind.one
+        what = "" if self.kind is Quantity.LOSS else "norm "
         return (
             f"first at step {self.step + 1}, {tensor}: {what}{self.golden:.7g} in the golden, "
             f"{self.here:.7g} here"
@@ -91,16 +106,18 @@ class Training:
     def losses(self) -> list[np.ndarray]:
         return [side.results["train/losses"][: self.steps] for side in self.sides]
 
-    def sized(self, kind: str, step: int) -> list[np.ndarray]:
-        """[variables, 3] of both sides: "gradients", "updates" or "values" of a step."""
-        at = self._trained_at if kind == "gradients" else self._at
-        return [s.results[f"train/{kind}"][step][a] for s, a in zip(self.sides, at, strict=True)]
+    def sized(self, kind: Quantity, step: int) -> list[np.ndarray]:
+        """[variables, 3] of both sides: GRADIENTS, UPDATES or VALUES of a step."""
+        at = self._trained_at if kind is Quantity.GRADIENTS else self._at
+        return [
+            s.results[f"train/{kind.value}"][step][a] for s, a in zip(self.sides, at, strict=True)
+        ]
 
     def noisy(self, step: int) -> set[str]:
         """Variables, slots included, that rounding alone moves up to this step."""
         found = set()
         for earlier in range(step + 1):
-            gradients, _ = self.sized("gradients", earlier)
+            gradients, _ = self.sized(Quantity.GRADIENTS, earlier)
             norms = np.nan_to_num(gradients[:, 0])
             largest = norms.max(initial=0.0)
             for name, norm in zip(self.trainable, norms, strict=True):
@@ -108,16 +125,16 @@ class Training:
                     found.add(name)
         return {v for v in self.variables if any(v == n or v.startswith(n + "/") for n in found)}
 
-    def shares(self, kind: str, step: int, tolerance: Tolerance) -> np.ndarray:
+    def shares(self, kind: Quantity, step: int, tolerance: Tolerance) -> np.ndarray:
         """Errors of a step as shares of the tolerance, [variables]; 0 where rounding moves it."""
         golden, here = self.sized(kind, step)
-        names = self.trainable if kind == "gradients" else self.variables
+        names = self.trainable if kind is Quantity.GRADIENTS else self.variables
         sizes = np.array([self.sizes[name] for name in names], float)
         norms = golden[:, 0]
-        if kind == "gradients":
+        if kind is Quantity.GRADIENTS:
             floor = _NOISE * np.nan_to_num(norms).max(initial=0.0)
         else:
-            floor = 8 * _FLOAT32 * self.sized("values", step)[0][:, 0] + 1e-30
+            floor = 8 * _FLOAT32 * self.sized(Quantity.VALUES, step)[0][:, 0] + 1e-30
         allowed = tolerance.relative * norms + floor
         errors = np.abs(here - golden)
         errors[:, 1] /= np.sqrt(np.maximum(sizes, 1))
@@ -134,15 +151,17 @@ class Training:
         loss, gradients, updates = self.of_step(step)
         share = float(loss.shares(golden[step : step + 1], here[step : step + 1])[0])
         if share > 1:
-            return Divergence(step, "loss", "", share, float(golden[step]), float(here[step]))
-        for kind, tolerance in (("gradients", gradients), ("updates", updates)):
-            names = self.trainable if kind == "gradients" else self.variables
+            return Divergence(
+                step, Quantity.LOSS, "", share, float(golden[step]), float(here[step])
+            )
+        for kind, tolerance in ((Quantity.GRADIENTS, gradients), (Quantity.UPDATES, updates)):
+            names = self.trainable if kind is Quantity.GRADIENTS else self.variables
             shares = self.shares(kind, step, tolerance)
             if not len(shares) or shares.max() <= 1:
                 continue
             worst = int(np.argmax(shares))
             sides = [float(side[worst, 0]) for side in self.sized(kind, step)]
-            return Divergence(step, kind[:-1], names[worst], float(shares[worst]), *sides)
+            return Divergence(step, kind, names[worst], float(shares[worst]), *sides)
         return None
 
     def largest_share(self) -> float:
@@ -152,7 +171,7 @@ class Training:
         for step in range(self.steps):
             loss, _, rest = self.of_step(step)
             shares.append(float(loss.shares(golden[step], here[step])))
-            shares.append(float(self.shares("updates", step, rest).max(initial=0.0)))
+            shares.append(float(self.shares(Quantity.UPDATES, step, rest).max(initial=0.0)))
         return max(shares)
 
     def divergence(self) -> Divergence | None:
@@ -168,8 +187,8 @@ def one_step(training: Training) -> list[Check]:
     noisy = training.noisy(0)
     checks = []
     _, *tolerances = training.of_step(0)
-    for kind, tolerance in zip(("gradients", "updates"), tolerances, strict=True):
-        names = training.trainable if kind == "gradients" else training.variables
+    for kind, tolerance in zip((Quantity.GRADIENTS, Quantity.UPDATES), tolerances, strict=True):
+        names = training.trainable if kind is Quantity.GRADIENTS else training.variables
         shares = training.shares(kind, 0, tolerance)
         share = float(shares.max(initial=0.0))
         left = sum(name in noisy for name in names)
@@ -177,9 +196,9 @@ def one_step(training: Training) -> list[Check]:
         if share > 1:
             worst = int(np.argmax(shares))
             sides = [float(side[worst, 0]) for side in training.sized(kind, 0)]
-            detail = str(Divergence(0, kind[:-1], names[worst], share, *sides))
+            detail = str(Divergence(0, kind, names[worst], share, *sides))
         status = CheckStatus.FAILED if share > 1 else CheckStatus.PASSED
-        what = "gradients" if kind == "gradients" else "updates of variables and slots"
+        what = "gradients" if kind is Quantity.GRADIENTS else "updates of variables and slots"
         checks.append(Check(what, status, f"{tolerance} of the norm", share, detail))
     return checks
 

@@ -60,7 +60,7 @@ def is_program(source: Source) -> bool:
 
 
 def _is_only_in_tf1(use: symbol_uses.Use) -> bool:
-    if use.flavour != "plain" or use.name.startswith("tf.estimator"):
+    if use.flavour is not symbol_uses.Flavour.PLAIN or use.name.startswith("tf.estimator"):
         return False
     if use.name == "tf.contrib" or use.name.startswith("tf.contrib."):
         return True
@@ -68,9 +68,11 @@ def _is_only_in_tf1(use: symbol_uses.Use) -> bool:
 
 
 def _is_only_in_tf2(use: symbol_uses.Use) -> bool:
-    if use.flavour == "v1":
+    if use.flavour is symbol_uses.Flavour.V1:
         return True
-    return use.flavour == "plain" and use.row is None and use.in_tensorflow is True
+    return (
+        use.flavour is symbol_uses.Flavour.PLAIN and use.row is None and use.in_tensorflow is True
+    )
 
 
 def _needs_graph_mode(source: Source) -> bool:

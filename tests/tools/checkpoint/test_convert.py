@@ -18,7 +18,7 @@ from estimator2strategy.tools.checkpoint import (
 )
 from estimator2strategy.tools.checkpoint.checkpoint_command import main
 from estimator2strategy.tools.checkpoint.convert import UndecidedError, convert
-from estimator2strategy.tools.checkpoint.store import open_store
+from estimator2strategy.tools.checkpoint.store import Format, open_store
 from estimator2strategy.tools.golden.recorder.folder import Golden
 
 tf1 = tf.compat.v1
@@ -52,7 +52,7 @@ def differing(first, second, model=None, pairs=None):
 @pytest.fixture(scope="module")
 def as_keras(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("keras") / "twin.weights.h5")
-    done = convert(open_store(LEGACY), path, "keras", model=TWIN + "build")
+    done = convert(open_store(LEGACY), path, Format.KERAS, model=TWIN + "build")
     return path, done
 
 
@@ -78,7 +78,7 @@ def test_slots_and_the_step_go_along(as_keras):
 def test_and_back_is_the_checkpoint_that_it_was(as_keras, tmp_path):
     source = open_store(as_keras[0], TWIN + "build")
     back = str(tmp_path / "model.ckpt-20")
-    done = convert(source, back, "tf1", like=GOLDEN.checkpoint("first"))
+    done = convert(source, back, Format.TF1, like=GOLDEN.checkpoint("first"))
     assert sorted(done.computed) == POWERS
     assert differing(LEGACY, back) == set()
     assert tf.train.latest_checkpoint(str(tmp_path)) == back
@@ -86,14 +86,14 @@ def test_and_back_is_the_checkpoint_that_it_was(as_keras, tmp_path):
 
 def test_a_tf2_checkpoint_is_restored_and_predicts_the_same(tmp_path):
     path = str(tmp_path / "ckpt")
-    convert(open_store(LEGACY), path, "tf2", model=TWIN + "build")
+    convert(open_store(LEGACY), path, Format.TF2, model=TWIN + "build")
     model = twin()
     restored = tf.train.Checkpoint(model=model, optimizer=model.optimizer).read(path)
     restored.assert_consumed()
     expected = GOLDEN.result("predict/last/probabilities")
     np.testing.assert_allclose(predictions(model), expected, rtol=1e-5, atol=1e-6)
     back = str(tmp_path / "back")
-    done = convert(open_store(path), back, "tf1")
+    done = convert(open_store(path), back, Format.TF1)
     assert differing(LEGACY, back) == {f"missing {name}" for name in POWERS}
     assert list(done.absent) == POWERS
 
@@ -102,7 +102,7 @@ def test_an_archive_of_keras_names_its_tensors_itself(tmp_path):
     path = str(tmp_path / "twin.keras")
     twin().save(path)
     new = str(tmp_path / "new.keras")
-    convert(open_store(LEGACY), new, "keras", like=path)
+    convert(open_store(LEGACY), new, Format.KERAS, like=path)
     model = keras.models.load_model(new)
     expected = GOLDEN.result("predict/last/probabilities")
     np.testing.assert_allclose(predictions(model), expected, rtol=1e-5, atol=1e-6)
@@ -117,7 +117,7 @@ def test_weights_alone_are_named_by_their_shapes(tmp_path):
     twin("weights_only").save_weights(path)
     labels = {entry.label for entry in open_store(path).entries}
     assert labels >= {"hidden/kernel", "norm/moving_variance", "logits/bias"}
-    done = convert(open_store(LEGACY), str(tmp_path / "made.weights.h5"), "keras", like=path)
+    done = convert(open_store(LEGACY), str(tmp_path / "made.weights.h5"), Format.KERAS, like=path)
     assert len(done.mapping.rows) == 8
 
 
@@ -168,7 +168,7 @@ def test_training_goes_on_in_keras_with_the_slots_of_tf1(name, tmp_path):
     model.optimizer.build(model.trainable_variables)
     template, new = str(tmp_path / "model.keras"), str(tmp_path / "new.keras")
     model.save(template)
-    convert(open_store(path), new, "keras", like=template)
+    convert(open_store(path), new, Format.KERAS, like=template)
     model.load_weights(new)
     model.optimizer.apply([tf.constant(GRADIENTS[3], tf.float32)])
     np.testing.assert_allclose(model.get_weights()[0], expected, rtol=1e-5, atol=1e-6)
@@ -203,7 +203,7 @@ def test_centered_rmsprop_is_named_as_tf1_did(tmp_path):
 
 def test_other_names_are_told_apart_by_shape(tmp_path):
     path = str(tmp_path / "new.weights.h5")
-    done = convert(open_store(LEGACY), path, "keras", model=TWIN + "renamed")
+    done = convert(open_store(LEGACY), path, Format.KERAS, model=TWIN + "renamed")
     how = {row.target: (row.source, row.how) for row in done.mapping.rows}
     assert how["second/moving_mean"] == ("norm/moving_mean", "shape")
     assert how["adam/third_bias_velocity"] == ("logits/bias/Adam_1", "shape")
@@ -277,10 +277,14 @@ def test_a_mapping_is_edited_and_serves_both_ways(ending, tmp_path):
     text = text.replace(swapped[0], "?").replace(swapped[1], swapped[0]).replace("?", swapped[1])
     path.write_text(text)
     rows = mapping.read(str(path))
-    convert(old, str(tmp_path / "new"), "tf1", like=like.path, rows=rows)
+    convert(old, str(tmp_path / "new"), Format.TF1, like=like.path, rows=rows)
     assert tf.train.load_variable(str(tmp_path / "new"), "y/w")[0, 0] == 1
     convert(
-        open_store(str(tmp_path / "new")), str(tmp_path / "back"), "tf1", like=old.path, rows=rows
+        open_store(str(tmp_path / "new")),
+        str(tmp_path / "back"),
+        Format.TF1,
+        like=old.path,
+        rows=rows,
     )
     assert differing(old.path, tmp_path / "back") == set()
 
@@ -365,5 +369,7 @@ def test_bad_input_is_answered_with_what_is_wrong(
 
 def test_undecided_is_an_error_of_its_own(tmp_path):
     with pytest.raises(UndecidedError) as caught:
-        convert(open_store(LEGACY), str(tmp_path / "n.weights.h5"), "keras", model=TWIN + "larger")
+        convert(
+            open_store(LEGACY), str(tmp_path / "n.weights.h5"), Format.KERAS, model=TWIN + "larger"
+        )
     assert set(caught.value.mapping.undecided) == {"hidden/kernel", "hidden/bias", "logits/kernel"}

@@ -1,6 +1,7 @@
 """A checkpoint that the model does not fit."""
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.rule import Hit, rule
 
 
@@ -32,7 +33,7 @@ def find(recorded, subject):
                 f"{recorded.mode}: {name!r} has the shape {variable.shape}, and {shape} in "
                 f"{subject.checkpoint}",
             )
-    if recorded.mode == "train":
+    if recorded.mode == Mode.TRAIN:
         for name in sorted(set(saved) - set(made)):
             message = f"only {subject.checkpoint} has {name!r}; it is not restored"
             yield Hit(None, message, severity=Severity.INFO)

@@ -2,6 +2,7 @@
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.graph_samples import HOST_INPUT
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _MODEL = """\
@@ -32,7 +33,7 @@ _GOOD = """\
     level=Evidence.RECORDED,
 )
 def find(recorded, subject):
-    if recorded.mode != "train":
+    if recorded.mode != Mode.TRAIN:
         return
     for update in dict.fromkeys(recorded.graph.get_collection("update_ops")):
         op = getattr(update, "op", update)

@@ -2,6 +2,7 @@
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.graph_samples import HOST_INPUT
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _MODEL = """\
@@ -29,7 +30,7 @@ def model_fn(features, labels, mode):
     level=Evidence.RECORDED,
 )
 def find(recorded, subject):
-    if recorded.mode != "train":
+    if recorded.mode != Mode.TRAIN:
         return
     written = set(recorded.nodes.variables_written(recorded.root_ops))
     matters = recorded.behind([recorded.spec.loss.op.name], stop_at={"StopGradient"})

@@ -2,6 +2,7 @@
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.graph_samples import tpu_model
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _ALONE = """\
@@ -26,7 +27,7 @@ _SUM = "CrossReplicaSum"
     level=Evidence.RECORDED,
 )
 def find(recorded, subject):
-    if not (recorded.on_cores and recorded.mode == "train"):
+    if not (recorded.on_cores and recorded.mode == Mode.TRAIN):
         return
     nodes = recorded.nodes
     trainable = {v.op.name: v.op for v in recorded.graph.get_collection("trainable_variables")}

@@ -13,6 +13,7 @@ from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.tools.check.check_report import Evidence, Finding
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import finding
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Recorded, Subject
 from estimator2strategy.tools.xla.core_program import CoreProgram, core_program
 from estimator2strategy.tools.xla.diagnoses import Diagnosis
@@ -66,7 +67,7 @@ class Compiling:
 
 
 def recorded_for(
-    subject: Subject, mode: str, level: Evidence, cores: int, hosts: int = 1
+    subject: Subject, mode: Mode, level: Evidence, cores: int, hosts: int = 1
 ) -> Compiling:
     """A mode as one core of `hosts` times `cores` sees it.
 
@@ -100,10 +101,10 @@ def with_batch_size(subject: Subject, batch_size: int) -> Subject:
 def _results(recorded: Recorded) -> tuple[list[tf.Tensor], list[tf.Operation]]:
     """What a step of a model computes that was recorded for the host; metrics are the host's."""
     spec = recorded.spec
-    if recorded.mode == "predict":
+    if recorded.mode == Mode.PREDICT:
         flat = tf.nest.flatten(spec.predictions, expand_composites=True)
         return [tensor for tensor in flat if isinstance(tensor, tf.Tensor)], []
-    train_op = spec.train_op if recorded.mode == "train" else None
+    train_op = spec.train_op if recorded.mode == Mode.TRAIN else None
     if isinstance(train_op, tf.Tensor):
         train_op = train_op.op
     return [spec.loss], [train_op] if train_op is not None else []

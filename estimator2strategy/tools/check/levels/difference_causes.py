@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator2strategy.tools.check.levels.differences import TensorDifference, difference
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+from estimator2strategy.tools.check.levels.request import Mode
 
 BATCH_STATISTICS, SUMMED, CLIPPED = "E2S620", "E2S621", "E2S622"
 UNEVEN, OTHERWISE, DRIFTING = "E2S623", "E2S624", "E2S625"
@@ -107,7 +108,7 @@ def _comparable(cores: Recorded, one: Recorded, num_cores: int) -> Iterator[tupl
 
 def _outcome(recorded: Recorded) -> str:
     """The op that the forward pass ends in."""
-    if recorded.mode == "predict":
+    if recorded.mode == Mode.PREDICT:
         return recorded.root_ops[0]
     return recorded.spec.loss.op.name
 

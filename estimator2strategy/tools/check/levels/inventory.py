@@ -18,6 +18,7 @@ from estimator2strategy.tools.check.facts import (
 )
 from estimator2strategy.tools.check.host_ops import HOST_OPS
 from estimator2strategy.tools.check.levels.recorded_graph import Executor, Recorded
+from estimator2strategy.tools.check.levels.request import Mode
 
 tf1 = tf.compat.v1
 
@@ -27,10 +28,10 @@ def facts(recorded: Recorded) -> Iterator[Fact]:
     yield from _variables(recorded)
     yield _fed(recorded)
     yield from _random(recorded)
-    if recorded.on_cores and recorded.mode == "train":
+    if recorded.on_cores and recorded.mode == Mode.TRAIN:
         yield from _collectives(recorded)
     yield from _host_ops(recorded)
-    if recorded.mode == "eval" and recorded.recording is not None:
+    if recorded.mode == Mode.EVAL and recorded.recording is not None:
         yield from _metrics(recorded)
 
 

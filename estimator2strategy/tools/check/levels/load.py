@@ -14,7 +14,7 @@ from typing import Any
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_command
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted, of_program
-from estimator2strategy.tools.check.levels.request import EXAMPLES_PER_CORE, MODES, Asked
+from estimator2strategy.tools.check.levels.request import EXAMPLES_PER_CORE, MODES, Asked, Mode
 
 # What input_fn may be called with.
 _GIVEN = ("params", "config", "mode", "input_context")
@@ -43,7 +43,7 @@ def _from_functions(asked: Asked) -> Any:
 
 
 def of_functions(
-    asked: Asked, model_fn: Callable[..., Any], inputs: Mapping[str, Any], params: Any
+    asked: Asked, model_fn: Callable[..., Any], inputs: Mapping[Mode, Any], params: Any
 ) -> Any:
     """The Subject of functions that are there already.
 
@@ -82,7 +82,7 @@ def of_functions(
     return _subject(asked, model, inputs, modes)
 
 
-def _subject(asked: Asked, model: Any, inputs: Mapping[str, Any], modes: tuple[str, ...]) -> Any:
+def _subject(asked: Asked, model: Any, inputs: Mapping[Mode, Any], modes: tuple[Mode, ...]) -> Any:
     from estimator2strategy.tools.check.levels.subject import Subject
 
     return Subject(
@@ -97,7 +97,7 @@ def _subject(asked: Asked, model: Any, inputs: Mapping[str, Any], modes: tuple[s
     )
 
 
-def _modes(asked: Asked, inputs: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+def _modes(asked: Asked, inputs: Mapping[Mode, Any]) -> tuple[tuple[Mode, ...], str]:
     """The modes to check, and the names of those that have no input_fn."""
     modes = asked.modes or tuple(mode for mode in MODES if mode in inputs)
     return modes, ", ".join(mode for mode in modes if mode not in inputs)
@@ -257,24 +257,24 @@ def _intercepted(found: dict[str, Any]) -> Iterator[None]:
     from estimator2strategy.estimator import estimator as estimator_lib
     from estimator2strategy.estimator import train_evaluate
 
-    def note(call: str, estimator: Any, inputs: Mapping[str, Any]) -> None:
+    def note(call: str, estimator: Any, inputs: Mapping[Mode, Any]) -> None:
         found.update(call=call, estimator=estimator, inputs=dict(inputs))
         raise _Reached
 
-    def method(name: str, mode: str) -> Callable[..., Any]:
+    def method(name: str, mode: Mode) -> Callable[..., Any]:
         def stop(self: Any, input_fn: Any, *args: Any, **kwargs: Any) -> None:
             note(name, self, {mode: input_fn})
 
         return stop
 
     def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, _: Any) -> None:
-        inputs = {"train": train_spec.input_fn, "eval": eval_spec.input_fn}
+        inputs = {Mode.TRAIN: train_spec.input_fn, Mode.EVAL: eval_spec.input_fn}
         note("train_and_evaluate", estimator, inputs)
 
     stops = {
-        (estimator_lib.Estimator, "train"): method("train", "train"),
-        (estimator_lib.Estimator, "evaluate"): method("evaluate", "eval"),
-        (estimator_lib.Estimator, "predict"): method("predict", "predict"),
+        (estimator_lib.Estimator, "train"): method("train", Mode.TRAIN),
+        (estimator_lib.Estimator, "evaluate"): method("evaluate", Mode.EVAL),
+        (estimator_lib.Estimator, "predict"): method("predict", Mode.PREDICT),
         # What `train_and_evaluate` hands over to: by itself, and in a cluster.
         (train_evaluate, "_train_and_evaluate"): train_and_evaluate,
         (train_evaluate, "_task"): lambda config: train_and_evaluate,

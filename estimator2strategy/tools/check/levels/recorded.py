@@ -15,6 +15,7 @@ from estimator2strategy.tools.check.check_report import (
 from estimator2strategy.tools.check.levels import inventory
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import of_hit
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Recorded, Subject
 from estimator2strategy.tools.check.rule import Hit, rules, rules_of
 
@@ -54,7 +55,7 @@ def check(subject: Subject) -> LevelReport:
     )
 
 
-def recordings(subject: Subject, mode: str) -> Iterator[Recorded]:
+def recordings(subject: Subject, mode: Mode) -> Iterator[Recorded]:
     """A mode on one device and, for a TPU's model, as one of several cores.
 
     Raises:

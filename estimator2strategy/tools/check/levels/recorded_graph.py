@@ -15,7 +15,7 @@ from estimator2strategy.engine.plan.graph import SUMMARIES, RecordedGraph
 from estimator2strategy.engine.plan.random_ops import is_seeded
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.tools.check.levels.request import Mode
 
 
 class Executor(enum.Enum):
@@ -31,7 +31,7 @@ class Recorded:
     """What one call of input_fn and model_fn built.
 
     Attributes:
-        mode: "train", "eval" or "predict".
+        mode: What was called.
         on_cores: Whether model_fn was called as for one core of several.
         graph: The v1 graph of both.
         spec: What model_fn returned: in terms of one core, with `on_cores`.
@@ -45,7 +45,7 @@ class Recorded:
 
     SUMMARIES = SUMMARIES
 
-    mode: str
+    mode: Mode
     on_cores: bool
     graph: tf.Graph
     estimator: Estimator
@@ -95,11 +95,11 @@ class Recorded:
         """What of the model must run in each step: train op, loss, what the host is given."""
         spec = self.spec
         wanted = {
-            ModeKeys.TRAIN: [spec.loss, spec.train_op],
-            ModeKeys.EVAL: [spec.loss, _given(getattr(spec, "eval_metrics", None))],
-            ModeKeys.PREDICT: [spec.predictions],
-        }[_MODES[self.mode]]
-        if self.mode == "eval":
+            Mode.TRAIN: [spec.loss, spec.train_op],
+            Mode.EVAL: [spec.loss, _given(getattr(spec, "eval_metrics", None))],
+            Mode.PREDICT: [spec.predictions],
+        }[self.mode]
+        if self.mode == Mode.EVAL:
             wanted.append(getattr(spec, "eval_metric_ops", None))
         wanted.append(_given(getattr(spec, "host_call", None)))
         flat = tf.nest.flatten(wanted, expand_composites=True)
@@ -132,7 +132,7 @@ class Recorded:
     @functools.cached_property
     def step_ops(self) -> frozenset[str]:
         """Names of all ops that a step runs: of the input, the model, and what the host adds."""
-        host = [op.name for op in self.operations[self.end :]] if self.mode == "eval" else []
+        host = [op.name for op in self.operations[self.end :]] if self.mode == Mode.EVAL else []
         return frozenset(self.nodes.ancestors([*self.root_ops, *host]))
 
     @property
@@ -172,9 +172,6 @@ def _op(root: tf.Tensor | tf.Operation) -> tf.Operation:
 def _given(host_function: Any) -> Any:
     """The tensors of a pair (function of the host, tensors)."""
     return host_function[1] if host_function else None
-
-
-_MODES = {"train": ModeKeys.TRAIN, "eval": ModeKeys.EVAL, "predict": ModeKeys.PREDICT}
 
 
 def _flat_with_names(part: Any, name: str = "") -> Iterator[tuple[str, tf.Tensor]]:

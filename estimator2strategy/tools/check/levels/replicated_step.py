@@ -28,6 +28,7 @@ from estimator2strategy.tools.check.levels.one_step import (
     running,
 )
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
 
 _LEVEL = Evidence.REPLICATED
@@ -43,7 +44,7 @@ def check(subject: Subject) -> LevelReport:
     problems: list[str] = []
     skipped: list[str] = []
     for mode in subject.modes:
-        if mode != "train" and not subject.model.for_tpu:
+        if mode != Mode.TRAIN and not subject.model.for_tpu:
             skipped.append(f"{mode}: an Estimator's runs on one device")
             continue
         question = f"{mode}: the same on {subject.cores} cores"
@@ -90,7 +91,7 @@ class Compared:
     cause: difference_causes.Cause | None = None
     drifting: tuple[tf.Operation, ...] = ()
     random: tf.Operation | None = None
-    mode: str = "train"
+    mode: Mode = Mode.TRAIN
 
     @property
     def outcome(self) -> Outcome:
@@ -119,7 +120,7 @@ class Compared:
             found.append(finding(difference_causes.DRIFTING, op, message, root, model_fn=model_fn))
         return found
 
-    def facts(self, mode: str, cores: int) -> list[Fact]:
+    def facts(self, mode: Mode, cores: int) -> list[Fact]:
         rows = tuple((name, one, many) for name, (many, one) in self.values.items())
         made: list[Fact] = [
             Number(f"{mode}: compared on", self.examples, f"examples, {cores} cores"),
@@ -137,14 +138,14 @@ class Compared:
         return made
 
 
-def _uneven(subject: Subject, mode: str, message: str) -> Finding:
+def _uneven(subject: Subject, mode: Mode, message: str) -> Finding:
     place = subject.inputs[mode]
     return finding(
         difference_causes.UNEVEN, place, message, subject.root, model_fn=subject.model.model_fn
     )
 
 
-def _compare(subject: Subject, mode: str) -> Compared:
+def _compare(subject: Subject, mode: Mode) -> Compared:
     """Runs a step of a mode on the cores and on one device.
 
     Raises:
@@ -196,14 +197,14 @@ def _compare(subject: Subject, mode: str) -> Compared:
 def _step(run: Run, batch: Batch) -> dict[str, np.ndarray]:
     """Name -> value of all that is compared, after one step."""
     recorded, spec = run.recorded, run.recording.spec
-    if recorded.mode == "train":
+    if recorded.mode == Mode.TRAIN:
         gradients = {
             f"gradient of {n}": t for n, t in difference_causes.gradients(recorded).items()
         }
         fetched, _ = run.step(({"loss": spec.loss, **gradients}, spec.train_op), batch)
         after = {f"variable {name}": values[0] for name, values in run.variables().items()}
         return {**_dense(fetched), **after}
-    if recorded.mode == "predict":
+    if recorded.mode == Mode.PREDICT:
         predictions = spec.predictions
         named = predictions if isinstance(predictions, dict) else {"predictions": predictions}
         return _dense(run.step(dict(named), batch))
@@ -234,7 +235,7 @@ def _drifting(run: Run) -> tuple[tf.Operation, ...]:
     )
 
 
-def _check_shapes(mode: str, one: Recorded, batch: Batch) -> None:
+def _check_shapes(mode: Mode, one: Recorded, batch: Batch) -> None:
     """Raises CheckError unless one device takes the cores' parts as one batch."""
     for tensor, (value,) in zip(one.fed, batch, strict=True):
         if not tensor.shape.is_compatible_with(np.shape(value)):

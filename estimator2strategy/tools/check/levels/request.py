@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +13,21 @@ from typing import Any
 from estimator2strategy.tools.check.check_report import Evidence
 from estimator2strategy.tools.check.settings import SettingsError
 
-MODES = ("train", "eval", "predict")
 # What a model is given where nobody says how many examples: so many for each core.
 EXAMPLES_PER_CORE = 8
+
+
+class Mode(str, enum.Enum):
+    """The calls that a model is checked for, as options and reports name them."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    PREDICT = "predict"
+
+    __str__ = str.__str__
+
+
+MODES = tuple(Mode)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +54,9 @@ class Asked:
 
     name: str
     model: str = ""
-    inputs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    inputs: Mapping[Mode, str] = dataclasses.field(default_factory=dict)
     params: Mapping[str, Any] | str = dataclasses.field(default_factory=dict)
-    modes: tuple[str, ...] = ()
+    modes: tuple[Mode, ...] = ()
     batch_size: int | None = None
     checkpoint: str | None = None
     program: tuple[str, ...] = ()
@@ -62,39 +75,41 @@ def is_function(target: str) -> bool:
     return bool(colon and place) and name.isidentifier() and not Path(target).exists()
 
 
-def inputs_of(given: Sequence[str]) -> dict[str, str]:
+def inputs_of(given: Sequence[str]) -> dict[Mode, str]:
     """Mode -> input_fn, from `--input FN` (for all modes) and `--input eval=FN`.
 
     Raises:
         SettingsError: It names no function, or no mode.
     """
-    found: dict[str, str] = {}
+    found: dict[Mode, str] = {}
     for text in given:
         mode, equals, function = text.partition("=")
-        if not equals:
-            mode, function = "", text
-        elif mode not in MODES:
-            raise SettingsError(f"--input {text}: {mode!r} is none of {', '.join(MODES)}")
+        modes = (_mode(mode, f"--input {text}"),) if equals else MODES
+        function = function if equals else text
         if not is_function(function):
             raise SettingsError(
                 f"--input {text}: give MODULE:function or FILE.py:function, such as "
                 "trainer.data:input_fn"
             )
-        found.update(dict.fromkeys(MODES, function) if not mode else {mode: function})
+        found.update(dict.fromkeys(modes, function))
     return found
 
 
-def modes_of(given: str | None) -> tuple[str, ...]:
+def modes_of(given: str | None) -> tuple[Mode, ...]:
     """The modes in `train,eval`.
 
     Raises:
         SettingsError: One is unknown.
     """
-    modes = tuple(mode.strip() for mode in (given or "").split(",") if mode.strip())
-    for mode in modes:
-        if mode not in MODES:
-            raise SettingsError(f"--modes: {mode!r} is none of {', '.join(MODES)}")
-    return modes
+    named = (mode.strip() for mode in (given or "").split(","))
+    return tuple(_mode(mode, "--modes") for mode in named if mode)
+
+
+def _mode(name: str, option: str) -> Mode:
+    try:
+        return Mode(name)
+    except ValueError:
+        raise SettingsError(f"{option}: {name!r} is none of {', '.join(MODES)}") from None
 
 
 def params_of(given: str | None) -> dict[str, Any] | str:

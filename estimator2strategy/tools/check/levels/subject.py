@@ -27,6 +27,7 @@ from estimator2strategy.estimator.tpu_config import RunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.tools.check.levels.check_error import CheckError, of_program, raised_by_user
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+from estimator2strategy.tools.check.levels.request import Mode
 
 tf1 = tf.compat.v1
 
@@ -97,8 +98,8 @@ class Subject:
 
     name: str
     model: Model
-    inputs: Mapping[str, Callable[..., Any]]
-    modes: tuple[str, ...]
+    inputs: Mapping[Mode, Callable[..., Any]]
+    modes: tuple[Mode, ...]
     cores: int = 8
     checkpoint: str | None = None
     root: Path = dataclasses.field(default_factory=Path.cwd)
@@ -119,7 +120,7 @@ class Subject:
 
     def recorded(
         self,
-        mode: str,
+        mode: Mode,
         *,
         on_cores: bool = False,
         strategy: tf.distribute.Strategy | None = None,
@@ -167,7 +168,7 @@ class Subject:
         return self.model.estimator(self.model.model_fn, strategy)
 
 
-def _recorded(subject: Subject, mode: str, strategy: tf.distribute.Strategy | None) -> Recorded:
+def _recorded(subject: Subject, mode: Mode, strategy: tf.distribute.Strategy | None) -> Recorded:
     made: list[Recorded] = []
 
     @functools.wraps(subject.model.model_fn)
@@ -195,14 +196,14 @@ def _recorded(subject: Subject, mode: str, strategy: tf.distribute.Strategy | No
     return made[0]
 
 
-def _refusal(mode: str, error: BaseException) -> CheckError:
+def _refusal(mode: Mode, error: BaseException) -> CheckError:
     return CheckError(f"{mode}: {error}")
 
 
-def _record(estimator: Estimator, graph: tf.Graph, input_fn: Any, mode: str) -> Recording:
-    if mode == "train":
+def _record(estimator: Estimator, graph: tf.Graph, input_fn: Any, mode: Mode) -> Recording:
+    if mode == Mode.TRAIN:
         return estimator._record_train(graph, input_fn)
-    if mode == "eval":
+    if mode == Mode.EVAL:
         return estimator._record_eval(graph, estimator._record_eval_input(graph, input_fn))
     return estimator._record_predict(graph, input_fn)
 

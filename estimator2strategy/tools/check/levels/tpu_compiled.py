@@ -23,6 +23,7 @@ from estimator2strategy.tools.check.facts import (
 )
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.xla import fit, hlo, tpus
 from estimator2strategy.tools.xla.core_program import CoreProgram
@@ -127,7 +128,7 @@ def _compiler(options: Mapping[str, Any]) -> TpuCompiler:
 
 
 def _answers(subject: Subject, asked: list[Tpu], compiler: TpuCompiler) -> list[_Answer]:
-    mode = "train" if "train" in subject.modes else subject.modes[0]
+    mode = Mode.TRAIN if Mode.TRAIN in subject.modes else subject.modes[0]
     lowered = {
         devices: _lowered(subject, mode, devices)
         for devices in dict.fromkeys(tpu.devices for tpu in asked)
@@ -135,7 +136,7 @@ def _answers(subject: Subject, asked: list[Tpu], compiler: TpuCompiler) -> list[
     return [_answer(subject, mode, tpu, lowered[tpu.devices], compiler) for tpu in asked]
 
 
-def _lowered(subject: Subject, mode: str, devices: int) -> _Lowered:
+def _lowered(subject: Subject, mode: Mode, devices: int) -> _Lowered:
     try:
         step = recorded_for(subject, mode, _LEVEL, devices)
     except CheckError as problem:
@@ -152,7 +153,7 @@ def _lowered(subject: Subject, mode: str, devices: int) -> _Lowered:
 
 
 def _answer(
-    subject: Subject, mode: str, tpu: Tpu, lowered: _Lowered, compiler: TpuCompiler
+    subject: Subject, mode: Mode, tpu: Tpu, lowered: _Lowered, compiler: TpuCompiler
 ) -> _Answer:
     question = f"{mode}: compiles for a {tpu.name}"
     step = lowered.step
@@ -221,9 +222,9 @@ def _named(text: str, module: bytes, program: CoreProgram) -> list[str]:
 # The largest batch.
 
 
-def _fitted(subject: Subject, mode: str, first: Compiled, compiler: TpuCompiler) -> fit.Fit:
+def _fitted(subject: Subject, mode: Mode, first: Compiled, compiler: TpuCompiler) -> fit.Fit:
     tpu = first.tpu
-    if mode != "train" or not subject.model.for_tpu or subject.batch_size is None:
+    if mode != Mode.TRAIN or not subject.model.for_tpu or subject.batch_size is None:
         raise CheckError(
             "--fit-batch changes params['batch_size'], and these functions make batches of their "
             "own: they would have to take `params`, as a TPUEstimator's do, and train"

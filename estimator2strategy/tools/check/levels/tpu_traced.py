@@ -14,6 +14,7 @@ from estimator2strategy.tools.check.check_report import (
 from estimator2strategy.tools.check.facts import Fact, Table
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
+from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.xla.diagnoses import first_line
 from estimator2strategy.tools.xla.tpu_program import TpuProgram, train_program
@@ -27,7 +28,7 @@ _COLUMNS = ("TPU", "replicas", "ops of a core", "sums over cores", "variables", 
 
 def check(subject: Subject) -> LevelReport:
     """Traces training on one host and on two, with eight cores each."""
-    if "train" not in subject.modes:
+    if Mode.TRAIN not in subject.modes:
         why = "only the train function is traced, and there is no input_fn for it"
         return LevelReport(_LEVEL, subject.name, not_checked=(why,))
     verdicts: list[Verdict] = []
@@ -37,7 +38,7 @@ def check(subject: Subject) -> LevelReport:
     for hosts in _HOSTS:
         question = f"train: can be sent to a TPU of {hosts} x {_CORES} cores"
         try:
-            step = recorded_for(_of_hosts(subject, hosts), "train", _LEVEL, _CORES, hosts)
+            step = recorded_for(_of_hosts(subject, hosts), Mode.TRAIN, _LEVEL, _CORES, hosts)
         except CheckError as problem:
             verdicts.append(Verdict(question, Outcome.UNKNOWN, "see the problems"))
             problems.append(f"{hosts} x {_CORES} cores: {problem}")

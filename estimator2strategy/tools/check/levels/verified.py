@@ -21,7 +21,7 @@ from estimator2strategy.tools.check.facts import (
 from estimator2strategy.tools.check.levels.check_error import CheckError, of_program
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.load import hyperparameters
-from estimator2strategy.tools.check.levels.request import Asked
+from estimator2strategy.tools.check.levels.request import Asked, Mode
 from estimator2strategy.tools.golden import output, result, verify
 from estimator2strategy.tools.golden.recorder.folder import RecordError
 from estimator2strategy.tools.golden.result import CheckStatus
@@ -75,13 +75,13 @@ def _source(asked: Asked, golden: Any) -> dict[str, Any]:
     names = ("eval_input", "predict_input", "serving", "params", "batch_size")
     recorded = {name: golden.about["source"].get(name) for name in names}
     given = {
-        "eval_input": asked.inputs.get("eval"),
-        "predict_input": asked.inputs.get("predict"),
+        "eval_input": asked.inputs.get(Mode.EVAL),
+        "predict_input": asked.inputs.get(Mode.PREDICT),
         "params": hyperparameters(asked),
         "batch_size": asked.batch_size,
     }
     source = {**recorded, **{name: value for name, value in given.items() if value}}
-    train_input = asked.inputs.get("train")
+    train_input = asked.inputs.get(Mode.TRAIN)
     if train_input is None:
         raise CheckError("a golden is of training: give --input MODULE:input_fn for train, too")
     return {**source, "estimator": None, "model_fn": asked.model, "input": train_input}

@@ -43,5 +43,5 @@ def find(source, context):
     for call in source.calls:
         if call.name in _SWITCHES:
             raw = source.resolve(call.node.func, call.scope)
-            if symbol_uses.flavour(raw) != "facade":
+            if symbol_uses.flavour(raw) is not symbol_uses.Flavour.FACADE:
                 yield Hit(call.node, f"{call.last} changes the whole process")

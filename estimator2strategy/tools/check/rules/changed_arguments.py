@@ -26,7 +26,8 @@ def find(source, context):
         if change is None:
             continue
         flavour = symbol_uses.flavour(source.resolve(call.node.func, call.scope))
-        if flavour != "plain" or not context.runs_on_tensorflow2(source, flavour):
+        plain = flavour is symbol_uses.Flavour.PLAIN
+        if not plain or not context.runs_on_tensorflow2(source, flavour):
             continue
         # What stands at a position may be meant as in TF2 already.
         legacy = symbol_uses.is_legacy(source)

@@ -39,7 +39,7 @@ def find(source, context):
         if (source.follow(source, target) or "@").startswith("@"):
             continue
         seen.add(top)
-        served = top in _SERVED and not context.runs_on_tensorflow2(source, "plain")
+        served = top in _SERVED and not context.runs_on_tensorflow2(source)
         # An import under a condition is one that the program may do without.
         optional = any(isinstance(outer, (ast.Try, ast.If)) for outer in parents(target.node))
         severity = Severity.INFO if served or optional else None

@@ -20,7 +20,7 @@ from estimator2strategy.tools.check.rule import Hit, rule
 )
 def find(source, context):
     for node in reads(source):
-        on_tf2 = context.runs_on_tensorflow2(source, "plain")
+        on_tf2 = context.runs_on_tensorflow2(source)
         yield Hit(
             node,
             f"`{ast.unparse(node)}` is an AttributeError on TF2",

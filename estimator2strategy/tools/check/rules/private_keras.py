@@ -21,7 +21,7 @@ def find(source, context):
     for target, _ in source.imports:
         module = f"{target.module}.{target.name or ''}"
         if not target.level and module.startswith("tensorflow.python.keras"):
-            on_tf2 = context.runs_on_tensorflow2(source, "plain")
+            on_tf2 = context.runs_on_tensorflow2(source)
             yield Hit(
                 target.node,
                 "tensorflow.python.keras is a private copy of Keras",

@@ -27,7 +27,11 @@ def find(source, context):
         times = f" ({use.count} times here)" if use.count > 1 else ""
         if use.row is not None and use.row.status == "refused":
             yield Hit(use.node, f"{use.name} is not supported{times}", fix=use.row.advice)
-        elif use.row is None and use.name.startswith("tf.contrib.") and use.flavour != "v2":
+        elif (
+            use.row is None
+            and use.name.startswith("tf.contrib.")
+            and use.flavour is not symbol_uses.Flavour.V2
+        ):
             message = f"{use.name} is not among the names that are carried over{times}"
             yield Hit(use.node, message, fix="migration_guide/contrib.md lists those that are.")
         elif use.row is None and use.name.startswith("tf.python.estimator."):

@@ -4,6 +4,7 @@ from estimator2strategy.tools.check import symbol_uses
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
+_ELSEWHERE = (symbol_uses.Flavour.FACADE, symbol_uses.Flavour.V2)
 _ON_TF2 = (
     "`e2s migrate` rewrites what it can; until then `e2s run` runs the program, or "
     "`import estimator2strategy.tf1 as tf`."
@@ -26,7 +27,7 @@ _ON_TF2 = (
 )
 def find(source, context):
     for use in symbol_uses.uses(source):
-        if use.row is None or use.row.status == "refused" or use.flavour in ("facade", "v2"):
+        if use.row is None or use.row.status == "refused" or use.flavour in _ELSEWHERE:
             continue
         if use.in_tensorflow is not False or use.needs_keras_2:
             continue

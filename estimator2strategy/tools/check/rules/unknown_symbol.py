@@ -18,7 +18,11 @@ from estimator2strategy.tools.check.rule import Hit, rule
 )
 def find(source, context):
     for use in symbol_uses.uses(source):
-        if use.row is not None or use.flavour == "v2" or not _is_in_tables(use.name):
+        if (
+            use.row is not None
+            or use.flavour is symbol_uses.Flavour.V2
+            or not _is_in_tables(use.name)
+        ):
             continue
         if symbol_uses.is_guarded(use.node):
             continue
