@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 from tensorflow.compiler.xla.service import hlo_pb2 as _hlo_pb2
@@ -158,7 +158,7 @@ def function_def(name: str):
     return _context.context().get_function_def(name)
 
 
-def graph_of_function(function_def):
+def graph_of_function(function_def: Any) -> tuple[Any, dict[str, str]]:
     """(GraphDef of a function's body, inner tensor name -> tensor name there).
 
     Arguments are placeholders. The public API makes graphs of functions that it has traced itself.

@@ -339,7 +339,7 @@ def test_tensors_of_eval_metrics_are_told_from_the_rest():
 @pytest.mark.parametrize(
     ("path", "is_this"),
     [
-        ("head.base_head.check_logits_final_dim", "heads.checks:check_logits_final_dim"),
+        ("head.base_head.check_logits_final_dim", "heads.head_checks:check_logits_final_dim"),
         ("head.base_head.classification_output", "heads.base:classification_output"),
         ("head.base_head.DEFAULT_SERVING_KEY", "heads.keys:DEFAULT_SERVING_KEY"),
         ("head.binary_class_head.BinaryClassHead", "heads.BinaryClassHead"),

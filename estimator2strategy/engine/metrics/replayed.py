@@ -6,7 +6,7 @@ in more maths, `tf.contrib.metrics`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import keras
@@ -28,7 +28,7 @@ class ReplayedMetric(keras.metrics.Metric):
 
     Args:
         recorded: The graph.
-        part: The metric's own part of it; see `metric_part`.
+        part: The metric's own part of it; see `part_of`.
         value: Name of the value tensor.
         update: Name of the update op.
         initial: Initial value of each variable of `part.state`.
@@ -84,10 +84,13 @@ class ReplayedMetric(keras.metrics.Metric):
         for node, variable in self._state.items():
             variable.assign(self._initial[node])
 
-    def _read(self, sums) -> dict[str, tf.Tensor]:
-        return dict(zip(self._reads, sums, strict=True))
-
-    def _replay(self, values, tensors, ops, reads=None) -> list[tf.Tensor]:
+    def _replay(
+        self,
+        values: Sequence[tf.Tensor],
+        tensors: Sequence[str],
+        ops: Sequence[str],
+        reads: dict[str, tf.Tensor] | None = None,
+    ) -> list[tf.Tensor]:
         importer = GraphImporter(
             self._recorded,
             lambda node: self._state[node].value.handle,
@@ -138,7 +141,7 @@ def _reads(recorded: RecordedGraph, value: str, state: Collection[str]) -> dict[
     return {f"{n.name}:0": input_node(n.input[0]) for n in reads if input_node(n.input[0]) in state}
 
 
-def _constant(array: np.ndarray):
+def _constant(array: np.ndarray) -> Callable[..., tf.Tensor]:
     return lambda shape, dtype=None: tf.constant(array, dtype=dtype)
 
 

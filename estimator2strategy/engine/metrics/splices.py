@@ -63,7 +63,7 @@ def _updates_to(value: tf.Tensor, update: Any) -> bool:
     """
     if isinstance(update, tf.Operation):
         return True
-    return update.dtype == value.dtype and update.shape.is_compatible_with(value.shape)
+    return bool(update.dtype == value.dtype and update.shape.is_compatible_with(value.shape))
 
 
 def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> list[Splice]:
@@ -74,7 +74,7 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
     # Whoever fetches the update's tensor wants the metric so far.
     outputs = () if isinstance(update, tf.Operation) else (update.name,)
 
-    def update_then_result(_, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def update_then_result(_: Any, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         # Where the input has ended nothing of the step may happen, counting it included. (By way of
         # a group: a call that takes the values would wait for them, but not what it is inlined to.)
         there = tf.group(*values)
@@ -134,4 +134,4 @@ def _independent(
 
 def _node(value_or_update: Any) -> str:
     operation = getattr(value_or_update, "op", value_or_update)
-    return operation.name
+    return str(operation.name)

@@ -57,13 +57,16 @@ def gradient_of(function: Any, own: Mapping[str, str]) -> Any:
     return gradient
 
 
-@tf.RegisterGradient(_OWN)
 def _own_gradient(call: tf.Operation, *dys: tf.Tensor | None) -> list[tf.Tensor]:
     given = [_or_zeros(dy, y) for dy, y in zip(dys, call.outputs, strict=True)]
     function = attr_value_pb2.NameAttrList(name=call.get_attr(_OWN).decode())
-    return getattr(tf.raw_ops, call.type)(
+    gradients: list[tf.Tensor] = getattr(tf.raw_ops, call.type)(
         args=[*call.inputs, *given], Tout=[x.dtype for x in call.inputs], f=function
     )
+    return gradients
+
+
+tf.RegisterGradient(_OWN)(_own_gradient)
 
 
 def _or_zeros(gradient: Any, tensor: tf.Tensor) -> tf.Tensor:
@@ -71,7 +74,7 @@ def _or_zeros(gradient: Any, tensor: tf.Tensor) -> tf.Tensor:
 
 
 def _is_smooth(tensor: tf.Tensor) -> bool:
-    return tensor.dtype.is_floating or tensor.dtype.is_complex
+    return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)
 
 
 def _called(node: Any) -> str:

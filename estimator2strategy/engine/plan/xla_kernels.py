@@ -46,7 +46,7 @@ def _refused(node: NodeDef, kernel: Mapping[str, frozenset[int]]) -> str:
         value = node.attr[attribute]
         for dtype in [value.type] if value.type else value.list.type:
             if dtype not in allowed:
-                return tf.as_dtype(dtype).name
+                return str(tf.as_dtype(dtype).name)
     return ""
 
 

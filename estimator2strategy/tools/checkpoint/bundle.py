@@ -47,7 +47,8 @@ class BundleStore(Store):
         )
 
     def read(self, entry: Entry) -> np.ndarray:
-        return self._reader.get_tensor(entry.key)
+        value: np.ndarray = self._reader.get_tensor(entry.key)
+        return value
 
     def raw(self, name: str) -> object:
         """The value of one of `others`: the graph of objects, a table, ..."""

@@ -7,6 +7,10 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from estimator2strategy.tools.checkpoint.mapping import Mapping
 
 _EXAMPLE = """\
 examples:
@@ -28,7 +32,8 @@ def main(argv: Sequence[str]) -> int:
     from estimator2strategy.tools.checkpoint.convert import UndecidedError
 
     try:
-        return options.run(options)
+        exit_code: int = options.run(options)
+        return exit_code
     except UndecidedError as error:
         if options.write_map:
             _write_map(options.write_map, error.mapping)
@@ -90,7 +95,7 @@ def _convert(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write_map(path: str, found) -> None:
+def _write_map(path: str, found: Mapping) -> None:
     from estimator2strategy.tools.checkpoint import mapping
 
     mapping.write(path, found)

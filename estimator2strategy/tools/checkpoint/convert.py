@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -123,7 +124,8 @@ def _object_based(model: str, folder: str) -> str:
     objects = {"model": made}
     if getattr(made, "optimizer", None) is not None:
         objects["optimizer"] = made.optimizer
-    return tf.train.Checkpoint(**objects).write(str(Path(folder, "template")))
+    path: str = tf.train.Checkpoint(**objects).write(str(Path(folder, "template")))
+    return path
 
 
 def _written(source: Store, template: Store, out: str, found: Mapping) -> Converted:
@@ -156,7 +158,7 @@ def _tensors(
         size = entry.size * np.dtype(_plain(entry.dtype)).itemsize
         yield entry.key, size, reads.get(entry.key, kept)
     for name in template.others:
-        yield name, 0, lambda name=name: template.raw(name)  # type: ignore[misc]
+        yield name, 0, functools.partial(template.raw, name)
 
 
 def _reader(source: Store, entry: Entry, target: Entry, scale: float) -> Callable[[], np.ndarray]:
@@ -202,7 +204,8 @@ def _powers(source: Store, template: Store, found: Mapping) -> dict[str, np.ndar
 def _power(value: np.ndarray, before: int, now: int) -> np.ndarray:
     """Beta to the power of `now` + 1, as TF1's Adam got there, from that of `before` + 1."""
     if before == 0 and 0 < now <= _MULTIPLIED:
-        return np.multiply.accumulate(np.full(now + 1, value))[-1]
+        last: np.ndarray = np.multiply.accumulate(np.full(now + 1, value))[-1]
+        return last
     power = value.astype(np.float64) ** ((now + 1) / (before + 1))
     return value if now == before else power.astype(value.dtype)
 

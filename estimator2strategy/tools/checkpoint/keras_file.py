@@ -72,7 +72,8 @@ class KerasStore(Store):
         self.entries = unique(found)
 
     def read(self, entry: Entry) -> np.ndarray:
-        return self._file[entry.key][()]
+        value: np.ndarray = self._file[entry.key][()]
+        return value
 
     def _weights(self) -> str:
         if not self.path.endswith(".keras"):

@@ -17,6 +17,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.tools.checkpoint import roles
@@ -97,7 +98,9 @@ class _Pairs:
                 if len(targets) == len(sources) == 1:
                     self.found[targets[0].label] = (sources[0].label, how)
 
-    def _by_key(self, side: int, key: Callable, slots: bool) -> dict[object, list[Entry]]:
+    def _by_key(
+        self, side: int, key: Callable[[Entry, Identity], object], slots: bool
+    ) -> dict[object, list[Entry]]:
         found: dict[object, list[Entry]] = defaultdict(list)
         for entry, identity in self.left(side, slots):
             found[key(entry, identity)].append(entry)
@@ -226,7 +229,7 @@ def read(path: str) -> list[MappingRow]:
     try:
         text = Path(path).read_text(encoding="utf-8")
         if path.endswith(".csv"):
-            found: Iterable[dict] = list(csv.DictReader(text.splitlines()))
+            found: Iterable[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
         else:
             found = json.loads(text)["rows"]
         return [

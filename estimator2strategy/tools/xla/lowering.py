@@ -66,7 +66,6 @@ def _compiler_ir(program: CoreProgram, rewrite: Rewrite, stage: str) -> bytes:
     variables: dict[str, tf.Variable] = {}
     with modern_world():
 
-        @tf.function(autograph=False, jit_compile=True, input_signature=specs)
         def step(*batch: tf.Tensor) -> list[tf.Tensor]:
             importer = GraphImporter(
                 recorded,
@@ -79,10 +78,12 @@ def _compiler_ir(program: CoreProgram, rewrite: Rewrite, stage: str) -> bytes:
 
         try:
             variables.update((node, _variable(program, node)) for node in program.variables)
-            return step.experimental_get_compiler_ir(*specs)(stage=stage)
+            compiled = tf.function(step, specs, autograph=False, jit_compile=True)
+            text: bytes = compiled.experimental_get_compiler_ir(*specs)(stage=stage)
+            return text
         except (ValueError, tf.errors.OpError) as error:
-            text = str(error)
-            raise LoweringError(text, _recorded_nodes(program, text)) from error
+            said = str(error)
+            raise LoweringError(said, _recorded_nodes(program, said)) from error
 
 
 def _variable(program: CoreProgram, node: str) -> tf.Variable:

@@ -207,13 +207,15 @@ class Compiler:
             num_options=len(named),
         )
         self._call(_TOPOLOGY, arguments)
-        return arguments.topology
+        topology: int = arguments.topology
+        return topology
 
     def num_devices(self, topology: int) -> int:
         """How many devices it has: cores, or chips whose cores work as one."""
         arguments = _GetDevices(topology=topology)
         self._call(_DEVICES, arguments)
-        return arguments.num_descriptions
+        number: int = arguments.num_descriptions
+        return number
 
     def compile(self, topology: int, module: bytes, replicas: int) -> Executable:
         """Compiles for `replicas` devices, which all run the same program.

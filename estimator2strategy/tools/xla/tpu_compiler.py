@@ -133,7 +133,7 @@ class TpuCompiler:
             seconds = time.monotonic() - started
             result = folder / "result.json"
             if result.is_file():
-                return json.loads(result.read_text(encoding="utf-8"))
+                return _read(result)
             said = (folder / "said.txt").read_text(encoding="utf-8", errors="replace")
             if ended is None:
                 text = f"It was not done after {self.seconds:.0f} seconds (the time limit)."
@@ -149,7 +149,7 @@ class TpuCompiler:
     def _kept(self, key: str) -> dict[str, Any] | None:
         try:
             if self.cache is not None:
-                return json.loads((self.cache / f"{key}.json").read_text(encoding="utf-8"))
+                return _read(self.cache / f"{key}.json")
         except (OSError, ValueError):
             pass  # not there, or not whole: compiled anew
         return None
@@ -164,6 +164,11 @@ class TpuCompiler:
             part.replace(self.cache / f"{key}.json")
         except OSError:
             pass  # a folder that cannot be written to costs time, and no result
+
+
+def _read(path: Path) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return result
 
 
 def cache_folder() -> Path:

@@ -105,7 +105,7 @@ class TpuProgram:
 
     @property
     def replicas(self) -> int:
-        return self.metadata.attr["num_replicas"].i
+        return int(self.metadata.attr["num_replicas"].i)
 
     @property
     def inputs(self) -> list[NodeDef]:

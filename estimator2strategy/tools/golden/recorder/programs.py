@@ -5,6 +5,7 @@ import importlib
 import os
 import runpy
 import sys
+from typing import Any
 
 import tensorflow as tf
 
@@ -131,7 +132,7 @@ class Platform:
         return module_of(name)
 
 
-def load(target, module=None):
+def load(target: str, module: Any = None) -> Any:
     """The object of `package.module:name`, or of `file.py:name`.
 
     Raises:
