@@ -22,7 +22,7 @@ os.environ.pop("E2S_EMULATE_TPU_CORES", None)
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.legacy import importing
+from estimator2strategy.tf1.facade import by_caller
 
 LOGICAL_CPUS = 8
 
@@ -92,7 +92,7 @@ def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Lo
 @pytest.fixture(autouse=True)
 def _switches_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the legacy code of a test switches on is off again in the next."""
-    monkeypatch.setattr(importing, "SWITCHED_ON", set())
+    monkeypatch.setattr(by_caller, "SWITCHED_ON", set())
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.legacy_code import called_from_tf115
 from estimator2strategy.engine.metrics.objects import metric_objects
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.record import input_fn as inputs_lib
@@ -45,7 +46,6 @@ from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tf_config import TaskType
 from estimator2strategy.estimator.warm_start import settings_from
-from estimator2strategy.legacy.importing import called_from_tf115
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook

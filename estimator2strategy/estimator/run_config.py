@@ -18,9 +18,9 @@ from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, overload
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.engine.runtime.session_config import default_session_config
 from estimator2strategy.estimator.tf_config import read_task, read_tf_config
-from estimator2strategy.legacy import strategies
 
 ConfigProto = tf.compat.v1.ConfigProto
 _T = TypeVar("_T")
@@ -208,7 +208,7 @@ class RunConfig:
             keep_checkpoint_max=keep_checkpoint_max,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             log_step_count_steps=log_step_count_steps,
-            train_distribute=strategies.instead_of(
+            train_distribute=requested_strategy.instead_of(
                 _strategy("train", train_distribute, experimental_distribute)
             ),
             device_fn=device_fn,

@@ -10,11 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig, check_positive_integer
-from estimator2strategy.legacy import strategies
 
 
 def check_use_of_cores(
@@ -96,7 +96,7 @@ def strategy_of_cores(config: Any, use_tpu: bool) -> Any:
     if not use_tpu:
         return None
     reason = "a TPUEstimator with use_tpu=True trains on the cores of its TPU"
-    return strategies.unless_asked(config.train_distribute, reason)
+    return requested_strategy.unless_asked(config.train_distribute, reason)
 
 
 def check_static(features: Any, labels: Any, input_fn: Callable) -> None:

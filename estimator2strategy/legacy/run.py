@@ -13,12 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
-from estimator2strategy.legacy import (
-    children,
-    importing,
-    python2,
-    strategies,
-)
+from estimator2strategy.engine import legacy_code
+from estimator2strategy.engine.runtime import requested_strategy
+from estimator2strategy.legacy import children, importing, python2
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -90,7 +87,7 @@ def run(
     Args:
         program: What to run.
         emulate_tpu_cores: As of `emulate_tpu`.
-        strategy: Under which Estimators train, a name of `strategies.NAMES`.
+        strategy: Under which Estimators train, a name of `requested_strategy.NAMES`.
         profile_dir: Where trainings write profiles for TensorBoard.
         legacy_modules: Installed packages that are legacy code too.
         modern_modules: Patterns of the program's modules that are TF2 code.
@@ -108,15 +105,15 @@ def run(
     if emulate_tpu_cores:
         os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
     if strategy:
-        os.environ[strategies.VARIABLE] = strategy
+        os.environ[requested_strategy.VARIABLE] = strategy
     if profile_dir:
         os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
     importing.install(scope)
     _set_path(program)
-    if program.is_module and importing.is_installed(program.target):
+    if program.is_module and legacy_code.is_installed(program.target):
         scope |= importing.Scope(legacy=frozenset({program.target.partition(".")[0]}))
         importing.install(scope)
-    is_legacy = not importing.is_migrated(_file_of(program))
+    is_legacy = not legacy_code.is_migrated(_file_of(program))
     # Before any of it runs: the packages that a module is in may import TensorFlow.
     scope = dataclasses.replace(scope, graph_mode=is_legacy and not tf2)
     importing.install(scope)
@@ -129,7 +126,7 @@ def run(
         else:
             exec(code, vars(module))
     finally:
-        if strategy and strategies.unused():
+        if strategy and requested_strategy.unused():
             sys.stderr.write(
                 f"e2s: --strategy={strategy} was not used: no Estimator was made in this process\n"
             )
@@ -224,7 +221,7 @@ def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | No
         if package != "tensorflow":  # its modules answer for themselves: module_wrapper
             last = trace.tb_frame, package
         trace = trace.tb_next
-    if last is None or importing.is_legacy_frame(last[0]):
+    if last is None or legacy_code.is_legacy_frame(last[0]):
         return None
     package = last[1]
     if not package or package == "estimator2strategy":
@@ -236,6 +233,7 @@ def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | No
 
 
 def _parser() -> argparse.ArgumentParser:
+    names = requested_strategy.NAMES.items()
     parser = argparse.ArgumentParser(
         prog="e2s run",
         usage=(
@@ -243,9 +241,7 @@ def _parser() -> argparse.ArgumentParser:
             "       e2s run [options] -m MODULE [its flags]"
         ),
         description="Runs an unchanged TF 1.x program on today's TensorFlow.",
-        epilog=_EXAMPLE.format(
-            strategies="\n".join(f"  {name:13} {what}" for name, what in strategies.NAMES.items())
-        ),
+        epilog=_EXAMPLE.format(strategies="\n".join(f"  {name:13} {what}" for name, what in names)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -299,7 +295,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _strategy(text: str) -> str:
     try:
-        return strategies.check_name(text)
+        return requested_strategy.check_name(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -15,13 +15,12 @@ def __getattr__(name: str):
         raise AttributeError(name)
 
     from estimator2strategy.engine import _tf_switches
-    from estimator2strategy.legacy import importing
-    from estimator2strategy.tf1.facade import namespace
+    from estimator2strategy.tf1.facade import by_caller, namespace
 
     if name == "__all__":
         return [n for n in __dir__() if not n.startswith("_")]
     _tf_switches.give_variables_what_references_have()
-    importing.build_tf115_graphs()
+    by_caller.build_tf115_graphs()
     value = namespace.member("tf", [import_module("tensorflow.compat.v1")], name)
     globals()[name] = value
     return value

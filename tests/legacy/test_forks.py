@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from estimator2strategy.engine import legacy_code
 from estimator2strategy.estimator import tpu
 from estimator2strategy.legacy import importing
 
@@ -27,7 +28,8 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "forked" / "tpu_estimator.py").write_text(FORK)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    monkeypatch.setattr(importing._finder(), "scope", importing.Scope(legacy=frozenset({"forked"})))
+    monkeypatch.setattr(legacy_code, "_in_force", legacy_code.Scope())
+    importing.install(importing.Scope(legacy=frozenset({"forked"})))
     yield lambda: importlib.import_module("forked.tpu_estimator")
     for name in [name for name in sys.modules if name.partition(".")[0] == "forked"]:
         del sys.modules[name]

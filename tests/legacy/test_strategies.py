@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime import requested_strategy as strategies
 from estimator2strategy.errors import DeviceError
-from estimator2strategy.legacy import strategies
 from tests.estimator.test_cluster_roles import free_address
 
 ROOT = Path(__file__).parents[2]

@@ -21,6 +21,7 @@ from estimator2strategy.engine.plan.effects import (
     changes_something,
 )
 from estimator2strategy.engine.plan.gate_gradients import open_gates
+from estimator2strategy.engine.worlds import REFERENCES
 
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
 
@@ -43,10 +44,6 @@ SUMMARIES = frozenset(
 # The collection of a recorded graph that has pairs (name of a placeholder, name of the tensor that
 # is to take its place in a replay).
 STAND_INS = "estimator2strategy/stand_ins"
-
-# The names of the variables that would have been reference variables in the original are in this
-# collection. Its key is no string, so that nobody exports it.
-REFERENCES: Any = ("estimator2strategy/references",)
 
 
 def element_of(node: NodeDef) -> dict[str, list[Any]]:

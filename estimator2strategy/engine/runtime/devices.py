@@ -145,6 +145,14 @@ class TpuCores(NamedTuple):
     device_assignment: tf.tpu.experimental.DeviceAssignment | None = None
 
 
+class CoreLayout(NamedTuple):
+    """The settings of a TPUConfig that deal out cores; by default each core is a replica."""
+
+    num_shards: int | None = None
+    num_cores_per_replica: int | None = None
+    tpu_job_name: str | None = None
+
+
 def tpu_cores(cluster: Any, master: str | None, tpu_config: Any) -> TpuCores:
     """The cores for `use_tpu=True`: of the TPU that the RunConfig names, or emulated.
 
@@ -152,7 +160,7 @@ def tpu_cores(cluster: Any, master: str | None, tpu_config: Any) -> TpuCores:
         cluster: `RunConfig.cluster`, a TPUClusterResolver or None.
         master: `RunConfig.master`, where there is no `cluster`. Where there is neither, it is the
             TPU of this machine.
-        tpu_config: A TPUConfig.
+        tpu_config: A TPUConfig, or a CoreLayout.
 
     Raises:
         tf.errors.OpError: The TPU cannot be started; see `tpu_system.start`.

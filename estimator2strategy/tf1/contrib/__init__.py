@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy.tf1.facade import symbols
+from estimator2strategy.legacy import importing
+from estimator2strategy.tf1.facade import slim_copy, symbols
 from estimator2strategy.tf1.facade.refused import Refused
 
 _LEGACY = "tf.contrib"
@@ -134,9 +135,7 @@ def _resolve(home: str) -> Any:
     """The object at `module:attribute`."""
     name, _, attributes = home.partition(":")
     if name.partition(".")[0] == "tf_slim":
-        from estimator2strategy.tf1.contrib import _slim
-
-        value: Any = _slim.module(name)
+        value: Any = slim_copy.module(name)
     else:
         value = _imported(name)
     for attribute in filter(None, attributes.split(".")):
@@ -152,8 +151,6 @@ _LIBRARIES = {
 
 
 def _imported(name: str) -> types.ModuleType:
-    from estimator2strategy.legacy import importing
-
     is_legacy = name.partition(".")[0] in importing.LEGACY_PACKAGES
     try:
         return importing.import_module(name) if is_legacy else importlib.import_module(name)

@@ -5,11 +5,8 @@ What TensorFlow shipped or loaded from its own servers (Boston's prices, DBpedia
 
 from __future__ import annotations
 
-import collections
 import csv
 import io
-import os
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
@@ -18,21 +15,12 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib.learn_downloads import Dataset
+from estimator2strategy.tf1.contrib.learn_downloads import Datasets as Datasets
+from estimator2strategy.tf1.contrib.learn_downloads import maybe_download as maybe_download
+from estimator2strategy.tf1.contrib.learn_mnist import load_mnist
 
 __getattr__ = names_of("learn.datasets")
-
-Dataset = collections.namedtuple("Dataset", ("data", "target"))
-Datasets = collections.namedtuple("Datasets", ("train", "validation", "test"))
-
-
-def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
-    """The path of `filename` in `work_directory`, loaded from `source_url` if it is not there."""
-    tf.io.gfile.makedirs(work_directory)
-    path = os.path.join(work_directory, filename)
-    if not tf.io.gfile.exists(path):
-        with urllib.request.urlopen(source_url) as source, tf.io.gfile.GFile(path, "wb") as file:
-            file.write(source.read())
-    return path
 
 
 def load_csv_with_header(
@@ -107,16 +95,10 @@ def load_boston(data_path: str | None = None) -> Dataset:
     return load_csv_with_header(data_path, target_dtype=float, features_dtype=float)
 
 
-def _load_mnist(train_dir: str = "MNIST-data") -> Datasets:
-    from estimator2strategy.tf1.contrib import learn_mnist
-
-    return learn_mnist.load_mnist(train_dir)
-
-
 DATASETS: dict[str, Callable[..., Any]] = {
     "iris": load_iris,
     "boston": load_boston,
-    "mnist": _load_mnist,
+    "mnist": load_mnist,
 }
 
 

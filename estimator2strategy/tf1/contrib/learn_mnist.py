@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.tf1.contrib.learn_datasets import Datasets, maybe_download
+from estimator2strategy.tf1.contrib.learn_downloads import Datasets, maybe_download
 
 __all__ = ["DataSet", "dense_to_one_hot", "extract_images", "extract_labels", "load_mnist"]
 __all__ += ["maybe_download", "read_data_sets"]

@@ -3,7 +3,7 @@
 TensorFlow's own switches change the whole process: after `tf.compat.v1.disable_v2_behavior()`
 Keras's `fit` and strategies run in graph mode. The ones here change the thread that calls them
 between graph and eager mode. Shapes, and variables and control flow in v1 graphs, depend on whose
-code asks (`legacy/importing.py`): legacy code can ask for TF 2's of the latter two.
+code asks (`by_caller.py`): legacy code can ask for TF 2's of the latter two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_switches
-from estimator2strategy.legacy import importing
+from estimator2strategy.engine.legacy_code import is_legacy_frame
+from estimator2strategy.tf1.facade import by_caller
 
 
 class _Mode(threading.local):
@@ -25,6 +26,12 @@ class _Mode(threading.local):
 
 
 _mode = _Mode()
+
+
+def start_in_graph_mode() -> None:
+    """Graph mode for this thread, and for threads that run legacy code from now on."""
+    disable_eager_execution()
+    _tf_switches.threads_in_graph_mode(is_legacy_frame)
 
 
 def disable_eager_execution() -> None:
@@ -57,32 +64,32 @@ def enable_eager_execution(
 
 def enable_resource_variables() -> None:
     """Legacy code makes resource variables from now on, as it does in eager mode anyway."""
-    importing.SWITCHED_ON.add("resource variables")
+    by_caller.SWITCHED_ON.add("resource variables")
 
 
 def disable_resource_variables() -> None:
     """Legacy code makes reference variables in v1 graphs from now on, as at the beginning."""
-    importing.SWITCHED_ON.discard("resource variables")
+    by_caller.SWITCHED_ON.discard("resource variables")
 
 
 def enable_control_flow_v2() -> None:
     """Conds and loops of legacy code are functions from now on."""
-    importing.SWITCHED_ON.add("control flow v2")
+    by_caller.SWITCHED_ON.add("control flow v2")
 
 
 def disable_control_flow_v2() -> None:
     """Conds and loops of legacy code are v1's in v1 graphs from now on, as at the beginning."""
-    importing.SWITCHED_ON.discard("control flow v2")
+    by_caller.SWITCHED_ON.discard("control flow v2")
 
 
 def resource_variables_enabled() -> bool:
     """Whether legacy code makes resource variables in v1 graphs."""
-    return "resource variables" in importing.SWITCHED_ON
+    return "resource variables" in by_caller.SWITCHED_ON
 
 
 def control_flow_v2_enabled() -> bool:
     """Whether conds and loops of legacy code are functions in v1 graphs."""
-    return "control flow v2" in importing.SWITCHED_ON
+    return "control flow v2" in by_caller.SWITCHED_ON
 
 
 def disable_v2_behavior() -> None:
@@ -90,7 +97,7 @@ def disable_v2_behavior() -> None:
     disable_eager_execution()
     disable_resource_variables()
     disable_control_flow_v2()
-    importing.SWITCHED_ON.discard("v2 behavior")
+    by_caller.SWITCHED_ON.discard("v2 behavior")
 
 
 def enable_v2_behavior() -> None:
@@ -98,7 +105,7 @@ def enable_v2_behavior() -> None:
     enable_eager_execution()
     enable_resource_variables()
     enable_control_flow_v2()
-    importing.SWITCHED_ON.add("v2 behavior")
+    by_caller.SWITCHED_ON.add("v2 behavior")
 
 
 def v2_behavior_enabled() -> bool:
@@ -107,7 +114,7 @@ def v2_behavior_enabled() -> bool:
     TF2's own is always true. Libraries choose by it between `tf.layers` and `tf.keras.layers`,
     whose variables have other names.
     """
-    return "v2 behavior" in importing.SWITCHED_ON
+    return "v2 behavior" in by_caller.SWITCHED_ON
 
 
 def _has_no_effect() -> None:

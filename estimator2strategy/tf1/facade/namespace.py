@@ -8,8 +8,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from estimator2strategy.legacy import importing
-from estimator2strategy.tf1.facade import name_table
+from estimator2strategy.tf1.facade import by_caller, name_table
 from estimator2strategy.tf1.facade.refused import Refused
 from estimator2strategy.tf1.facade.symbols import Symbol
 
@@ -168,7 +167,7 @@ def _imported(home: str) -> Any:
     module, _, attributes = home.partition(":")
     value: Any = importlib.import_module(module)
     if "tf_keras" in sys.modules:
-        importing.keras_is_there()
+        by_caller.keras_is_there()
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
     return value

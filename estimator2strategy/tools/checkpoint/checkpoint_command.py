@@ -48,7 +48,7 @@ def _inspect(options: argparse.Namespace) -> int:
     import dataclasses
 
     from estimator2strategy.tools.checkpoint.checkpoint_report import inspected
-    from estimator2strategy.tools.checkpoint.store import open_store
+    from estimator2strategy.tools.checkpoint.opening import open_store
 
     store = open_store(options.path, options.model)
     if options.json:
@@ -63,7 +63,7 @@ def _diff(options: argparse.Namespace) -> int:
     import dataclasses
 
     from estimator2strategy.tools.checkpoint import checkpoint_report
-    from estimator2strategy.tools.checkpoint.store import open_store
+    from estimator2strategy.tools.checkpoint.opening import open_store
 
     first, second = (open_store(path, options.model) for path in (options.a, options.b))
     pairs = checkpoint_report.pairs_of(first, second, options.map)
@@ -78,7 +78,8 @@ def _diff(options: argparse.Namespace) -> int:
 def _convert(options: argparse.Namespace) -> int:
     from estimator2strategy.tools.checkpoint import checkpoint_report, mapping
     from estimator2strategy.tools.checkpoint.convert import convert
-    from estimator2strategy.tools.checkpoint.store import Format, open_store
+    from estimator2strategy.tools.checkpoint.opening import open_store
+    from estimator2strategy.tools.checkpoint.store import Format
 
     done = convert(
         open_store(options.source, options.model),

@@ -20,7 +20,8 @@ from estimator2strategy.tools.checkpoint import (
     roles,
 )
 from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
-from estimator2strategy.tools.checkpoint.store import Entry, Format, Store, open_store
+from estimator2strategy.tools.checkpoint.opening import open_store
+from estimator2strategy.tools.checkpoint.store import Entry, Format, Store
 
 _MULTIPLIED = 1_000_000  # steps; after these any power is 0
 

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from estimator2strategy.errors import CheckpointError
-
 
 class Format(str, enum.Enum):
     """What wrote a checkpoint; the values are those of `--to`."""
@@ -78,26 +76,3 @@ def natural(name: str) -> list[tuple[int, str | int]]:
     """A key to sort names with: conv2d, conv2d_1, ..., conv2d_10, as layers are numbered."""
     parts = re.split(r"(\d+)", name)
     return [(0, int(part)) if part.isdigit() else (1, part) for part in parts]
-
-
-def open_store(path: str, model: str | None = None) -> Store:
-    """Opens a checkpoint.
-
-    Args:
-        path: A prefix (`model.ckpt-20`), its `.index` file, a folder of checkpoints (the latest),
-            a SavedModel, a `.weights.h5` or a `.keras` file.
-        model: `module:function` or `file.py:function` that builds the Keras model, for the
-            names of what a `.weights.h5` file holds.
-
-    Raises:
-        CheckpointError: There is nothing at `path` that can be read.
-    """
-    from estimator2strategy.tools.checkpoint import bundle, keras_file
-
-    if path.endswith((".h5", ".keras")):
-        return keras_file.KerasStore(path, model)
-    if path.endswith((".hdf5", ".pb", ".pkl")):
-        raise CheckpointError(
-            f"{path} is of no known format: a TensorFlow checkpoint, .h5 or .keras"
-        )
-    return bundle.BundleStore(path)

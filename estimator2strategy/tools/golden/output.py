@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from estimator2strategy.tools.golden.page import page
 from estimator2strategy.tools.golden.recorder.folder import RecordError
 from estimator2strategy.tools.golden.result import EQUAL, CheckStatus, Comparison
+from estimator2strategy.tools.golden.summary import closing, headline, rows
 
 NAMES = ("text", "json", "junit", "html")
 _STYLES = {
@@ -37,8 +39,6 @@ def write(name: str, path: str | None, comparison: Comparison) -> None:
     if name == "text" and path is None and sys.stdout.isatty() and _in_colour(comparison):
         return
     if name == "html":
-        from estimator2strategy.tools.golden.page import page
-
         text = page(comparison)
     else:
         text = {"text": text_of, "json": json_of, "junit": junit_of}[name](comparison)
@@ -46,28 +46,6 @@ def write(name: str, path: str | None, comparison: Comparison) -> None:
         sys.stdout.write(text)
     else:
         Path(path).write_text(text, encoding="utf-8")
-
-
-def rows(comparison: Comparison) -> list[tuple[str, str, CheckStatus, str, str, str]]:
-    """Tier, check, status, slack, tolerance, detail; the tier only in the first of its rows."""
-    return [
-        (tier.name if i == 0 else "", c.what, c.status, c.slack, c.tolerance, c.detail)
-        for tier in comparison.tiers
-        for i, c in enumerate(tier.checks)
-    ]
-
-
-def headline(comparison: Comparison) -> str:
-    """One line: what was compared, and what came of it."""
-    sides = [side.about.get("versions", {}).get("tensorflow", "?") for side in
-             (comparison.golden, comparison.here)]  # fmt: skip
-    where = f"TensorFlow {sides[0]} (golden) and {sides[1]} (here)"
-    failed = comparison.first_failure
-    if failed:
-        return f"DIFFERENT: {where} differ in tier {failed[0].name!r}, {failed[1].what}"
-    left = [t.name for t in comparison.tiers if t.status is CheckStatus.UNCHECKED]
-    rest = f"; not checked: {', '.join(left)}" if left else ""
-    return f"the same model: {where}{rest}"
 
 
 def text_of(comparison: Comparison) -> str:
@@ -87,17 +65,6 @@ def text_of(comparison: Comparison) -> str:
 def _said(tolerance: str, detail: str) -> str:
     within = tolerance if tolerance in ("", str(EQUAL)) else f"within {tolerance}"
     return "; ".join(part for part in (within, detail) if part)
-
-
-def closing(comparison: Comparison) -> list[str]:
-    """The lines after the table: the likely cause, notes, and what all this rests on."""
-    lines = [f"likely cause: {comparison.cause}"] if comparison.cause else []
-    for side in (comparison.golden, comparison.here):
-        lines += [f"note: {note}" for note in side.about.get("notes", ())]
-    widened = [f"{tier} {factor:g} x" for tier, factor in comparison.factors.items() if factor != 1]
-    if widened:
-        lines.append(f"tolerances: {', '.join(widened)} as wide as the package's own")
-    return [*lines, "evidence: replayed on this CPU, and on emulated cores; nothing ran on a TPU"]
 
 
 def _in_colour(comparison: Comparison) -> bool:

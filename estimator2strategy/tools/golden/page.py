@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from estimator2strategy.tools.golden import output
+from estimator2strategy.tools.golden import summary
 from estimator2strategy.tools.golden.result import Comparison
 from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Quantity, Training
 
@@ -88,11 +88,11 @@ def page(comparison: Comparison) -> str:
         f'<tr><td>{_text(tier)}</td><td>{_text(what)}</td><td class="{status.name.lower()}">'
         f"{status.value}</td><td>{_text(slack)}</td><td>{_text(tolerance)}</td>"
         f"<td>{_text(detail)}</td></tr>"
-        for tier, what, status, slack, tolerance, detail in output.rows(comparison)
+        for tier, what, status, slack, tolerance, detail in summary.rows(comparison)
     ]
     return _PAGE.format(
-        headline=_text(output.headline(comparison)),
-        closing="<br>".join(map(_text, output.closing(comparison))),
+        headline=_text(summary.headline(comparison)),
+        closing="<br>".join(map(_text, summary.closing(comparison))),
         plots="\n".join(_plots(Training(comparison.golden, comparison.here))),
         rows="\n".join(rows),
     )

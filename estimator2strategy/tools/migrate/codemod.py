@@ -16,58 +16,21 @@ made, until it finds nothing more; so it must not find what it has made itself.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import enum
 import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from estimator2strategy.tools.migrate import codemods as package
+from estimator2strategy.tools.migrate.change import Change, SafetyTier, Todo
 from estimator2strategy.tools.migrate.stages import STAGES
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from estimator2strategy.tools.migrate.module import Module
 
-
-class SafetyTier(enum.IntEnum):
-    """How sure it is that the program still does what it did."""
-
-    SAFE = 1  # the same function under another name, or proven equal by a test
-    REVIEW = 2  # may mean something else, in ways that the codemod's page names
-
-    def __str__(self) -> str:
-        return self.name.lower()
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Change:
-    """One edit.
-
-    Attributes:
-        node: What is replaced.
-        by: What takes its place: a node, several statements (`FlattenSentinel`), or nothing
-            (`RemoveFromParent()`).
-        imports: Imports that it needs, each as (module, name or None, alias or None).
-        tier: How sure it is, if it is not what the codemod says.
-    """
-
-    node: cst.CSTNode
-    by: Any
-    imports: tuple[tuple[str, str | None, str | None], ...] = ()
-    tier: SafetyTier | None = None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Todo:
-    """A place that is left to the user, and why; marked with a comment above its statement."""
-
-    node: ast.AST
-    message: str
-    tier: SafetyTier | None = None
+__all__ = ["Change", "Codemod", "SafetyTier", "Sample", "Todo", "codemod", "codemods"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,8 +94,6 @@ def codemod(
 @functools.cache
 def codemods() -> dict[str, Codemod]:
     """All codemods, in the order in which they are applied."""
-    from estimator2strategy.tools.migrate import codemods as package
-
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
 

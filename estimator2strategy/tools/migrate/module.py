@@ -28,7 +28,7 @@ from estimator2strategy.tools.check.source import (
     Source,
     parse,
 )
-from estimator2strategy.tools.migrate.codemod import Change
+from estimator2strategy.tools.migrate.change import Change
 
 # What `tf` is, however it is imported.
 TENSORFLOW = ("tensorflow", "tensorflow.compat.v1", "estimator2strategy.tf1")

@@ -93,7 +93,7 @@ def test_modules_are_imported_by_name_too():
 
 def test_the_table_is_read_without_tensorflow():
     code = (
-        "import sys; from estimator2strategy import symbols\n"
+        "import sys; from estimator2strategy.tf1.facade import symbols\n"
         "table = symbols.read('tf1/contrib/symbols.csv', 'tf1/contrib/modules.txt')\n"
         "home = lambda name: table.find('tf.contrib.' + name).home\n"
         "assert home('layers.python.layers.layers.conv2d') == 'tf_slim.layers:conv2d'\n"
@@ -121,12 +121,12 @@ def test_tf_slim_and_tensorflow_stay_as_they_are():
 
 
 def test_without_tf_slim_its_names_say_how_to_install_it(monkeypatch):
-    from estimator2strategy.tf1.contrib import _slim
+    from estimator2strategy.tf1.facade import slim_copy
 
     monkeypatch.setattr(sys, "path", [])
-    monkeypatch.setattr(_slim, "_PREFIX", "no_copy_yet.")
+    monkeypatch.setattr(slim_copy, "_PREFIX", "no_copy_yet.")
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'estimator2strategy\[slim\]'"):
-        _slim.module("tf_slim")
+        slim_copy.module("tf_slim")
 
 
 def test_contrib_is_no_part_of_tensorflow():

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from estimator2strategy.engine import legacy_code
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_command
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted, of_program
@@ -210,9 +211,9 @@ def _imported(name: str, facade: bool) -> Any:
 def _install(spec: Any) -> None:
     """From here on modules of the program get TF 1.15's `tensorflow`."""
     scope = importing.Scope(legacy=importing.LEGACY_PACKAGES, whole_program=True)
-    if importing.is_installed(spec.name):
+    if legacy_code.is_installed(spec.name):
         scope |= importing.Scope(legacy=frozenset({spec.name.partition(".")[0]}))
-    migrated = spec.origin is not None and importing.is_migrated(spec.origin)
+    migrated = spec.origin is not None and legacy_code.is_migrated(spec.origin)
     importing.install(scope | importing.Scope(graph_mode=not migrated))
 
 

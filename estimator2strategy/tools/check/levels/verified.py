@@ -22,7 +22,7 @@ from estimator2strategy.tools.check.levels.check_error import CheckError, of_pro
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.load import hyperparameters
 from estimator2strategy.tools.check.levels.request import Asked, Mode
-from estimator2strategy.tools.golden import output, result, verify
+from estimator2strategy.tools.golden import result, summary, verify
 from estimator2strategy.tools.golden.recorder.folder import RecordError
 from estimator2strategy.tools.golden.result import CheckStatus
 from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Training
@@ -118,10 +118,10 @@ def _facts(found: result.Comparison) -> tuple[Fact, ...]:
 
     rows = tuple(
         (tier, what, status.value, slack, tolerance, detail)
-        for tier, what, status, slack, tolerance, detail in output.rows(found)
+        for tier, what, status, slack, tolerance, detail in summary.rows(found)
     )
     return (
-        Table(output.headline(found), _COLUMNS, rows),
+        Table(summary.headline(found), _COLUMNS, rows),
         Curves("loss of each step", "step", (curve("golden", golden), curve("here", here))),
         Curves(
             "error of the loss, as a share of its tolerance",

@@ -16,6 +16,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from estimator2strategy.errors import DeviceError
+
 VARIABLE = "E2S_STRATEGY"
 
 # Name -> what it is, for `--help`.
@@ -131,7 +133,6 @@ def _mirrored(count: int) -> Any:
     import tensorflow as tf
 
     from estimator2strategy.engine.runtime import devices
-    from estimator2strategy.errors import DeviceError
 
     gpus = _gpus()
     if not gpus:
@@ -175,9 +176,8 @@ def _task() -> str | None:
 
 def _tpu() -> Any:
     from estimator2strategy.engine.runtime import devices
-    from estimator2strategy.estimator.tpu_config import TPUConfig
 
-    return devices.tpu_cores(None, None, TPUConfig()).strategy
+    return devices.tpu_cores(None, None, devices.CoreLayout()).strategy
 
 
 _MAKERS: dict[str, Callable[[], Any]] = {

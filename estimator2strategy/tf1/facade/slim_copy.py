@@ -100,7 +100,7 @@ class _Overlay(types.ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
 
-def _import(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
+def import_slim(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
     if name.partition(".")[0] == "tf_slim":
         found = module(name)
         for part in fromlist or ():
@@ -112,4 +112,4 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A00
     return builtins.__import__(name, globals, locals, fromlist, level)
 
 
-_BUILTINS = {**vars(builtins), "__import__": _import}
+_BUILTINS = {**vars(builtins), "__import__": import_slim}

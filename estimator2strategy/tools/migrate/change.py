@@ -1,0 +1,48 @@
+"""What a codemod yields: edits, and the places that it leaves to the user."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class SafetyTier(enum.IntEnum):
+    """How sure it is that the program still does what it did."""
+
+    SAFE = 1  # the same function under another name, or proven equal by a test
+    REVIEW = 2  # may mean something else, in ways that the codemod's page names
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Change:
+    """One edit.
+
+    Attributes:
+        node: What is replaced.
+        by: What takes its place: a node, several statements (`FlattenSentinel`), or nothing
+            (`RemoveFromParent()`).
+        imports: Imports that it needs, each as (module, name or None, alias or None).
+        tier: How sure it is, if it is not what the codemod says.
+    """
+
+    node: cst.CSTNode
+    by: Any
+    imports: tuple[tuple[str, str | None, str | None], ...] = ()
+    tier: SafetyTier | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Todo:
+    """A place that is left to the user, and why; marked with a comment above its statement."""
+
+    node: ast.AST
+    message: str
+    tier: SafetyTier | None = None
