@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 from estimator2strategy.legacy import importing
+from tests import fresh
 
 FOLDER = Path(__file__).parent / "programs"
 
@@ -29,7 +30,7 @@ def imported(name: str) -> Iterator[ModuleType]:
 def printed_by(*arguments: str) -> Any:
     """What a Python with these arguments prints as JSON, in a process of its own."""
     ran = subprocess.run(
-        [sys.executable, *arguments],
+        [fresh.python(), *arguments],
         cwd=FOLDER,
         env={**os.environ, "PYTHONPATH": str(FOLDER.parents[1])},
         capture_output=True,

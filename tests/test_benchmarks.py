@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
 from benchmarks import costs, report, run, samples
+from tests import fresh
 
 
 def test_ratios_are_put_beside_the_committed_ones_and_much_lower_ones_are_marked():
@@ -68,6 +68,6 @@ def test_every_cost_names_a_sample_that_there_is(cost):
 )
 def test_samples_are_numbers_above_zero(options):
     name, *rest = options
-    found = costs.sample(sys.executable, name, rest)
+    found = costs.sample(fresh.python(), name, rest)
     assert found[costs.COSTS[name].ratio] > 0
     assert min(found.values()) >= 0

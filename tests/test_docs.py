@@ -14,12 +14,12 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from estimator2strategy import __main__
+from tests import fresh
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "migration_guide").glob("*.md"))]
@@ -60,7 +60,7 @@ def test_code_of_the_documentation_runs(page, program, tmp_path):
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
     result = subprocess.run(
-        [sys.executable, str(script)],
+        [fresh.python(), str(script)],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

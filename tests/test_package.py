@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import estimator2strategy
+from tests import fresh
 
 pytestmark = pytest.mark.oldest
 
@@ -21,10 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES_OF_TENSORFLOW = {"Estimator", "Head", "ModeKeys", "RunConfig"}
 
 
-def in_fresh_process(program: str, **environment: str) -> str:
-    """What a Python program prints that starts with nothing imported."""
+def in_fresh_process(program: str, python: str = sys.executable, **environment: str) -> str:
+    """What a Python program prints that starts with nothing imported, or in another `python`."""
     result = subprocess.run(
-        [sys.executable, "-c", program],
+        [python, "-c", program],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
@@ -153,7 +154,8 @@ def model_fn(features, mode):
 Estimator(model_fn, tempfile.mkdtemp()).train(lambda: tf.data.Dataset.range(2).map(abs))
 with tf.device("/GPU:7"):
     print(tf.ones([]).device.split(":")[-2])
-"""
+""",
+        fresh.python(),
     )
     assert where == "CPU"
 

@@ -7,7 +7,6 @@ import os
 import pathlib
 import socket
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -17,6 +16,7 @@ import tensorflow as tf
 import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
+from tests import fresh
 from tests.engine.runtime.programs import host_estimator, numbers
 from tests.estimator import workers_program
 from tests.estimator.test_train_and_evaluate import steps_evaluated
@@ -207,7 +207,7 @@ def start(job, cluster, model_dir, program=None):
     root = str(pathlib.Path(__file__).parents[2])
     environment = {**os.environ, "TF_CONFIG": json.dumps(tf_config), "PYTHONPATH": root}
     return subprocess.Popen(
-        [sys.executable, "-c", program or PROGRAM, model_dir],
+        [fresh.python(), "-c", program or PROGRAM, model_dir],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.estimator import export
+from tests import fresh
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 from tests.programs import served
 
@@ -95,7 +95,7 @@ class TestAsTheRealOne:
     def test_a_program_without_tf2_behaviour_keeps_its_reference_variables(self, tmp_path):
         root = Path(__file__).parents[2]
         run = subprocess.run(
-            [sys.executable, served.__file__, str(tmp_path), "v1"],
+            [fresh.python(), served.__file__, str(tmp_path), "v1"],
             env={**os.environ, "PYTHONPATH": str(root)},
             capture_output=True,
             text=True,

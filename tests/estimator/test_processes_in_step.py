@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests import fresh
 from tests.estimator import workers_program
 
 pytestmark = pytest.mark.slow
@@ -89,7 +89,7 @@ def run(program, count, *arguments):
         environment = {**os.environ, "TF_CONFIG": json.dumps(config), "PYTHONPATH": str(ROOT)}
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-c", program, *map(str, arguments)],
+                [fresh.python(), "-c", program, *map(str, arguments)],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

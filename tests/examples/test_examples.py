@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import fresh
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ENVIRONMENT = {
     **os.environ,
@@ -21,7 +23,7 @@ ENVIRONMENT = {
 
 def run(*command: object, **environment: str) -> str:
     done = subprocess.run(
-        [sys.executable, *map(str, command)],
+        [fresh.python(), *map(str, command)],
         env={**ENVIRONMENT, **environment},
         capture_output=True,
         text=True,

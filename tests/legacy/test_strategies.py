@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import requested_strategy as strategies
 from estimator2strategy.errors import DeviceError
+from tests import fresh
 from tests.estimator.test_cluster_roles import free_address
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 def start(*arguments: str, **environment: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-m", "estimator2strategy", "run", *arguments],
+        [fresh.python(), "-m", "estimator2strategy", "run", *arguments],
         cwd=ROOT / "tests" / "programs",
         env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
         stdout=subprocess.PIPE,

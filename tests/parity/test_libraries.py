@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import fresh
 from tests.same import assert_same
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 def e2s(*arguments: str, path: str = "") -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "estimator2strategy", "run", *arguments],
+        [fresh.python(), "-m", "estimator2strategy", "run", *arguments],
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), path])),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from google.protobuf import text_format
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.replay.snapshot import Snapshot
+from tests import fresh
 from tests.engine.runtime.programs import (
     cores_estimator,
     falling,
@@ -201,7 +201,7 @@ model.train(numbers(8), hooks=[Disk()])
 
 def run_on_full_disk(folder, free_again, shards=1):
     return subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(folder), str(free_again), str(shards)],
+        [fresh.python(), "-c", FULL_DISK, str(folder), str(free_again), str(shards)],
         cwd=Path(__file__).parents[3],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,

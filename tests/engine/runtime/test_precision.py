@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import tensorflow as tf
 
 import estimator2strategy.tf1
 from estimator2strategy import estimator
+from tests import fresh
 from tests.engine.runtime.programs import host_estimator
 from tests.programs import bfloat16
 
@@ -97,7 +97,7 @@ print(all(one.tobytes() == other.tobytes() for one, other in zip(*found, strict=
 def test_deterministic_runs_are_equal_bit_by_bit(asked_for):
     environment = {"TF_DETERMINISTIC_OPS": "1"} if asked_for == "environment" else {}
     result = subprocess.run(
-        [sys.executable, "-c", TWICE, asked_for],
+        [fresh.python(), "-c", TWICE, asked_for],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,

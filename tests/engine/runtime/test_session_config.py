@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -12,6 +11,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.runtime import session_config
+from tests import fresh
 from tests.engine.runtime.programs import (
     cores_estimator,
     falling,
@@ -200,7 +200,7 @@ print(
 
 def test_threads_are_set_before_tensorflow_starts(model_dir):
     result = subprocess.run(
-        [sys.executable, "-c", THREADS, model_dir], capture_output=True, text=True, check=False
+        [fresh.python(), "-c", THREADS, model_dir], capture_output=True, text=True, check=False
     )
     assert result.stdout.split() == ["1", "2"], result.stderr
     assert "too late" not in result.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
-import sys
 import types
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from estimator2strategy.engine.plan.cardinality import is_endless
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.runtime.gc_pause import few_full_collections
+from tests import fresh
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 
 tf1 = tf.compat.v1
@@ -195,7 +195,7 @@ print(resident() - before)
 
 def test_large_initial_values_are_made_once():
     result = subprocess.run(
-        [sys.executable, "-c", RESIDENT],
+        [fresh.python(), "-c", RESIDENT],
         cwd=Path(__file__).parents[3],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.errors import ModelDirInUseError
+from tests import fresh
 from tests.engine.runtime import processes
 from tests.engine.runtime.programs import (
     cores_estimator,
@@ -260,7 +261,7 @@ class TestModelDir:
 
     def test_file_that_cannot_be_written_is_an_error_and_older_checkpoints_stay(self, tmp_path):
         result = subprocess.run(
-            [sys.executable, "-c", FULL_DISK, str(tmp_path)],
+            [fresh.python(), "-c", FULL_DISK, str(tmp_path)],
             capture_output=True,
             text=True,
             env={**os.environ, "PYTHONPATH": str(processes.ROOT)},

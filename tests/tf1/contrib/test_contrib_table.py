@@ -12,6 +12,7 @@ import estimator2strategy.tf1 as tf
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.legacy import importing
 from estimator2strategy.tf1 import contrib
+from tests import fresh
 
 ROWS = contrib.table().symbols.values()
 
@@ -117,7 +118,7 @@ def test_tf_slim_and_tensorflow_stay_as_they_are():
         "assert 'tf_slim' not in sys.modules\n"
         "assert before == (set(vars(ops)), set(vars(array_ops)))\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([fresh.python(), "-c", code], check=True)
 
 
 def test_without_tf_slim_its_names_say_how_to_install_it(monkeypatch):

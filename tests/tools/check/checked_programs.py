@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests import fresh
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
 
@@ -39,7 +40,7 @@ def write(folder: Path, **files: str) -> None:
 def e2s(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs the command in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "estimator2strategy", *arguments],
+        [fresh.python(), "-m", "estimator2strategy", *arguments],
         cwd=folder,
         env=ENVIRONMENT,
         capture_output=True,

@@ -276,7 +276,7 @@ def test_each_of_many_files_is_parsed_once(tmp_path):
 
 def test_tensorflow_is_never_imported(folder):
     program = (
-        "import sys; from estimator2strategy.tools.check import command;"
+        "import sys; from estimator2strategy.tools.check import check_command;"
         "check_command.main(['program.py', '--format', 'html', '--target', 'tf2']);"
         "sys.exit(any(m in sys.modules for m in ('tensorflow', 'keras', 'numpy')))"
     )

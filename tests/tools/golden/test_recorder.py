@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from estimator2strategy.tools.golden import one_file, verify
 from estimator2strategy.tools.golden.recorder import draws, folder, structures
+from tests import fresh
 from tests.tools.golden.parity_replay import GOLDENS, TESTS
 
 tf1 = tf.compat.v1
@@ -23,7 +24,7 @@ tf1 = tf.compat.v1
 
 def e2s(*arguments, cwd):
     return subprocess.run(
-        [sys.executable, "-m", "estimator2strategy", *arguments],
+        [fresh.python(), "-m", "estimator2strategy", *arguments],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(TESTS.parent), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
@@ -58,7 +59,7 @@ def test_the_one_file_defines_each_name_once():
 def test_the_one_file_says_where_it_must_run(tmp_path):
     (tmp_path / "record.py").write_text(one_file.source())
     ran = subprocess.run(
-        [sys.executable, "record.py", "m:model_fn", "--input", "m:input_fn"],
+        [fresh.python(), "record.py", "m:model_fn", "--input", "m:input_fn"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

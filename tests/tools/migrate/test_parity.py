@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.preview import make_plan
+from tests import fresh
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = ROOT / "tests" / "migrate" / "run_programs.py"
@@ -64,7 +64,7 @@ def results(programs):
     runs = [(path, path.parent / "model") for path in paths]
     runs.append((paths[-1], paths[0].parent / "model"))
     result = subprocess.run(
-        [sys.executable, str(RUN), *(f"{path}={model}" for path, model in runs)],
+        [fresh.python(), str(RUN), *(f"{path}={model}" for path, model in runs)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
