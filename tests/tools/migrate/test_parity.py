@@ -42,7 +42,7 @@ def migrated(folder, stage, tier):
     chosen = [codemod for codemod in codemods().values() if codemod.stage <= stage]
     plan = make_plan([str(path)], chosen, tier=tier)
     assert not plan.problems
-    path.write_text(plan.files[0].outcome.text)
+    path.write_text(plan.files[0].migrated.text)
     return path, {name for name, _ in plan.counts}
 
 
