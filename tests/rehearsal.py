@@ -11,7 +11,6 @@ TPUStrategy and its variables. `migration_guide/tpu.md` has the table of what it
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -20,8 +19,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.eager import context as tf_context
 from tensorflow.python.eager import remote
+from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.tpu import tpu as tf_tpu
 from tensorflow.python.tpu import tpu_strategy_util
+
+from tests.rehearsed_program import CopiesOfVariables, Program
 
 Resolver = tf.distribute.cluster_resolver.TPUClusterResolver
 
@@ -62,6 +64,15 @@ class Runtime:
     def cores(self) -> list[str]:
         return [self.core(number) for number in range(self.num_hosts * self.cores_per_host)]
 
+    def real(self, device: str) -> str:
+        """The device of this process that stands for `device`: a core's CPU, or a host's first."""
+        spec = tf.DeviceSpec.from_string(device)
+        if spec.device_type != "TPU" and spec.job in (None, "localhost"):
+            return device
+        first = (spec.task or 0) * self.cores_per_host
+        core = spec.device_index or 0 if spec.device_type == "TPU" else 0
+        return f"/job:localhost/replica:0/task:0/device:CPU:{first + core}"
+
     def topology(self) -> bytes:
         """What starting the system returns: two cores on each chip, the hosts' chips in a row."""
         chips = range(self.cores_per_host // 2)
@@ -81,8 +92,9 @@ def rehearsal(num_hosts: int = 1, cores_per_host: int = 8) -> Iterator[Runtime]:
     """This process has a TPU while the body runs."""
     runtime = Runtime(num_hosts, cores_per_host)
     with contextlib.ExitStack() as stack:
-        for patch in itertools.chain(_devices(runtime), _connecting(runtime), _starting(runtime)):
-            stack.enter_context(patch)
+        for part in (_devices, _connecting, _starting, _placing, _running):
+            for patch in part(runtime):
+                stack.enter_context(patch)
         yield runtime
 
 
@@ -134,3 +146,40 @@ def _starting(runtime: Runtime) -> Iterator[Any]:
     yield mock.patch.object(tf_tpu, "shutdown_system")
     yield mock.patch.object(tf_tpu, "_tpu_system_device_name", return_value="/device:CPU:0")
     yield mock.patch.dict(tpu_strategy_util._INITIALIZED_TPU_SYSTEMS, clear=True)
+
+
+def _placing(runtime: Runtime) -> Iterator[Any]:
+    """What is placed on a core, or on another host, is on the CPU that stands for it."""
+    set_device, to_function = tf_context.Context._set_device, atomic_function.from_func_graph
+
+    def set_real_device(self, name, spec):
+        set_device(self, name and runtime.real(name), spec)
+
+    def from_func_graph(name, graph, *args, **kwargs):
+        for op in graph.get_operations():
+            if op.device:
+                op._set_device_from_string(runtime.real(op.device))
+        return to_function(name, graph, *args, **kwargs)
+
+    yield mock.patch.dict(tf_context._device_parsing_cache, clear=True)
+    yield mock.patch.object(tf_context.Context, "_set_device", set_real_device)
+    yield mock.patch.object(atomic_function, "from_func_graph", from_func_graph)
+
+
+def _running(runtime: Runtime) -> Iterator[Any]:
+    """A replicated computation runs on the CPUs, and not as one program of a TPU."""
+    variables = CopiesOfVariables()
+
+    def replicate(computation, inputs, device_assignment=None, **unused):
+        program = Program(computation, inputs, variables)
+        if device_assignment is None:
+            cores = runtime.cores
+        else:
+            replicas = range(device_assignment.num_replicas)
+            cores = [device_assignment.tpu_device(replica, job=runtime.job) for replica in replicas]
+        return [
+            program.on_core(number, runtime.real(core), of_core)
+            for number, (core, of_core) in enumerate(zip(cores, inputs, strict=True))
+        ]
+
+    yield mock.patch.object(tf_tpu, "replicate", replicate)

@@ -1,0 +1,313 @@
+"""Programs from the front, on a TPU that `tests/rehearsal.py` stands for: as on emulated cores."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from estimator2strategy.engine.replay import tpu_step
+from estimator2strategy.engine.runtime import devices
+from tests.rehearsal import rehearsal
+
+tf1 = tf.compat.v1
+tpu = estimator.tpu
+Pipeline = tpu.InputPipelineConfig
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
+CORES, EXAMPLES, FEATURES, CLASSES = 8, 48, 4, 3
+
+one_and_two_hosts = pytest.mark.parametrize("num_hosts", [1, 2], ids=["1x8", "2x4"])
+
+_random = np.random.RandomState(0)
+IMAGES = _random.rand(EXAMPLES, FEATURES).astype(np.float32)
+LABELS = _random.randint(CLASSES, size=EXAMPLES).astype(np.int32)
+
+
+# A legacy program: a moving average that differs by core, Adam, a host_call, metrics, predictions.
+
+
+def input_fn(params):
+    dataset = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).repeat()
+    return dataset.batch(params["batch_size"], drop_remainder=True)
+
+
+def tensors(params):
+    return tf1.data.make_one_shot_iterator(input_fn(params)).get_next()
+
+
+def all_once(params):
+    return tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(params["batch_size"])
+
+
+class Program:
+    """A model_fn, and what its host_call was given: (step of each core, sum of the losses)."""
+
+    def __init__(self):
+        self.reported: list[tuple[list[int], float]] = []
+
+    def model_fn(self, features, labels, mode, params):
+        weights = tf1.get_variable("weights", [FEATURES, CLASSES])
+        average = tf1.get_variable("average", [FEATURES], trainable=False)
+        logits = tf.matmul(features - average, weights)
+        if mode == estimator.ModeKeys.PREDICT:
+            return tpu.TPUEstimatorSpec(
+                mode,
+                predictions={"features": features, "logits": logits},
+                export_outputs={"serving_default": estimator.export.PredictOutput(logits)},
+            )
+        loss = tf1.losses.sparse_softmax_cross_entropy(labels, logits)
+        if mode == estimator.ModeKeys.EVAL:
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))
+        moved = tf1.assign_sub(average, 0.1 * (average - tf.reduce_mean(features, 0)))
+        step = tf1.train.get_global_step()
+        optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.AdamOptimizer(0.05))
+        with tf.control_dependencies([moved]):
+            train_op = optimizer.minimize(loss, global_step=step)
+        reported = [tf.reshape(step, [1]), tf.reshape(loss, [1])]
+        return tpu.TPUEstimatorSpec(
+            mode, loss=loss, train_op=train_op, host_call=(self.host_fn, reported)
+        )
+
+    def host_fn(self, step, loss):
+        def note(step, loss):
+            self.reported.append((step.tolist(), float(np.sum(loss))))
+            return np.int64(0)
+
+        return tf1.py_func(note, [step, loss], tf.int64)
+
+
+def metric_fn(labels, logits):
+    predicted = tf1.argmax(logits, 1, output_type=tf.int32)
+    return {
+        "accuracy": tf1.metrics.accuracy(labels, predicted),
+        "mean": tf1.metrics.mean(logits),
+        "auc": tf1.metrics.auc(tf.equal(labels, 0), tf.nn.softmax(logits)[:, 0]),
+    }
+
+
+class Steps(tf1.train.SessionRunHook):
+    """What a hook sees of the global step after each block."""
+
+    def __init__(self):
+        self.seen: list[int] = []
+
+    def after_run(self, run_context, run_values):
+        session = run_context.session
+        self.seen.append(int(session.run(tf1.train.get_global_step(session.graph))))
+
+
+def make(
+    model_dir: Path, cluster: Any, program: Any = None, pipeline: Any = Pipeline.PER_HOST_V2, **more
+):
+    tpu_config = tpu.TPUConfig(iterations_per_loop=5, per_host_input_for_training=pipeline)
+    config = tpu.RunConfig(
+        model_dir=str(model_dir),
+        cluster=cluster,
+        tf_random_seed=1,
+        save_checkpoints_steps=10,
+        tpu_config=tpu_config,
+    )
+    sizes = {"train_batch_size": 16, "eval_batch_size": 16, "predict_batch_size": 32}
+    model_fn = (program or Program()).model_fn
+    return tpu.TPUEstimator(model_fn, config=config, export_to_tpu=False, **sizes, **more)
+
+
+class Machines:
+    """The same program on emulated cores and on the TPU; each has a folder."""
+
+    def __init__(self, tmp_path: Path, num_hosts: int):
+        self._tmp_path, self._num_hosts = tmp_path, num_hosts
+
+    @contextlib.contextmanager
+    def emulated(self) -> Iterator[tuple[Path, None]]:
+        with mock.patch.multiple(devices, _emulated_cores=0, _emulated_hosts=1):
+            devices.emulate_tpu(CORES, self._num_hosts)
+            yield self._tmp_path / "emulated", None
+
+    @contextlib.contextmanager
+    def tpu(self) -> Iterator[tuple[Path, Any]]:
+        with rehearsal(self._num_hosts, CORES // self._num_hosts) as runtime:
+            yield self._tmp_path / "tpu", runtime.resolver()
+            assert runtime.started <= 1
+
+    def both(self, run: Any) -> tuple[Any, Any]:
+        """What `run(folder, cluster)` returns on emulated cores, and on the TPU."""
+        with self.emulated() as machine:
+            emulated = run(*machine)
+        with self.tpu() as machine:
+            return emulated, run(*machine)
+
+
+@pytest.fixture
+def machines(tmp_path):
+    return lambda num_hosts=1: Machines(tmp_path, num_hosts)
+
+
+def variables(model_dir: Path) -> dict[str, np.ndarray]:
+    reader = tf.train.load_checkpoint(str(model_dir))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def assert_equal(found: Any, expected: Any) -> None:
+    tf.nest.map_structure(
+        lambda one, other: np.testing.assert_allclose(one, other, **TOLERANCE), found, expected
+    )
+
+
+# Training.
+
+
+def test_it_is_a_genuine_strategy_on_devices_of_its_own(machines):
+    with machines().tpu() as (_, cluster):
+        cores = devices.tpu_cores(cluster, None, tpu.TPUConfig())
+        assert isinstance(cores.strategy, tf.distribute.TPUStrategy)
+        shape = tf.TensorShape([])
+        variable = tpu_step.uninitialized_variable(cores.strategy, "v", shape, tf.float32)
+        copies = cores.strategy.experimental_local_results(variable)
+        assert [copy.device[-5:] for copy in copies] == [f"CPU:{core}" for core in range(CORES)]
+
+
+@one_and_two_hosts
+def test_training_ends_with_the_same_variables(machines, num_hosts):
+    def run(folder, cluster):
+        program, hook = Program(), Steps()
+        make(folder, cluster, program).train(input_fn, max_steps=17, hooks=[hook])
+        return variables(folder), hook.seen, program.reported
+
+    emulated, rehearsed = machines(num_hosts).both(run)
+    assert_equal(rehearsed, emulated)
+    _, seen, reported = rehearsed
+    assert seen == [5, 10, 15, 17]
+    assert [steps for steps, _ in reported] == [[step] * CORES for step in range(17)]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "feed", "num_hosts"),
+    [
+        (Pipeline.PER_HOST_V1, input_fn, 1),
+        (Pipeline.PER_HOST_V1, input_fn, 2),
+        (Pipeline.PER_SHARD_V1, tensors, 1),
+        (Pipeline.PER_SHARD_V1, tensors, 2),
+        (Pipeline.BROADCAST, input_fn, 1),
+        (Pipeline.BROADCAST, input_fn, 2),
+        (Pipeline.SLICED, input_fn, 1),
+    ],
+)
+def test_every_input_pipeline_feeds_the_cores(machines, pipeline, feed, num_hosts):
+    def run(folder, cluster):
+        make(folder, cluster, pipeline=pipeline).train(feed, max_steps=5)
+        return variables(folder)
+
+    emulated, rehearsed = machines(num_hosts).both(run)
+    assert_equal(rehearsed, emulated)
+
+
+# Evaluation and prediction.
+
+
+@one_and_two_hosts
+def test_evaluation_has_the_same_metrics(machines, num_hosts):
+    def run(folder, cluster):
+        model = make(folder, cluster)
+        model.train(input_fn, max_steps=5)
+        return model.evaluate(input_fn, steps=3)
+
+    emulated, rehearsed = machines(num_hosts).both(run)
+    assert rehearsed["global_step"] == 5
+    assert_equal(rehearsed, emulated)
+
+
+def test_prediction_leaves_out_the_padding(machines):
+    def run(folder, cluster):
+        model = make(folder, cluster)
+        model.train(input_fn, max_steps=5)
+        return list(model.predict(all_once))
+
+    emulated, rehearsed = machines().both(run)
+    assert len(rehearsed) == EXAMPLES  # a batch of 32, and one of 16 that is padded
+    assert_equal(rehearsed, emulated)
+    np.testing.assert_array_equal([example["features"] for example in rehearsed], IMAGES)
+
+
+def test_training_and_evaluation_in_turns(machines):
+    def run(folder, cluster):
+        train_spec = estimator.TrainSpec(input_fn, max_steps=20)
+        eval_spec = estimator.EvalSpec(input_fn, steps=2, start_delay_secs=0, throttle_secs=0)
+        results, _ = estimator.train_and_evaluate(make(folder, cluster), train_spec, eval_spec)
+        return results, variables(folder)
+
+    emulated, rehearsed = machines().both(run)
+    assert_equal(rehearsed, emulated)
+    assert rehearsed[0]["global_step"] == 20
+
+
+# Several estimators, and what they hand on.
+
+
+def test_estimators_of_one_process_warm_start_from_one_another(machines):
+    def run(folder, cluster):
+        make(folder / "first", cluster).train(input_fn, max_steps=5)
+        first = str(folder / "first")
+        make(folder / "second", cluster, warm_start_from=first).train(input_fn, max_steps=5)
+        make(folder / "third", cluster).train(input_fn, max_steps=5)
+        return [variables(folder / name) for name in ("first", "second", "third")]
+
+    emulated, rehearsed = machines().both(run)
+    assert_equal(rehearsed, emulated)
+    first, second, third = rehearsed
+    assert_equal(third, first)
+    assert not np.allclose(second["weights"], first["weights"])
+
+
+def test_a_cpu_goes_on_with_what_a_tpu_saved_and_back(machines):
+    def one_batch(params):
+        dataset = tf.data.Dataset.from_tensor_slices((IMAGES[:16], LABELS[:16]))
+        return dataset.batch(params["batch_size"], drop_remainder=True).repeat()
+
+    class Steady(Program):
+        def model_fn(self, features, labels, mode, params):
+            zeros = tf1.zeros_initializer()
+            weights = tf1.get_variable("weights", [FEATURES, CLASSES], initializer=zeros)
+            loss = tf1.losses.sparse_softmax_cross_entropy(labels, tf.matmul(features, weights))
+            optimizer = tf1.train.AdamOptimizer(0.05)
+            if params["use_tpu"]:
+                optimizer = tf1.tpu.CrossShardOptimizer(optimizer)
+            train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
+            return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def train(folder, cluster, use_tpu, max_steps):
+        model = make(folder, cluster, Steady(), Pipeline.PER_HOST_V1, use_tpu=use_tpu)
+        model.train(one_batch, max_steps=max_steps)
+
+    with machines().tpu() as (folder, cluster):
+        train(folder / "mixed", cluster, True, 5)
+        train(folder / "mixed", None, False, 10)
+        train(folder / "mixed", cluster, True, 15)
+        train(folder / "host", None, False, 15)
+        found, expected = variables(folder / "mixed"), variables(folder / "host")
+    assert found["global_step"] == 15
+    assert_equal(found, expected)
+
+
+def test_what_a_tpu_trained_is_exported(machines):
+    with machines().tpu() as (folder, cluster):
+        model = make(folder, cluster)
+        model.train(input_fn, max_steps=5)
+        expected = next(model.predict(all_once))["logits"]
+
+        def receiver():
+            placeholder = tf1.placeholder(tf.float32, [None, FEATURES], name="x")
+            return estimator.export.TensorServingInputReceiver(placeholder, {"x": placeholder})
+
+        exported = model.export_saved_model(str(folder / "exported"), receiver)
+    path = exported.decode() if isinstance(exported, bytes) else exported
+    served = tf.saved_model.load(path).signatures["serving_default"]
+    (logits,) = served(x=tf.constant(IMAGES[:1])).values()
+    np.testing.assert_allclose(logits[0], expected, **TOLERANCE)
