@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import importlib.util
 import io
 import os
 import re
@@ -22,7 +23,9 @@ from estimator2strategy import __main__
 from tests import fresh
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "estimator2strategy"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "migration_guide").glob("*.md"))]
+HOW_TO = sorted((ROOT / "architecture").glob("*.md"))
 BLOCK = re.compile(r"^```python(?P<legacy> legacy)?\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -143,9 +146,32 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 @pytest.mark.parametrize(
     "page",
-    [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "examples/README.md"))],
+    [
+        *PAGES,
+        *HOW_TO,
+        *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "examples/README.md")),
+    ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_links_lead_somewhere(page):
     links = LINK.findall(page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+PATH = re.compile(r"`([\w./]+/[\w./]*|[\w./]+\.(?:py|md|csv|json))`")
+MODULE = re.compile(r"python -m ([\w.]+)")
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_page_of_how_to_add_something_is_short_and_names_files_that_exist(page):
+    text = page.read_text()
+    assert len(text.splitlines()) <= 10
+    paths = PATH.findall(text)
+    assert paths
+    assert [p for p in paths if not any((r / p).exists() for r in (ROOT, PACKAGE))] == []
+    assert [m for m in MODULE.findall(text) if importlib.util.find_spec(m) is None] == []
+
+
+def test_architecture_links_every_page_of_how_to_add_something():
+    links = LINK.findall((ROOT / "ARCHITECTURE.md").read_text())
+    assert {f"architecture/{page.name}" for page in HOW_TO} <= set(links)

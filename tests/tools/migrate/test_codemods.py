@@ -58,7 +58,7 @@ def test_windows_line_ends_stay(codemod, sample):
 
 
 @pytest.mark.parametrize("codemod", CODEMODS, ids=lambda codemod: codemod.name)
-def test_rule_says_what_why_and_on_what_it_rests(codemod):
+def test_codemod_says_what_why_and_on_what_it_rests(codemod):
     assert codemod.title
     assert not codemod.title.endswith(".")
     assert codemod.why.endswith(".")

@@ -18,7 +18,7 @@ from estimator2strategy.tools.migrate.preview import make_plan
 from tests import fresh
 
 ROOT = Path(__file__).resolve().parents[3]
-RUN = ROOT / "tests" / "migrate" / "run_programs.py"
+RUN = ROOT / "tests" / "tools" / "migrate" / "run_programs.py"
 PROGRAM = ROOT / "tests" / "programs" / "ladder.py"
 GOLDEN = json.loads((ROOT / "tests" / "goldens" / "ladder.json").read_text())
 
@@ -104,7 +104,7 @@ def test_keras_layers_and_metrics_load_the_old_checkpoint(results):
     assert_equal_results(found)
 
 
-def test_every_rule_of_these_stages_has_something_to_do(programs):
+def test_every_codemod_of_these_stages_has_something_to_do(programs):
     for (stage, tier), (_, applied) in zip(LADDER.values(), programs.values(), strict=True):
         due = {r.name for r in codemods().values() if r.stage <= stage and r.tier <= tier}
         # A hook that fetches tensors keeps the Estimator; test_estimator_to_fit.py has one without.
