@@ -1,4 +1,4 @@
-"""What an Estimator refuses of its arguments, before it calls anything."""
+"""The checks of an Estimator's arguments, before it calls anything."""
 
 from __future__ import annotations
 

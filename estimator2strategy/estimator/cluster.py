@@ -1,4 +1,4 @@
-"""Which clusters can train: what `TF_CONFIG` describes and `train_distribute` makes of it."""
+"""The cluster that `TF_CONFIG` and `train_distribute` describe, and the checks that it can train."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WAY_OUT = (
 
 
 def worker_of(config: RunConfig) -> Worker | None:
-    """Which of several processes that train in step this one is; None if it trains alone."""
+    """The place of this process among those that train in step; None if it trains alone."""
     if config.num_worker_replicas <= 1:
         return None
     number = config.global_id_in_cluster

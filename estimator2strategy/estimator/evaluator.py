@@ -19,7 +19,7 @@ _SECONDS_BETWEEN_WARNINGS = 600
 
 
 class EvalStatus:
-    """What can come of an evaluation."""
+    """The outcomes of an evaluation."""
 
     EVALUATED = "evaluated"
     MISSING_CHECKPOINT = "missing checkpoint"
@@ -27,7 +27,7 @@ class EvalStatus:
 
 
 class EvalResult(NamedTuple):
-    """What came of an evaluation: `metrics` and `checkpoint_path` where it is `EVALUATED`."""
+    """The outcome of an evaluation: `metrics` and `checkpoint_path` where it is `EVALUATED`."""
 
     status: str
     metrics: dict[str, Any] | None = None
@@ -75,7 +75,7 @@ class Evaluator:
         self.exported: list[Any] | None = None
 
     def done(self) -> bool:
-        """Whether the checkpoint with which training ends has been evaluated."""
+        """True if the checkpoint with which training ends has been evaluated."""
         return bool(
             self.metrics and self._max_steps and self.metrics[GLOBAL_STEP] >= self._max_steps
         )

@@ -1,4 +1,4 @@
-"""What serving needs to know: how a model receives its input and which outputs it offers.
+"""The contract of a served model: the inputs that it receives and the outputs that it offers.
 
     feature_spec = {"x": tf.io.FixedLenFeature([4], tf.float32)}
     estimator.export_saved_model(base, build_parsing_serving_input_receiver_fn(feature_spec))
@@ -43,7 +43,7 @@ class _ServingFields(NamedTuple):
 
 
 class ServingInputReceiver(_ServingFields):
-    """What a `serving_input_receiver_fn` returns: features for the model, tensors to feed.
+    """The result of a `serving_input_receiver_fn`: features for the model, tensors to feed.
 
     Source: `tf.estimator.export.ServingInputReceiver`, tensorflow_estimator 2.15 export.py.
     """
@@ -87,7 +87,7 @@ class TensorServingInputReceiver(_ServingFields):
         receiver_tensors: Any,
         receiver_tensors_alternatives: Mapping[str, Any] | None = None,
     ) -> TensorServingInputReceiver:
-        """As `ServingInputReceiver`, but `features` is one tensor and stays so.
+        """Like `ServingInputReceiver`, but `features` is one tensor, which no dict replaces.
 
         Raises:
             ValueError: As `ServingInputReceiver`, or `features` is a dict.
@@ -104,7 +104,7 @@ class TensorServingInputReceiver(_ServingFields):
 
 
 class UnsupervisedInputReceiver(ServingInputReceiver):
-    """What an input receiver function for TRAIN or EVAL returns when the model has no labels.
+    """The result of an input receiver function for TRAIN or EVAL of a model without labels.
 
     Source: `UnsupervisedInputReceiver`, tensorflow_estimator 2.15 export.py.
     """
@@ -123,7 +123,7 @@ class _SupervisedFields(NamedTuple):
 
 
 class SupervisedInputReceiver(_SupervisedFields):
-    """What an input receiver function for TRAIN or EVAL returns: features, labels, what to feed.
+    """The result of an input receiver function for TRAIN or EVAL: features, labels, tensors fed.
 
     Source: `SupervisedInputReceiver`, tensorflow_estimator 2.15 export.py.
     """

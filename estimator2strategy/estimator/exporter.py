@@ -143,7 +143,7 @@ class LatestExporter(_SavedModelExporter):
 def _loss_smaller(
     best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]
 ) -> bool:
-    """Whether the current loss is below the best one.
+    """True if the current loss is below the best one.
 
     Raises:
         ValueError: One of them has no loss.

@@ -409,7 +409,7 @@ def _first_checkpoint(model: Any, clone: _Cloner, config: RunConfig, by_objects:
 
 
 def _has_weights(model: Any) -> bool:
-    """Whether the weights have values: in graph mode Keras gives them at their first use."""
+    """True if the weights have values: in graph mode Keras gives them at their first use."""
     if tf1.executing_eagerly_outside_functions():
         return True
     return any(hasattr(w, "_keras_initialized") for layer in model.layers for w in layer.weights)

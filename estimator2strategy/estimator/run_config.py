@@ -1,4 +1,4 @@
-"""How an Estimator runs: its own settings, and its place in a cluster (`tf_config.py`).
+"""`RunConfig`: the settings of an Estimator, and its place in a cluster (`tf_config.py`).
 
     config = RunConfig(model_dir="/tmp/model", save_checkpoints_steps=100)
     config = config.replace(keep_checkpoint_max=3)
@@ -38,7 +38,7 @@ _SHARED_ATTRIBUTES = frozenset(
 
 
 class _Rule(NamedTuple):
-    """What a setting must be, unless it is None; `text` follows its name in the error."""
+    """A condition on a setting that is not None; `text` follows the setting's name in the error."""
 
     holds: Callable[[Any], bool]
     text: str

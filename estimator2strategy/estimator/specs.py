@@ -1,4 +1,4 @@
-"""What a `model_fn` returns: immutable specs that are checked the moment they are made.
+"""The specs that a `model_fn` returns. They are immutable, and checked when they are made.
 
     def model_fn(features, labels, mode):
         ...

@@ -1,4 +1,4 @@
-"""What a TPUEstimator refuses, and what it says about it.
+"""The checks of a TPUEstimator, and their messages.
 
 Source of the key words in the messages: tensorflow_estimator 2.15 tpu_estimator.py.
 """

@@ -1,4 +1,4 @@
-"""How a TPUEstimator runs: `RunConfig` with the settings of its TPU system.
+"""`RunConfig` of a TPUEstimator: it adds the settings of the TPU system.
 
     config = RunConfig(
         cluster=tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu"),
@@ -28,7 +28,7 @@ _SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600}
 
 
 class InputPipelineConfig:
-    """How often `input_fn` is called, and which share of the global batch it then returns.
+    """How many times `input_fn` is called, and the share of the global batch that each call returns.
 
     PER_SHARD_V1: once per core, a core's share. PER_HOST_V1: once per host, the host's share.
     PER_HOST_V2: once per host, a core's share at a time. BROADCAST: once; every core gets the

@@ -1,4 +1,4 @@
-"""How a TPUEstimator's batches are dealt out to hosts and cores.
+"""The division of a TPUEstimator's batches among hosts and cores.
 
 `Deployment` holds the decisions of one mode; `TPUContext` is what legacy functions see of them, as
 `params['context']`.
@@ -26,7 +26,7 @@ _METHOD = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "evaluate", ModeKeys.PREDICT:
 
 @dataclasses.dataclass(frozen=True)
 class Deployment:
-    """What one mode of a TPUEstimator runs on.
+    """The devices that one mode of a TPUEstimator runs on.
 
     Attributes:
         mode: A ModeKeys.
@@ -75,7 +75,7 @@ class Deployment:
 
     @property
     def broadcasts(self) -> bool:
-        """Whether one call of input_fn serves all hosts."""
+        """True if one call of input_fn serves all hosts."""
         return self.pipeline in (InputPipelineConfig.BROADCAST, InputPipelineConfig.SLICED)
 
     @property
@@ -97,7 +97,7 @@ class Deployment:
 
     @property
     def invocations(self) -> int:
-        """How often input_fn is called."""
+        """The number of calls of input_fn."""
         if self.broadcasts:
             return 1
         if self.pipeline is InputPipelineConfig.PER_SHARD_V1:
@@ -227,7 +227,7 @@ class TPUContext:
 
     @property
     def device_assignment(self) -> tf.tpu.experimental.DeviceAssignment | None:
-        """Which cores each replica has; None: one each.
+        """The cores of each replica; None if each replica has one.
 
         Raises:
             RuntimeError: Called from input_fn.

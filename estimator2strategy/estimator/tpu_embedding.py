@@ -1,4 +1,4 @@
-"""What of an EmbeddingConfigSpec a TPUEstimator can do where it runs."""
+"""The parts of an EmbeddingConfigSpec that a TPUEstimator can run here."""
 
 from __future__ import annotations
 

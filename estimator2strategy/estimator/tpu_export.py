@@ -32,14 +32,14 @@ _TAGS = (tf.saved_model.SERVING, "tpu")
 
 
 class ExportSavedModelApiVersion(enum.Enum):
-    """Who puts the model on the TPU when it is exported: the TPUEstimator, or model_fn itself."""
+    """The part of the program that puts an exported model on the TPU: TPUEstimator or model_fn."""
 
     V1 = 1
     V2 = 2
 
 
 class BatchConfig(NamedTuple):
-    """How requests are put together into batches for the TPU.
+    """Settings that combine requests into batches for the TPU.
 
     Attributes:
         num_batch_threads: Batches that are processed at the same time.
@@ -200,7 +200,7 @@ def _results(spec: Any) -> tuple[Any, dict[str, list[tf.Tensor | None]]]:
 
 
 def tensors_of(output: Any) -> list[tf.Tensor | None]:
-    """What an export output is made of.
+    """The tensors of an export output.
 
     Raises:
         ValueError: It is of a kind that is not TensorFlow's.
@@ -228,7 +228,7 @@ def with_tensors(output: Any, tensors: Sequence[tf.Tensor | None]) -> Any:
 
 @contextlib.contextmanager
 def tpu_inference() -> Iterator[None]:
-    """Where the graph for a TPU is built: conds and loops are left for the TPU's compiler."""
+    """A context for building a TPU's graph: conds and loops stay whole for the TPU's compiler."""
     context = _tf_private.TPUInferenceContext("tpu_inference", check_ops=False)
     context.Enter()
     try:

@@ -1,4 +1,4 @@
-"""What a TPUEstimator logs while it trains: the loss, `global_step/sec` and `examples/sec`."""
+"""The log of a TPUEstimator while it trains: the loss, `global_step/sec` and `examples/sec`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the host makes of what the cores computed: predictions, metrics and host calls."""
+"""The host's work on results of the cores: predictions, metrics and host calls."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class TrainingExecutor:
 
     @property
     def estimator(self) -> Estimator:
-        """What is trained."""
+        """The estimator that is trained."""
         return self._estimator
 
     def run(self) -> Any:

@@ -1,4 +1,4 @@
-"""Which values a new model starts from, where it does not start from its own checkpoint.
+"""The initial values of a new model that come from another model's checkpoint.
 
 Estimator(model_fn, warm_start_from="/models/old")
 Estimator(model_fn, warm_start_from=WarmStartSettings("/models/old", "dense.*"))

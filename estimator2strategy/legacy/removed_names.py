@@ -147,7 +147,7 @@ def explain(error: ModuleNotFoundError) -> None:
 
 
 def covers(name: str) -> bool:
-    """Whether legacy modules get a copy of this module."""
+    """True if legacy modules get a copy of this module."""
     return name in _DROPPED
 
 

@@ -207,12 +207,12 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _is_import(frame: traceback.FrameSummary) -> bool:
-    """Whether a frame is what is between an import statement and the module that it runs."""
+    """True if a frame is what is between an import statement and the module that it runs."""
     return frame.filename == importing.__file__ or frame.filename.startswith("<frozen importlib")
 
 
 def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | None:
-    """Whether an installed package failed because it expects TF 1.x."""
+    """True if an installed package failed because it expects TF 1.x."""
     if not isinstance(error, (AttributeError, ImportError)) or "tensorflow" not in str(error):
         return None
     last = None

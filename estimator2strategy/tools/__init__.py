@@ -1,1 +1,1 @@
-"""What looks at programs and at what they wrote: check, migrate, record, verify, checkpoint."""
+"""Tools for programs and their results: check, migrate, record, verify, checkpoint."""

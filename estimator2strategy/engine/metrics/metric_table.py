@@ -24,7 +24,7 @@ from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric
 
 
 class Weights(enum.Enum):
-    """How v1 brings weights to the shape of what they weigh."""
+    """The ways in which v1 brings weights to the shape of the values that they weigh."""
 
     ELEMENT = (
         "scalar, or the rank of the values with each size 1 or equal; a last axis of size 1 is "
@@ -41,7 +41,7 @@ class Weights(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class MetricRow:
-    """How one function of `tf.compat.v1.metrics` becomes a Keras metric.
+    """A function of `tf.compat.v1.metrics`, and the Keras metric that it becomes.
 
     Attributes:
         function: Its name there.
@@ -68,12 +68,12 @@ class MetricRow:
 
     @property
     def is_mean(self) -> bool:
-        """Whether its state is that of `keras.metrics.Mean`: one total and one count."""
+        """True if its state is that of `keras.metrics.Mean`: one total and one count."""
         return self.keras in _MEANS
 
     @property
     def source(self) -> str:
-        """Where the legacy rule is written down."""
+        """The place where the legacy rule is written down."""
         return f"tensorflow/python/ops/metrics_impl.py, `{self.function}` (TF 2.16 to 2.21)"
 
     @property

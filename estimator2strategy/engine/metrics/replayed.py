@@ -130,7 +130,7 @@ def replayed_metric(
 
 
 def _only_own(recorded: RecordedGraph, part: Part) -> bool:
-    """Whether nothing but values comes in: no table, no other variable."""
+    """True if nothing but values comes in: no table, no other variable."""
     return all(_spec(recorded, name).dtype not in (tf.resource, tf.variant) for name in part.inputs)
 
 

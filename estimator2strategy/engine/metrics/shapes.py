@@ -1,4 +1,4 @@
-"""How v1 metrics bring predictions, labels and weights to one shape.
+"""Shapes of v1 metrics: predictions, labels and weights are brought to one shape.
 
 The decisions are those of `metrics_impl.py`, taken on static ranks. A rank that is unknown is
 an error here; `convert` leaves such calls to the generic replay.

@@ -57,9 +57,9 @@ def keras_metrics(
 
 
 def _updates_to(value: tf.Tensor, update: Any) -> bool:
-    """Whether an update returns the metric so far, as nearly all do: then so can its stand-in.
+    """True if an update op returns the metric so far, so that its stand-in may return that too.
 
-    (That of `tf.metrics.mean_iou`, for one, returns a confusion matrix.)
+    Nearly all do. `tf.metrics.mean_iou` is one that does not: it returns a confusion matrix.
     """
     if isinstance(update, tf.Operation):
         return True

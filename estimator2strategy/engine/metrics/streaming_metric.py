@@ -1,4 +1,4 @@
-"""What a streaming metric is: sums over batches, and a function of those sums.
+"""A streaming metric: sums over batches, and a function of those sums.
 
 Every function of `tf.compat.v1.metrics` has this form, so each is a `StreamingMetric`.
 """

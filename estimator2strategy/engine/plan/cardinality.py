@@ -1,4 +1,4 @@
-"""Whether a dataset ends, as far as the recorded graph tells."""
+"""The ends of datasets, as far as the recorded graph shows them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MAY_END = frozenset(
 
 
 def is_endless(recorded: RecordedGraph, dataset: str) -> bool | None:
-    """Whether the dataset that a node makes can have no end; None if the graph does not tell.
+    """True if the dataset that a node makes can have no end; None if the graph does not tell.
 
     One that repeats what is empty has an end all the same, but no element either. The function of
     a `map` may end it, unless it promises not to: TF1's datasets do not, TF2's do.

@@ -21,7 +21,7 @@ _OWN = "_estimator2strategy_own_gradient"
 
 
 def calls_own(function: Any, own: Mapping[str, str]) -> bool:
-    """Whether `function` calls one of `own`, which have gradients of their own."""
+    """True if `function` calls one of `own`, which have gradients of their own."""
     return any(own.get(_called(node)) for node in function.node_def)
 
 

@@ -34,7 +34,7 @@ _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 def changes_something(node: Any) -> bool:
-    """Whether running a node has an effect of its own that anything else can notice.
+    """True if running a node has an effect of its own that anything else can notice.
 
     Args:
         node: A NodeDef. A call of functions has what effects those have, and none of its own.
@@ -45,11 +45,11 @@ def changes_something(node: Any) -> bool:
 
 
 def may_be_waited_for(node: Any) -> bool:
-    """Whether something else may wait for a node for the sake of more than its results."""
+    """True if something else may wait for a node for the sake of more than its results."""
     at_once = node.op in _SOURCES and len(node.input) < 2
     return _tf_private.is_stateful(node.op) and not at_once
 
 
 def calls_python(node: Any) -> bool:
-    """Whether a node is a call of a Python function."""
+    """True if a node is a call of a Python function."""
     return node.op in _PYTHON

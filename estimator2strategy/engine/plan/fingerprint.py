@@ -1,4 +1,4 @@
-"""Whether two graphs are the same but for the names that TensorFlow makes up as it builds one."""
+"""A fingerprint of a graph, without the names that TensorFlow makes up as it builds one."""
 
 from __future__ import annotations
 

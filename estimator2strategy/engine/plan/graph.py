@@ -116,11 +116,11 @@ class RecordedGraph:
         return device if device in self.hosts else ""
 
     def touches_variable(self, name: str) -> bool:
-        """Whether a node reads or writes a variable, itself or in a function that it calls."""
+        """True if a node reads or writes a variable, itself or in a function that it calls."""
         return any(self[input_node(edge)].op == "VarHandleOp" for edge in self[name].input)
 
     def creates_resource(self, name: str) -> bool:
-        """Whether a node makes a variable, table, iterator, writer...
+        """True if a node makes a variable, table, iterator, writer...
 
         A Session kept such a thing between runs. Here it is made once, and every replay gets it
         as an argument.
@@ -152,7 +152,7 @@ class RecordedGraph:
         return sorted(seen, key=self.position.__getitem__)
 
     def reads_at_once(self, name: str) -> bool:
-        """Whether a node reads a variable without waiting for anything.
+        """True if a node reads a variable without waiting for anything.
 
         A Session ran such a read as a step began, before the writes, wherever the program had
         written it down: `tf.identity(global_step)` made after `minimize` is the step before it.
@@ -161,11 +161,11 @@ class RecordedGraph:
         return node.op == "ReadVariableOp" and len(node.input) == 1
 
     def is_read(self, name: str) -> bool:
-        """Whether a node gives the value, or rows, of a variable."""
+        """True if a node gives the value, or rows, of a variable."""
         return self[name].op in {"ReadVariableOp", "ResourceGather"}
 
     def shape(self, tensor: str) -> tf.TensorShape:
-        """What is known of the shape of a recorded tensor."""
+        """The static shape of a recorded tensor, as far as it is known."""
         return tf.TensorShape(self.graph.get_tensor_by_name(tensor).shape.as_proto())
 
     def variable_read(self, tensor: str) -> str | None:
@@ -221,17 +221,17 @@ class RecordedGraph:
         return draws[0] if self.creates_resource(iterator) else None
 
     def draws(self, name: str) -> bool:
-        """Whether a node draws a batch."""
+        """True if a node draws a batch."""
         return self[name].op in _DRAWS
 
     def is_pure(self, names: Iterable[str], draw: str) -> bool:
-        """Whether running `names` has no effect but that `draw` takes a batch."""
+        """True if running `names` has no effect but that `draw` takes a batch."""
         behind = self.ancestors(names, lambda edge: input_node(edge) == draw)
         running = [name for name in behind if name != draw and not self.creates_resource(name)]
         return not self.have_effects(running)
 
     def have_effects(self, names: Collection[str]) -> bool:
-        """Whether running one of the nodes `names` changes anything."""
+        """True if running one of the nodes `names` changes anything."""
         return any(map(changes_something, self.with_functions(names)))
 
     def with_functions(self, names: Collection[str]) -> Iterator[NodeDef]:
@@ -241,12 +241,12 @@ class RecordedGraph:
             yield from self.library[function].node_def
 
     def runs_python(self) -> bool:
-        """Whether anything in the graph, the functions of datasets among it, calls Python."""
+        """True if anything in the graph, the functions of datasets among it, calls Python."""
         inner = (node for function in self.library.values() for node in function.node_def)
         return any(map(calls_python, itertools.chain(self.nodes, inner)))
 
     def call_python(self, names: Collection[str]) -> bool:
-        """Whether running the nodes `names` calls Python."""
+        """True if running the nodes `names` calls Python."""
         return any(map(calls_python, self.with_functions(names)))
 
     def writers_without_input(

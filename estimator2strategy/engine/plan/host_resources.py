@@ -25,11 +25,11 @@ _NODE_BY_NODE = "_lower_using_switch_merge"
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """How a function finds a resource that it is not given.
+    """The way in which a function finds a resource that no argument gives it.
 
     Attributes:
         node: The NodeDef that gives the handle: without inputs, on the resource's device.
-        output: What the op calls its output.
+        output: Name of the op's output.
     """
 
     node: Any
@@ -37,7 +37,7 @@ class Found:
 
 
 def is_cond(node: Any) -> bool:
-    """Whether a NodeDef takes one of several branches."""
+    """True if a NodeDef takes one of several branches."""
     return node.op in _CONDS
 
 

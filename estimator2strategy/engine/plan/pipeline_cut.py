@@ -16,7 +16,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 
 @dataclasses.dataclass(frozen=True)
 class Halves:
-    """Where a step is cut.
+    """The cut of a step in two halves.
 
     Attributes:
         handed_on: Names of the tensors that the second half takes from the first, or from the draw.
@@ -34,15 +34,16 @@ def halves_of(
     draw: str,
     elsewhere: Collection[str] = (),
 ) -> Halves | None:
-    """Where to cut the step that `tensors` and `ops` make.
+    """The cut of the step that `tensors` and `ops` make.
 
     Args:
-        tensors: Names of what the second half gives, or needs.
+        tensors: Names of the tensors that the second half returns or needs.
         draw: The one node that draws a batch.
-        elsewhere: Nodes in whose place something else works, in the second half.
+        elsewhere: Nodes of the second half that something else replaces.
 
     Returns:
-        None if nothing can be computed of a batch alone, or not told apart (in a loop of TF 1's).
+        None if no part of the step depends on the batch alone, or if a TF1 while loop hides which
+        part does.
     """
     names = recorded.ancestors(
         {*map(input_node, tensors), *ops}, lambda edge: input_node(edge) in elsewhere

@@ -11,7 +11,7 @@ _STARTS = frozenset({"MakeIterator"})
 
 
 def may_draw_beside(recorded: RecordedGraph, names: Iterable[str], draw: str) -> bool:
-    """Whether the batch of the next step may be drawn while a step runs.
+    """True if the batch of the next step may be drawn while a step runs.
 
     It may where nothing can tell the difference: the input does not use what the step uses (a
     variable, a table), and not both of them call Python, which may know of the other.

@@ -30,7 +30,7 @@ _TWINS = {
 
 
 class Drawn(NamedTuple):
-    """What a stateless op is given beside its shape.
+    """The arguments of a stateless op beside its shape.
 
     Attributes:
         seed, seed2: Those of the op that it was.
@@ -46,7 +46,7 @@ class Drawn(NamedTuple):
 
 
 def is_seeded(node: NodeDef) -> bool:
-    """Whether `node` is a random op with a seed, and with a twin."""
+    """True if `node` is a random op with a seed, and with a twin."""
     return node.op in _TWINS and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 
@@ -68,5 +68,5 @@ def make_stateless(node: NodeDef) -> Drawn:
 
 
 def draws(node: NodeDef) -> bool:
-    """Whether `node` draws random numbers, with a seed or without."""
+    """True if `node` draws random numbers, with a seed or without."""
     return "seed2" in node.attr or node.op.startswith("StatelessRandom")

@@ -109,7 +109,7 @@ REPLICATED_IN_XLA = Rewrite("all_reduce", _to_xla_all_reduce)
 
 
 def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int]) -> Rewrite:
-    """What tells one replica's copy of the graph from the others'.
+    """The rewrite that makes one replica's copy of the graph differ from the others'.
 
     Seeded random ops of each replica draw their own numbers; unseeded ones do so by themselves.
     Replica 0 draws what one device would.
@@ -134,12 +134,12 @@ def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int])
 
 
 def has_seed(node: NodeDef) -> bool:
-    """Whether `node` draws random numbers that its own seeds determine."""
+    """True if `node` draws random numbers that its own seeds determine."""
     return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 
 def differs_by_replica(node: NodeDef) -> bool:
-    """Whether `for_replica` makes another node of `node` on each replica."""
+    """True if `for_replica` makes another node of `node` on each replica."""
     return has_seed(node) or node.op == _REPLICA_ID
 
 

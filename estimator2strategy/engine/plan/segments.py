@@ -19,7 +19,7 @@ from estimator2strategy.engine.plan.rewrites import CROSS_REPLICA_SUM
 
 @dataclasses.dataclass(frozen=True)
 class Segment:
-    """What a replica runs by itself, between two levels of sums.
+    """The nodes that a replica runs by itself, between two levels of sums.
 
     Attributes:
         takes: Names of the tensors that it needs from outside: of the batch, of earlier segments,

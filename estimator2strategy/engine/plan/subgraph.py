@@ -11,7 +11,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """What must be replayed when the variables are kept elsewhere.
+    """The part of a graph to replay when its variables are kept elsewhere.
 
     Attributes:
         state: The variables (VarHandleOps).

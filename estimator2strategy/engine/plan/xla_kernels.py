@@ -1,4 +1,4 @@
-"""Which ops XLA has kernels for, and for which dtypes: TensorFlow's registry says so."""
+"""The ops and dtypes that XLA has kernels for, from TensorFlow's registry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHECKS = frozenset({"Assert", "CheckNumerics", "CheckNumericsV2"})
 
 
 def checks(node: NodeDef) -> bool:
-    """Whether a node is a check of the program's, which XLA would leave out."""
+    """True if a node is a check of the program's, which XLA would leave out."""
     return node.op in _CHECKS
 
 

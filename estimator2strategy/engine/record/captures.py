@@ -20,7 +20,7 @@ class Capture(NamedTuple):
     """A use, on the host, of what depends on one core's part of the batch.
 
     Attributes:
-        captured: What is used: a tensor, or the op of a control dependency.
+        captured: A tensor that is used, or the op of a control dependency.
         user: The op that uses it; None where no op does, yet.
     """
 
@@ -34,13 +34,13 @@ class Capture(NamedTuple):
         feeds: Collection[tf.Tensor],
         caused: Exception | None = None,
     ) -> RecordingError:
-        """What to tell the user.
+        """The error that tells the user about the capture.
 
         Args:
             function: The user's function that captured it.
-            name: What the contract calls it, such as 'metric_fn'.
+            name: Its name in the contract, such as 'metric_fn'.
             feeds: The placeholders for one core's part of the batch.
-            caused: What the function ended with, if it did.
+            caused: The exception that ended the function, if one did.
         """
         if _op(self.captured) in {feed.op for feed in feeds}:
             made = "a part of the features and labels that model_fn was called with"

@@ -48,7 +48,7 @@ class Embedding:
     gradient_multiplier: Callable[[Any], Any] | None = None
 
     def densified(self, result: Any, batch_size: int | None) -> Any:
-        """What input_fn returned, the ids and weights in it as dense [batch, most per example].
+        """The result of input_fn, with its ids and weights as dense [batch, most per example].
 
         Raises:
             ValueError: Ids are no integers, or weights are missing or dense.
@@ -299,13 +299,13 @@ class _Lookup:
         return rows if self._sequence else tf.reduce_sum(rows, 1)
 
     def gradient(self, upstream: tf.Tensor) -> tf.Tensor:
-        """Of the table, [vocabulary, dimension], given that of `rows`."""
+        """The gradient of the table, [vocabulary, dimension], from the gradient of `rows`."""
         if not self._sequence:
             upstream = upstream[:, tf.newaxis, :]
         return self._by_row(upstream * self._factors)
 
     def touched(self) -> tf.Tensor:
-        """How often each row was looked up."""
+        """The number of lookups of each row."""
         return self._by_row(tf.cast(self._ids >= 0, tf.float32))
 
     def _by_row(self, values: tf.Tensor) -> tf.Tensor:

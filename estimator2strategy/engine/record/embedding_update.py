@@ -1,4 +1,4 @@
-"""How the optimizers of embedding tables change a table: a row of `_UPDATES` for each.
+"""The updates of embedding tables: a row of `_UPDATES` for each optimizer.
 
 Source: `optimization_parameters.proto` of TensorFlow 2.15, python/tpu/tpu_embedding.py.
 """

@@ -18,7 +18,7 @@ tf1 = tf.compat.v1
 
 
 class Fed(NamedTuple):
-    """What the cores get.
+    """The tensors that the cores get.
 
     Attributes:
         cores: The flat components of (features, labels), core by core.

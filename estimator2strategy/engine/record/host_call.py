@@ -1,4 +1,4 @@
-"""What a TPUEstimatorSpec's `host_call` adds to the host graph of a recording."""
+"""The `host_call` of a TPUEstimatorSpec, as a part of the recording's host graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ tf1 = tf.compat.v1
 
 @contextlib.contextmanager
 def refusing_v1_summaries(function: Callable, name: str) -> Iterator[None]:
-    """Where a function of the host is called that must write its summaries itself.
+    """A context for calling a function of the host that must write its summaries itself.
 
     Raises:
         RecordingError: It makes summaries of TF1, which nobody writes.

@@ -26,7 +26,7 @@ class DatasetInitializerHook(tf.compat.v1.train.SessionRunHook):
 
 
 class Inputs(NamedTuple):
-    """What input_fn returned, as model_fn will get it."""
+    """The result of input_fn, in the form that model_fn gets."""
 
     features: Any
     labels: Any
@@ -85,7 +85,7 @@ def features_and_labels(result: Any) -> Inputs:
 
 
 def ends(graph: tf.Graph) -> bool:
-    """Whether anything in the graph could run out of data. Constants never do."""
+    """True if anything in the graph could run out of data. Constants never do."""
     return any(
         "Iterator" in op.type or "Queue" in op.type or "Reader" in op.type
         for op in graph.get_operations()

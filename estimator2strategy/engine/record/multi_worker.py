@@ -33,7 +33,7 @@ class Worker:
 
     @property
     def input_context(self) -> tf.distribute.InputContext:
-        """What an input_fn that takes `input_context` is told."""
+        """The `input_context` for an input_fn that takes one."""
         return tf.distribute.InputContext(self.count, self.number, self.count)
 
 

@@ -1,4 +1,4 @@
-"""What one call of the legacy functions built."""
+"""A recording: the graph that one call of the legacy functions built."""
 
 from __future__ import annotations
 

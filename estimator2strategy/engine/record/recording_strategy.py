@@ -36,7 +36,7 @@ class _RecordingExtended(_tf_private.OneDeviceExtended):
 
 
 class RecordingStrategy(tf1.distribute.Strategy):
-    """What model_fn sees as `tf.distribute.get_strategy()` while it is recorded."""
+    """The strategy that model_fn sees as `tf.distribute.get_strategy()` while it is recorded."""
 
     def __init__(self, num_replicas: int):
         super().__init__(_RecordingExtended(self, num_replicas))
@@ -44,7 +44,7 @@ class RecordingStrategy(tf1.distribute.Strategy):
 
 @contextlib.contextmanager
 def one_replica_of(num_replicas: int) -> Iterator[None]:
-    """Where Estimator called model_fn under a strategy: in one of its replicas.
+    """The context in which Estimator called model_fn under a strategy: one of its replicas.
 
     Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.
     """
@@ -59,7 +59,7 @@ def one_replica_of(num_replicas: int) -> Iterator[None]:
 
 
 def reports_mean_loss(graph: tf.Graph) -> bool:
-    """Whether the loss to report is the replicas' mean, and not their sum.
+    """True if the loss to report is the replicas' mean, and not their sum.
 
     It is the sum where the program itself scaled each replica's loss to the global batch.
 

@@ -115,7 +115,7 @@ class Cores:
         return self._stand_in(tensor, dims, _concat)
 
     def first(self, tensor: tf.Tensor) -> tf.Tensor:
-        """What the first core has, where all cores have the same."""
+        """The value that the first core has, where all cores have the same."""
         return self._stand_in(tensor, tensor.shape, _first)
 
     def _stand_in(self, tensor: tf.Tensor, shape: Any, merge: Merge) -> tf.Tensor:
@@ -135,7 +135,7 @@ class Cores:
 
     @contextlib.contextmanager
     def on_host(self, function: Callable, name: str) -> Iterator[list[Any]]:
-        """Where a function of the host is called, that must not use what it is not given.
+        """A context for calling a function of the host, which may use no tensor but its arguments.
 
         On a TPU the host cannot see such a tensor; here it would see the first core's only.
 
@@ -168,7 +168,7 @@ class Cores:
 
     @property
     def splices(self) -> tuple[Splice, ...]:
-        """What replay does in place of the stand-ins."""
+        """The splices that replay runs in place of the stand-ins."""
         outputs = [(t.name, stand_in.name, merge) for t, stand_in, merge in self._results]
         return (self._splice(outputs), *self.later)
 
@@ -202,7 +202,7 @@ class Cores:
 
 @contextlib.contextmanager
 def one_shard_of(num_shards: int) -> Iterator[list[tf.Tensor]]:
-    """Where TPUEstimator called model_fn: in one of N shards, in an XLA context.
+    """The context in which TPUEstimator called model_fn: one of N shards, in an XLA context.
 
     Summaries made here are left out of the graph's: no core can write one.
 

@@ -1,4 +1,4 @@
-"""What canned networks read: feature columns as one dense tensor, or as weighted sums."""
+"""The inputs of canned networks: feature columns as one dense tensor, or as weighted sums."""
 
 from __future__ import annotations
 

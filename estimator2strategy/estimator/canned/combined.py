@@ -60,7 +60,7 @@ class Parts:
             )
 
     def linear_learning_rate(self) -> float:
-        """Of an optimizer that is given by its name."""
+        """The learning rate of an optimizer that is given by its name."""
         return min(_LINEAR_LEARNING_RATE, 1.0 / math.sqrt(len(self.linear.feature_columns)))
 
     def check_hidden_units(self) -> None:

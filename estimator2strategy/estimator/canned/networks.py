@@ -25,7 +25,7 @@ SMALL = 256 << 10
 
 
 def partitioner(config: RunConfig | None, min_slice_size: int = _LARGE) -> Callable:
-    """How variables are cut up among the parameter servers of a cluster; mostly not at all."""
+    """The function that splits variables among the parameter servers; most stay whole."""
     servers = config.num_ps_replicas if config else 0
     return tf1.min_max_variable_partitioner(servers, min_slice_size=min_slice_size)
 

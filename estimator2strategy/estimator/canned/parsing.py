@@ -1,4 +1,4 @@
-"""How to parse the `tf.Example` records of a classifier or a regressor.
+"""Specs to parse the `tf.Example` records of a classifier or a regressor.
 
 Source: tensorflow_estimator 2.15 canned/parsing_utils.py.
 """
@@ -22,7 +22,7 @@ def classifier_parse_example_spec(
     label_default: Any = None,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """What `tf.io.parse_example` needs to know of a classifier's records.
+    """The features of a classifier's records, for `tf.io.parse_example`.
 
     Args:
         feature_columns: Columns of `tf.feature_column` that the model reads.
@@ -49,7 +49,7 @@ def regressor_parse_example_spec(
     label_dimension: int = 1,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """What `tf.io.parse_example` needs to know of a regressor's records.
+    """The features of a regressor's records, for `tf.io.parse_example`.
 
     Args:
         label_dimension: Number of values of the label.

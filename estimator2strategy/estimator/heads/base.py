@@ -50,7 +50,7 @@ class Head(abc.ABC):
     @property
     @abc.abstractmethod
     def loss_reduction(self) -> str:
-        """How losses of examples become the training loss."""
+        """The reduction that makes the training loss from the losses of examples."""
 
     @abc.abstractmethod
     def loss(

@@ -1,4 +1,4 @@
-"""What heads ask of labels, logits, weights and loss functions.
+"""The checks that heads make of labels, logits, weights and loss functions.
 
 Shapes are written as the original wrote them: `[D0, D1, ... DN, logits_dimension]`, where the D are
 mostly the batch size alone. What is not known while the graph is built is checked while it runs.
@@ -240,7 +240,7 @@ def call_loss_fn(
     features: Mapping[str, Any] | None,
     expected_loss_dim: int = 1,
 ) -> tf.Tensor:
-    """What `loss_fn` makes of labels and logits: [D0, D1, ... DN, expected_loss_dim].
+    """The losses that `loss_fn` returns for labels and logits: [D0, D1, ... DN, expected_loss_dim].
 
     Raises:
         ValueError: Eagerly, if its shape is another.

@@ -34,7 +34,7 @@ Reduction = tf1.losses.Reduction
 
 
 class LossSpec(NamedTuple):
-    """What `create_loss` returns."""
+    """The result of `create_loss`."""
 
     training_loss: tf.Tensor  # float32 []
     unreduced_loss: Any  # float32 [D0, D1, ... DN, k], of multi_head a dict of those

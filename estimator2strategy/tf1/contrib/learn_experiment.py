@@ -318,7 +318,7 @@ class Experiment:
 
 
 def _predicate(function: Callable | None) -> Callable[[Any, Any], bool]:
-    """Whether to go on, given an evaluation and its checkpoint, which `function` may take."""
+    """A function of (result, checkpoint path): True if evaluation goes on."""
     if function is None:
         return lambda result, path: True
     if not callable(function):

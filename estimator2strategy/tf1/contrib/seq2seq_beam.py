@@ -285,7 +285,7 @@ class BeamSearchDecoder(Decoder):
         return split
 
     def _has_rows(self, shape: tf.TensorShape) -> bool:
-        """Whether TF 1.15 reordered a TensorArray of such elements."""
+        """True if TF 1.15 reordered a TensorArray of such elements."""
         if not shape.rank:
             return False
         if self._static_batch is None or shape[0] is None:

@@ -40,5 +40,5 @@ class Decoder(abc.ABC):
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether a sequence that had finished may go on."""
+        """True if a sequence that had finished may go on."""
         return False

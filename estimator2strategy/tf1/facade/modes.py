@@ -83,12 +83,12 @@ def disable_control_flow_v2() -> None:
 
 
 def resource_variables_enabled() -> bool:
-    """Whether legacy code makes resource variables in v1 graphs."""
+    """True if legacy code makes resource variables in v1 graphs."""
     return "resource variables" in by_caller.SWITCHED_ON
 
 
 def control_flow_v2_enabled() -> bool:
-    """Whether conds and loops of legacy code are functions in v1 graphs."""
+    """True if conds and loops of legacy code are functions in v1 graphs."""
     return "control flow v2" in by_caller.SWITCHED_ON
 
 
@@ -109,7 +109,7 @@ def enable_v2_behavior() -> None:
 
 
 def v2_behavior_enabled() -> bool:
-    """Whether the program asked for v2 behaviour: `tensorflow.python.tf2.enabled`.
+    """True if the program asked for v2 behaviour: `tensorflow.python.tf2.enabled`.
 
     TF2's own is always true. Libraries choose by it between `tf.layers` and `tf.keras.layers`,
     whose variables have other names.

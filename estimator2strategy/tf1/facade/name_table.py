@@ -67,7 +67,7 @@ def names() -> dict[str, frozenset[str]]:
 
 
 def existed(name: str) -> bool:
-    """Whether TF 1.15 had this public name."""
+    """True if TF 1.15 had this public name."""
     module, _, last = name.rpartition(".")
     return name in names() or last in names().get(module, ())
 
@@ -129,7 +129,7 @@ def _find_in_flat(roots: list[str], name: str) -> Symbol | None:
 
 
 def _in_its_modules(parts: list[str], start: int) -> bool:
-    """Whether each module of TF 1.15 in a dotted name, from `start` on, had what follows it."""
+    """True if each module of TF 1.15 in a dotted name, from `start` on, had what follows it."""
     prefixes = [".".join(parts[:end]) for end in range(start, len(parts) + 1)]
     return all(
         below in rows() or existed(below)

@@ -58,7 +58,7 @@ def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[Any]]:
 
 
 def should_run_distribute_coordinator(config: Any) -> bool:
-    """Whether `train_and_evaluate` was another one: never, for there is one here for all."""
+    """Always False: one `train_and_evaluate` serves every cluster here."""
     del config
     return False
 

@@ -56,7 +56,7 @@ class Context:
     settings: Settings
 
     def runs_on_tensorflow2(self, source: Source, flavour: Flavour = Flavour.PLAIN) -> bool:
-        """Whether names that a file reaches by this `flavour` are those of TensorFlow 2.
+        """True if names that a file reaches by this `flavour` are those of TensorFlow 2.
 
         A file that names this package has moved already: its `tensorflow` is TensorFlow 2.
         """

@@ -384,7 +384,7 @@ def _as_json(problem: Problem) -> dict[str, str]:
 
 
 def _compiler(here: Environment) -> str:
-    """Whether `e2s check --tpu` has what it compiles with."""
+    """True if `e2s check --tpu` has what it compiles with."""
     if here.tpu_compiler:
         return f"libtpu {here.versions.get('libtpu', 'of unknown version')}, for `e2s check --tpu`"
     return f"none; `e2s check --tpu` needs {INSTALL}"

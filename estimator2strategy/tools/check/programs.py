@@ -41,7 +41,7 @@ def runs(source: Source) -> Iterator[tuple[Call, Call]]:
 
 
 def is_optimizer_step(call: Call, *, of_project: bool) -> bool:
-    """Whether it is a method of an optimizer of TF1, or (`of_project`) one of the project's."""
+    """True if it is a method of an optimizer of TF1, or (`of_project`) one of the project's."""
     homes = ("@", *_OPTIMIZERS) if of_project else _OPTIMIZERS
     owner = getattr(call.node.func, "value", None)
     made = call.source.calls_behind(owner, call.scope) if owner is not None else []
@@ -59,7 +59,7 @@ def given_input(call: Call) -> ast.expr | None:
 
 
 def is_input_function(function: Function) -> bool:
-    """Whether a `def` is named as an input_fn."""
+    """True if a `def` is named as an input_fn."""
     return function.name.strip("_").endswith("input_fn")
 
 

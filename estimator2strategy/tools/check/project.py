@@ -327,12 +327,12 @@ class ModelFunction:
 
 
 def is_tensorflow(name: str | None) -> bool:
-    """Whether a canonical name is TensorFlow's, or the facade's."""
+    """True if a canonical name is TensorFlow's, or the facade's."""
     return name is not None and name.startswith("tf.")
 
 
 def is_tf(name: str | None, *lasts: str) -> bool:
-    """Whether a canonical name is TensorFlow's and ends in one of these, wherever it lives."""
+    """True if a canonical name is TensorFlow's and ends in one of these, wherever it lives."""
     return name is not None and name.startswith("tf.") and name.rpartition(".")[2] in lasts
 
 
@@ -341,7 +341,7 @@ _NOT_FOR_TPU = re.compile("tpu|infer|predict|serving|export|summar", re.IGNORECA
 
 
 def depends_on_tpu(node: ast.AST) -> bool:
-    """Whether a node is under an `if` about TPUs or serving, or in a `with` that leads outside."""
+    """True if a node is under an `if` about TPUs or serving, or in a `with` that leads outside."""
     return any(
         isinstance(outer, (ast.If, ast.IfExp, ast.With)) and _leads_elsewhere(outer)
         for outer in parents(node)
@@ -361,7 +361,7 @@ _DATASET_METHODS = {"map", "filter", "flat_map", "interleave", "apply", "from_ge
 
 
 def is_input_code(call: Call) -> bool:
-    """Whether a call stands in a lambda that a Dataset is given."""
+    """True if a call stands in a lambda that a Dataset is given."""
     for scope in call.scope.ancestors():
         outer = getattr(scope.node, "parent", None)
         if isinstance(outer, ast.keyword):

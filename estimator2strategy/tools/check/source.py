@@ -119,7 +119,7 @@ class Call:
 
     @property
     def is_open(self) -> bool:
-        """Whether `*args` or `**kwargs` may give more arguments."""
+        """True if `*args` or `**kwargs` may give more arguments."""
         return any(k.arg is None for k in self.node.keywords) or any(
             isinstance(a, ast.Starred) for a in self.node.args
         )

@@ -96,7 +96,7 @@ def uses(source: Source) -> tuple[Use, ...]:
 
 
 def is_guarded(node: ast.AST) -> bool:
-    """Whether the program is prepared for the name not to be there."""
+    """True if the program is prepared for the name not to be there."""
     for outer in parents(node):
         if isinstance(outer, ast.Try):
             caught = " ".join(
@@ -128,7 +128,7 @@ def _use(name: str, how: Flavour, node: ast.AST, count: int, is_import: bool) ->
 
 @functools.lru_cache(maxsize=4)
 def is_legacy(source: Source) -> bool:
-    """Whether a file is written for TF 1.x: it uses a name that TensorFlow 2 does not have."""
+    """True if a file is written for TF 1.x: it uses a name that TensorFlow 2 does not have."""
     return any(
         use.flavour is Flavour.PLAIN and use.row is not None and use.in_tensorflow is False
         for use in uses(source)

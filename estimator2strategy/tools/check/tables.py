@@ -50,7 +50,7 @@ def served(name: str) -> Symbol | None:
 
 
 def _is_in_installed_module(name: str) -> bool:
-    """Whether a name of contrib is in a module that lives on as a whole in another library."""
+    """True if a name of contrib is in a module that lives on as a whole in another library."""
     parts = name.split(".")
     rows = (contrib().symbols.get(".".join(parts[:end])) for end in range(3, len(parts)))
     return any(row is not None and row.home for row in rows)
@@ -73,7 +73,7 @@ def _private_of_the_estimator(name: str) -> Symbol | None:
 
 
 def _is_written(name: str) -> bool:
-    """Whether this package has a name that a table still lists as one to come."""
+    """True if this package has a name that a table still lists as one to come."""
     parts = name.split(".")
     if parts[:2] != ["tf", "estimator"]:
         return False
@@ -123,7 +123,7 @@ NEED_KERAS_2 = ("tf.layers", "tf.nn.rnn_cell")
 
 @functools.cache
 def exists(name: str, which: str) -> bool | None:
-    """Whether today's `tensorflow` ("v2") or its compat.v1 ("v1") has a name; None if not known.
+    """True if today's `tensorflow` ("v2") or its compat.v1 ("v1") has a name; None if not known.
 
     A name below a class or function is there if that is.
     """
@@ -145,7 +145,7 @@ def exists(name: str, which: str) -> bool | None:
 
 
 def private_is_gone(name: str) -> bool:
-    """Whether a name of `tensorflow.python` that programs import is not there any more."""
+    """True if a name of `tensorflow.python` that programs import is not there any more."""
     gone = _tensorflow2()["private_gone"]
     return any(name == path or name.startswith(f"{path}.") for path in gone)
 

@@ -221,7 +221,7 @@ def all_steps(training: Training) -> list[Check]:
 
 
 def _drift(training: Training) -> Check:
-    """Whether the variables ended where the golden's did, measured by how far those moved."""
+    """True if the variables ended where the golden's did, measured by how far those moved."""
     what = "variables after the last step"
     found = training.sides[1].results.get("train/drift")
     if found is None:
@@ -248,5 +248,5 @@ def _drift(training: Training) -> Check:
 
 
 def _depends(name: str, trained: set[str]) -> bool:
-    """Whether a variable is trained, or a slot of one that is, or a counter of steps."""
+    """True if a variable is trained, or a slot of one that is, or a counter of steps."""
     return any(name == t or name.startswith(t + "/") for t in trained) or "/" not in name

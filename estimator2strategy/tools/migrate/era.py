@@ -52,7 +52,7 @@ def facts(sources: Iterable[Source]) -> Facts:
 
 
 def is_program(source: Source) -> bool:
-    """Whether a file is one that is run, and not imported."""
+    """True if a file is one that is run, and not imported."""
     return any(
         isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
         for node in source.tree.body
@@ -83,7 +83,7 @@ def _needs_graph_mode(source: Source) -> bool:
 
 
 def _builds(call: Call) -> bool:
-    """Whether a call at the top of a file adds to the default graph."""
+    """True if a call at the top of a file adds to the default graph."""
     name = call.name or ""
     return (
         name.startswith("tf.")

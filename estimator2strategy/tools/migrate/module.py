@@ -265,7 +265,7 @@ class Module:
         return found
 
     def is_alone(self, node: ast.stmt) -> bool:
-        """Whether a statement has its line, or lines, to itself."""
+        """True if a statement has its line, or lines, to itself."""
         return ("Line", *self._place(node)) in self._index
 
     # The other tree.
@@ -316,7 +316,7 @@ class Module:
 
 
 def _is_only_one(node: ast.stmt) -> bool:
-    """Whether a statement is all there is in its block."""
+    """True if a statement is all there is in its block."""
     outer = node.parent  # type: ignore[attr-defined]
     if isinstance(outer, ast.Module):
         return False

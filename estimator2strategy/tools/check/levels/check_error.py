@@ -26,7 +26,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def raised_by_user(error: BaseException) -> bool:
-    """Whether code of the program is in the traceback of an error."""
+    """True if code of the program is in the traceback of an error."""
     return any(is_user_file(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
 
 

@@ -185,7 +185,7 @@ def _of_loss(cores: Recorded, loss: TensorDifference, num_cores: int) -> Cause:
 
 
 def _divides_by_batch(cores: Recorded) -> bool:
-    """Whether the loss divides by what a core makes of the values in its part of the batch."""
+    """True if the loss divides by what a core makes of the values in its part of the batch."""
     fed = {tensor.op.name for tensor in cores.fed}
     behind = map(cores.graph.get_operation_by_name, cores.behind([cores.spec.loss.op.name]))
     divisions = (op for op in behind if op.type in _DIVISIONS and op.outputs[0].shape.rank == 0)
@@ -218,7 +218,7 @@ def _of_gradients(cores: Recorded, gradients: Sequence[TensorDifference], num_co
 
 
 def _is_times(ratio: float, num_cores: int) -> bool:
-    """Whether a ratio is the number of cores, or one over it."""
+    """True if a ratio is the number of cores, or one over it."""
     return any(math.isclose(ratio, n, rel_tol=0.02) for n in (num_cores, 1 / num_cores))
 
 

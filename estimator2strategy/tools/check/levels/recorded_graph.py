@@ -141,11 +141,11 @@ class Recorded:
         return [op for op in self.operations if {"seed", "seed2"} <= set(op.node_def.attr)]
 
     def has_stream(self, op: tf.Operation) -> bool:
-        """Whether a random op draws here what it drew in TF 1.15."""
+        """True if a random op draws here what it drew in TF 1.15."""
         return is_seeded(op.node_def)
 
     def in_model(self, op: tf.Operation) -> bool:
-        """Whether model_fn made an op."""
+        """True if model_fn made an op."""
         return self.part(op) is Executor.MODEL
 
     def called_by(self, op: tf.Operation) -> list[str]:

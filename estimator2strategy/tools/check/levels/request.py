@@ -70,7 +70,7 @@ class Asked:
 
 
 def is_function(target: str) -> bool:
-    """Whether an argument names a function (`trainer.model:model_fn`), and not a path."""
+    """True if an argument names a function (`trainer.model:model_fn`), and not a path."""
     place, colon, name = target.rpartition(":")
     return bool(colon and place) and name.isidentifier() and not Path(target).exists()
 

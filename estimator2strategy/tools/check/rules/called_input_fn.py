@@ -47,7 +47,7 @@ def find(source, context):
 
 
 def _is_dataset(call):
-    """Whether a chain of calls starts in tf.data: `tf.data.TFRecordDataset(f).map(g).batch(8)`."""
+    """True if a chain of calls starts in tf.data: `tf.data.TFRecordDataset(f).map(g).batch(8)`."""
     seen = set()
     while call is not None and call.node not in seen:
         seen.add(call.node)

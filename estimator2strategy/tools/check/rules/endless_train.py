@@ -53,7 +53,7 @@ def _has_end(call):
 
 
 def _repeats(function, project):
-    """Whether it surely makes a dataset that repeats without end."""
+    """True if it surely makes a dataset that repeats without end."""
     for call in project.calls_of(function):
         if call.last == "repeat" and not call.node.args and not call.node.keywords:
             node = call.node

@@ -51,5 +51,5 @@ def find(source, context):
 
 
 def _chooses(model):
-    """Whether a spec is told if there is a TPU: then it is not known to be for one."""
+    """True if a spec gets a `use_tpu`: the model may then be for a TPU or not."""
     return any("use_tpu" in (k.arg or "") for spec in model.specs for k in spec.node.keywords)

@@ -71,7 +71,7 @@ def find(source, context):
 
 
 def _is_handed_on(batch, calls):
-    """Whether a function that is not TensorFlow's gets the batches, and may give them a shape."""
+    """True if a function that is not TensorFlow's gets the batches, and may give them a shape."""
     statement = batch.node
     while not isinstance(statement, ast.stmt):
         statement = statement.parent

@@ -65,7 +65,7 @@ def find(source, context):
 
 
 def _unguarded(node: ast.AST) -> bool:
-    """Whether no `try` and no question for the version is around it."""
+    """True if no `try` and no question for the version is around it."""
     for outer in parents(node):
         if isinstance(outer, ast.Try):
             return False

@@ -33,6 +33,6 @@ def find(source, context):
 
 
 def _is_in_tables(name: str) -> bool:
-    """Whether all names of its module are known."""
+    """True if all names of its module are known."""
     module = name.rpartition(".")[0]
     return not name.startswith("tf.contrib.") and (module == "tf" or module in facade.names())

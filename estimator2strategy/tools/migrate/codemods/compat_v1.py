@@ -47,7 +47,7 @@ def find(module):
 
 
 def _is_only_in_v1(name, call):
-    """Whether TensorFlow 2 has a name only there, or would take a call of it for another."""
+    """True if TensorFlow 2 has a name only there, or would take a call of it for another."""
     row = facade.find(name)
     if row is None or row.home != f"tensorflow.compat.v1:{name.removeprefix('tf.')}":
         return False

@@ -101,7 +101,7 @@ def home(row):
 
 
 def _is_plain(call):
-    """Whether an initializer is made as the one that it stands for would be."""
+    """True if an initializer is made as the one that it stands for would be."""
     if call is None or call.node.args:
         return False
     return all(

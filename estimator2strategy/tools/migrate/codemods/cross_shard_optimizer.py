@@ -68,7 +68,7 @@ def find(module):
 
 
 def _assigns_to_itself(statement, call, optimizer):
-    """Whether it is `optimizer = CrossShardOptimizer(optimizer)`."""
+    """True if it is `optimizer = CrossShardOptimizer(optimizer)`."""
     return (
         isinstance(statement, ast.Assign)
         and statement.value is call

@@ -68,7 +68,7 @@ def find(module):
 
 
 def _returns_dataset(definition):
-    """Whether all that a function returns is made by methods of a dataset."""
+    """True if all that a function returns is made by methods of a dataset."""
     values = returned(definition.node)
     return bool(values) and all(_is_dataset(definition, value, 0) for value in values)
 
@@ -96,7 +96,7 @@ def _is_dataset(definition, node, depth):
 
 
 def _names(node, name):
-    """Whether a value is made from the variable that it is assigned to: `d = d.batch(8)`."""
+    """True if a value is made from the variable that it is assigned to: `d = d.batch(8)`."""
     while isinstance(node, (ast.Call, ast.Attribute)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return isinstance(node, ast.Name) and node.id == name

@@ -113,7 +113,7 @@ def _app(module):
 
 
 def _is_read_early(module, node):
-    """Whether a flag is read while the file is imported."""
+    """True if a flag is read while the file is imported."""
     name = module.name(node)
     if not is_below(name, "tf.flags.FLAGS") or name == "tf.flags.FLAGS":
         return False

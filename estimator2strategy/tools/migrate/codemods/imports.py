@@ -183,7 +183,7 @@ def _joined(lines):
 
 
 def _is_there(line, node, module):
-    """Whether an earlier `import tensorflow` binds the same name as this one will."""
+    """True if an earlier `import tensorflow` binds the same name as this one will."""
     if not line.startswith("import "):
         return False
     bound = line.rpartition(" ")[2]
@@ -202,7 +202,7 @@ def _roots(node):
 
 
 def _is_fallback(node):
-    """Whether it is the other branch of a `try` that imports this package."""
+    """True if it is the other branch of a `try` that imports this package."""
     return any(
         isinstance(outer, ast.Try) and "estimator2strategy" in ast.unparse(outer)
         for outer in parents(node)

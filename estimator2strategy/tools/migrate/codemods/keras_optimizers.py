@@ -186,7 +186,7 @@ def _problem(module, call, row):
 
 
 def _is_used_at_once(module, call):
-    """Whether it is `AdamOptimizer(...).minimize(...)`, and `optimizer` is no name here."""
+    """True if it is `AdamOptimizer(...).minimize(...)`, and `optimizer` is no name here."""
     outer = getattr(call.node.parent, "parent", None)
     return (
         isinstance(call.node.parent, ast.Attribute)

@@ -226,7 +226,7 @@ def _scope_call(module, node):
 
 
 def _is_entered_again(module, scope):
-    """Whether the same scope is entered at another place, or by what is no constant name."""
+    """True if the same scope is entered at another place, or by what is no constant name."""
     name = scope.value("name_or_scope", 0)
     if not isinstance(name, str):
         return True
@@ -257,7 +257,7 @@ def _layer(old, row, function):
 
 
 def _is_elsewhere(row, name):
-    """Whether Keras takes an argument at another position."""
+    """True if Keras takes an argument at another position."""
     if row.keras.startswith("Conv"):
         # Between them Keras has `groups` (or `output_padding`).
         return row.arguments.index(name) > row.arguments.index("padding")

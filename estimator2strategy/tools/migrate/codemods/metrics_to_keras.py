@@ -182,7 +182,7 @@ def _found(module, call, function):
 
 
 def _is_in_known_function(module, call):
-    """Whether the function is a model_fn, or is one that a spec gets as its metric_fn."""
+    """True if the function is a model_fn, or is one that a spec gets as its metric_fn."""
     function = call.scope.function
     if function is None:
         return False
@@ -222,7 +222,7 @@ def _problem(module, call, statement):
 
 
 def _is_handed_to_spec(module, node, scope):
-    """Whether a dict, or what is made of it, goes to a spec or to the caller, and nowhere else."""
+    """True if a dict, or what is made of it, goes to a spec or to the caller, and nowhere else."""
     parent = node.parent
     if isinstance(parent, ast.keyword):
         return parent.arg == "eval_metric_ops" or _is_spec(parent.parent)
@@ -262,7 +262,7 @@ def _is_name_handed_on(module, name, scope):
 
 
 def _is_only_handed_on(module, name, scope):
-    """Whether a variable is assigned once, and read only as the value of a dict's entry."""
+    """True if a variable is assigned once, and read only as the value of a dict's entry."""
     if len(scope.bindings.get(name, ())) != 1:
         return False
     reads = [
@@ -276,7 +276,7 @@ def _is_only_handed_on(module, name, scope):
 
 
 def _is_entry(module, node, scope):
-    """Whether it is the value of an entry of a dict that is handed to a spec."""
+    """True if it is the value of an entry of a dict that is handed to a spec."""
     parent = node.parent
     if isinstance(parent, ast.Dict):
         return node in parent.values and _is_handed_to_spec(module, parent, scope)
