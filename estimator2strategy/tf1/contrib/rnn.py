@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
 from estimator2strategy.tf1.contrib import all_of, names_of
+from estimator2strategy.tf1.contrib import layers as _layers
 from estimator2strategy.tf1.contrib.rnn_bidirectional import (
     stack_bidirectional_dynamic_rnn,
     stack_bidirectional_rnn,
@@ -395,15 +396,13 @@ class LayerNormBasicLSTMCell(_cells.RNNCell):
         return self._num_units
 
     def _norm(self, inputs: tf.Tensor, scope: str) -> tf.Tensor:
-        from estimator2strategy.tf1.contrib.layers import layer_norm
-
         if not self._layer_norm:
             return inputs
         with _v1.variable_scope(scope):
             for name, value in (("gamma", self._norm_gain), ("beta", self._norm_shift)):
                 first = _v1.constant_initializer(value)
                 _v1.get_variable(name, inputs.shape[-1:], inputs.dtype, first)
-        return layer_norm(inputs, reuse=True, scope=scope)
+        return _layers.layer_norm(inputs, reuse=True, scope=scope)
 
     def call(self, inputs: tf.Tensor, state: Any) -> tuple[tf.Tensor, Any]:
         c, h = state

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import devices, tpu_system
 from estimator2strategy.engine.worlds import modern_world
-from estimator2strategy.tf1.contrib.cluster_resolver import TPUClusterResolver
+from estimator2strategy.tf1.facade.tpu_resolver import TPUClusterResolver
 
 _emulated: weakref.WeakSet[tf.distribute.Strategy] = weakref.WeakSet()
 

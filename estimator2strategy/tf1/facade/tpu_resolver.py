@@ -1,4 +1,4 @@
-"""`tf.contrib.cluster_resolver` of TF 1.15, and what programs do with a TPU that they found."""
+"""`TPUClusterResolver` of TF 1.15, and what programs do with a TPU that they found."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_switches
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.worlds import modern_world
-from estimator2strategy.tf1.contrib import names_of
-
-__getattr__ = names_of("cluster_resolver")
 
 
 class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
