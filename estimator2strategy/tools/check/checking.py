@@ -17,6 +17,7 @@ from pathlib import Path
 
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import baseline
+from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
@@ -25,12 +26,7 @@ from estimator2strategy.tools.check.check_report import (
     Report,
 )
 from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.rule import (
-    Hit,
-    Rule,
-    rules,
-    rules_of,
-)
+from estimator2strategy.tools.check.rule import Hit, Rule
 from estimator2strategy.tools.check.settings import Settings, Target
 from estimator2strategy.tools.check.source import Source, parse
 from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions

@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from estimator2strategy.tools.check.rule import Rule, matching, rules
+from estimator2strategy.tools.check.all_rules import matching, rules
+from estimator2strategy.tools.check.rule import Rule
 
 
 def main(argv: Sequence[str]) -> int:

@@ -80,7 +80,7 @@ class Checked:
         from pathlib import Path
 
         from estimator2strategy.tools.check import formats
-        from estimator2strategy.tools.check.rule import matching
+        from estimator2strategy.tools.check.all_rules import matching
         from estimator2strategy.tools.check.settings import SettingsError, parse_severity
 
         for selector in ignore:

@@ -18,10 +18,7 @@ another module makes has no function: it is a row of `described_rules.py`.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import importlib
-import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
@@ -83,48 +80,26 @@ class Rule:
         return f"{GUIDE}/rules/{self.id[:4].lower()}.md#{self.id.lower()}-{self.name}"
 
 
-_REGISTRY: dict[str, Rule] = {}
+# Those of the files that were imported so far; `all_rules.rules` imports the others.
+REGISTRY: dict[str, Rule] = {}
 
 
 def rule(id: str, name: str, severity: Severity, **about: Any) -> Callable:  # noqa: A002
     """Registers the function below it as what finds a rule's cases in a file."""
 
-    def register(find: Callable[[Any, Any], Iterable[Hit]]) -> Callable:
-        _add(Rule(id, name, severity, find=find, **about))
+    def registered(find: Callable[[Any, Any], Iterable[Hit]]) -> Callable:
+        register(Rule(id, name, severity, find=find, **about))
         return find
 
-    return register
+    return registered
 
 
-def _add(new: Rule) -> None:
-    if new.id in _REGISTRY:
-        raise ValueError(f"{new.id} is {_REGISTRY[new.id].name} already")
-    _REGISTRY[new.id] = new
+def register(new: Rule) -> None:
+    """Adds a rule to `REGISTRY`.
 
-
-@functools.cache
-def rules() -> dict[str, Rule]:
-    """All rules, by id."""
-    from estimator2strategy.tools.check import graph_rules
-    from estimator2strategy.tools.check import rules as source_rules
-    from estimator2strategy.tools.check.described_rules import DESCRIBED
-
-    for package in (source_rules, graph_rules):
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
-    for described in DESCRIBED:
-        _add(described)
-    return dict(sorted(_REGISTRY.items()))
-
-
-def rules_of(level: Evidence) -> list[Rule]:
-    """The rules whose findings rest on this evidence."""
-    return [rule for rule in rules().values() if rule.level == level]
-
-
-def matching(selectors: Iterable[str]) -> Iterator[str]:
-    """The ids of the rules that an id, the beginning of one, or a name selects."""
-    for selector in selectors:
-        for known in rules().values():
-            if known.id.startswith(selector) or known.name == selector:
-                yield known.id
+    Raises:
+        ValueError: Its id is taken.
+    """
+    if new.id in REGISTRY:
+        raise ValueError(f"{new.id} is {REGISTRY[new.id].name} already")
+    REGISTRY[new.id] = new

@@ -9,8 +9,9 @@ import sys
 import textwrap
 from pathlib import Path
 
+from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Evidence
-from estimator2strategy.tools.check.rule import Rule, rules
+from estimator2strategy.tools.check.rule import Rule
 
 _FOLDER = Path(__file__).resolve().parents[3] / "migration_guide" / "rules"
 _MADE = "<!-- Made by `python -m estimator2strategy.tools.check.rules_guide`. -->"

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from estimator2strategy.tools.check.all_rules import matching, rules
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.rule import matching, rules
 
 _TABLE = "[tool.estimator2strategy.check]"
 

@@ -13,7 +13,7 @@ import pytest
 from checked_programs import ENVIRONMENT, PROGRAM, e2s, inside, write
 
 from estimator2strategy.tools.check import check_command, formats
-from estimator2strategy.tools.check.rule import rules
+from estimator2strategy.tools.check.all_rules import rules
 
 
 def check(folder, *arguments):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from subjects import subject
 
+from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import Evidence, Outcome
 from estimator2strategy.tools.check.graph_samples import VARIED_INPUT
 from estimator2strategy.tools.check.levels import memory, replicated_step
-from estimator2strategy.tools.check.rule import rules, rules_of
 
 SAMPLED = [rule for rule in rules_of(Evidence.REPLICATED) if rule.bad is not None]
 

@@ -6,6 +6,7 @@ import html
 import itertools
 from pathlib import Path
 
+from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
@@ -13,7 +14,6 @@ from estimator2strategy.tools.check.check_report import (
     Severity,
 )
 from estimator2strategy.tools.check.formats import TARGETS, html_levels
-from estimator2strategy.tools.check.rule import rules
 
 # Lines of source before and after the one that is meant.
 _AROUND = 2

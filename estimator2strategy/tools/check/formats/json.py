@@ -6,8 +6,8 @@ import dataclasses
 import json
 from pathlib import Path
 
+from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Finding, LevelReport, Report
-from estimator2strategy.tools.check.rule import rules
 
 VERSION = 1
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import (
     Finding,
     LevelReport,
@@ -15,7 +16,6 @@ from estimator2strategy.tools.check.check_report import (
     Severity,
     Verdict,
 )
-from estimator2strategy.tools.check.rule import rules
 
 # What XML 1.0 has no way to write.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

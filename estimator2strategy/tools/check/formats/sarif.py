@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 from estimator2strategy import __version__
+from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Finding, Report, Severity
-from estimator2strategy.tools.check.rule import Rule, rules
+from estimator2strategy.tools.check.rule import Rule
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 # GitHub takes no more in one run.

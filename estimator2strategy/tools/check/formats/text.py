@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 from pathlib import Path
 
+from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
@@ -25,7 +26,6 @@ from estimator2strategy.tools.check.facts import (
 )
 from estimator2strategy.tools.check.formats import TARGETS
 from estimator2strategy.tools.check.levels.level_table import LEVELS
-from estimator2strategy.tools.check.rule import rules
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _OUTCOMES = {

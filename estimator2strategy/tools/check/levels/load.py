@@ -12,10 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from estimator2strategy.engine import legacy_code
+from estimator2strategy.engine.user_code import argument_names, location
+from estimator2strategy.estimator import estimator as estimator_lib
+from estimator2strategy.estimator import train_evaluate
+from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_command
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted, of_program
 from estimator2strategy.tools.check.levels.request import EXAMPLES_PER_CORE, MODES, Asked, Mode
+from estimator2strategy.tools.check.levels.subject import Model, Subject, default_config
 
 # What input_fn may be called with.
 _GIVEN = ("params", "config", "mode", "input_context")
@@ -53,9 +59,6 @@ def of_functions(
     Raises:
         CheckError: There is no input_fn for a mode, or a batch size for an Estimator.
     """
-    from estimator2strategy.estimator.mode_keys import ModeKeys
-    from estimator2strategy.tools.check.levels.subject import Model, default_config
-
     modes, missing = _modes(asked, inputs)
     if missing:
         raise CheckError(
@@ -84,8 +87,6 @@ def of_functions(
 
 
 def _subject(asked: Asked, model: Any, inputs: Mapping[Mode, Any], modes: tuple[Mode, ...]) -> Any:
-    from estimator2strategy.tools.check.levels.subject import Subject
-
     return Subject(
         name=asked.name,
         model=model,
@@ -106,8 +107,6 @@ def _modes(asked: Asked, inputs: Mapping[Mode, Any]) -> tuple[tuple[Mode, ...], 
 
 def _check_input_fn(input_fn: Callable[..., Any]) -> None:
     """Raises CheckError if it needs an argument that Estimator does not give."""
-    from estimator2strategy.engine.user_code import location
-
     try:
         parameters = inspect.signature(input_fn).parameters.values()
     except (TypeError, ValueError):
@@ -137,8 +136,6 @@ def hyperparameters(asked: Asked) -> Any:
 
 
 def _arguments(function: Callable[..., Any]) -> tuple[str, ...]:
-    from estimator2strategy.engine.user_code import argument_names
-
     try:
         return argument_names(function)
     except (TypeError, ValueError):
@@ -255,8 +252,6 @@ def _from_program(asked: Asked) -> Any:
 @contextlib.contextmanager
 def _intercepted(found: dict[str, Any]) -> Iterator[None]:
     """Calls of `train` and the like end the program; what they were given is in `found`."""
-    from estimator2strategy.estimator import estimator as estimator_lib
-    from estimator2strategy.estimator import train_evaluate
 
     def note(call: str, estimator: Any, inputs: Mapping[Mode, Any]) -> None:
         found.update(call=call, estimator=estimator, inputs=dict(inputs))
@@ -292,9 +287,6 @@ def _intercepted(found: dict[str, Any]) -> Iterator[None]:
 
 def _model_of(estimator: Any) -> Any:
     """What to make an estimator like this one of, on other devices."""
-    from estimator2strategy.estimator.tpu_estimator import TPUEstimator
-    from estimator2strategy.tools.check.levels.subject import Model
-
     for_tpu = isinstance(estimator, TPUEstimator)
     return Model(
         estimator._model_fn,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
@@ -17,7 +18,7 @@ from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import of_hit
 from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Recorded, Subject
-from estimator2strategy.tools.check.rule import Hit, rules, rules_of
+from estimator2strategy.tools.check.rule import Hit
 
 _LEVEL = Evidence.RECORDED
 _REFUSED = "E2S601"
