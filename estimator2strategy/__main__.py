@@ -11,6 +11,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from estimator2strategy import __version__
+
 # Command -> the module whose `main(arguments)` it is, and what it does.
 _COMMANDS = {
     "check": (
@@ -55,8 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         module, _ = _COMMANDS[argv[0]]
         return importlib.import_module(module).main(argv[1:]) or 0
     if argv and argv[0] == "--version":
-        from estimator2strategy import __version__
-
         sys.stdout.write(f"e2s {__version__}\n")
         return 0
     if argv and argv[0] in ("-h", "--help"):

@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from estimator2strategy.tools.golden import one_file
+from estimator2strategy.tools.golden.recorder import options
+
 _PROG = "e2s record"
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s record` with these arguments; returns the exit code."""
     if list(argv) == ["--print"]:
-        from estimator2strategy.tools.golden import one_file
-
         sys.stdout.write(one_file.source())
         return 0
-    from estimator2strategy.tools.golden.recorder import options
-
     options.record_parser(_PROG).parse_args(list(argv))  # --help and mistakes end here, at once
     from estimator2strategy.tools.golden.here import Here
     from estimator2strategy.tools.golden.recorder import command

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator2strategy.tools.golden import output
+from estimator2strategy.tools.golden import output, tiers
 from estimator2strategy.tools.golden.recorder.folder import (
     FORMAT,
     VERSION,
@@ -22,7 +22,9 @@ from estimator2strategy.tools.golden.recorder.folder import (
     RecordError,
     files_of,
     sha256,
+    unpacked,
 )
+from estimator2strategy.tools.golden.recorder.options import add_source, source_of
 from estimator2strategy.tools.golden.result import (
     Check,
     Comparison,
@@ -65,8 +67,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from estimator2strategy.tools.golden.recorder.options import add_source
-
     parser = argparse.ArgumentParser(
         prog="e2s verify",
         usage="e2s verify [options] GOLDEN [--program PROGRAM.py [its flags]]",
@@ -122,8 +122,6 @@ def _factor(text: str) -> dict[str, float]:
 
 def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
     """What to replay: what the command line says, else what was recorded."""
-    from estimator2strategy.tools.golden.recorder.options import source_of
-
     if options.program or options.model_fn or options.estimator:
         return source_of(options)
     source = golden.about["source"]
@@ -189,8 +187,6 @@ def compared(
     golden: Golden, recorder: Any, cores: int, factors: Factors | None = None
 ) -> Comparison:
     """Compares what a recorder recorded `like` the golden with the golden, and runs the cores."""
-    from estimator2strategy.tools.golden import tiers
-
     results = dict(recorder.results)
     results["train/drift"] = _drift(golden, recorder.last)
     side = Side(golden.about, golden.all_results())
@@ -201,8 +197,6 @@ def compared(
 
 
 def _unpacked(results: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    from estimator2strategy.tools.golden.recorder.folder import unpacked
-
     names = {name.partition("|")[0] for name in results}
     return {name: unpacked(results, name) for name in sorted(names)}
 
