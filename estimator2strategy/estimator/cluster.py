@@ -1,4 +1,4 @@
-"""The cluster that `TF_CONFIG` and `train_distribute` describe, and the checks that it can train."""
+"""The cluster that `TF_CONFIG` and `train_distribute` describe, and its checks."""
 
 from __future__ import annotations
 

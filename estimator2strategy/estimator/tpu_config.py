@@ -28,7 +28,7 @@ _SECONDS_PER_UNIT = {"s": 1, "m": 60, "h": 3600}
 
 
 class InputPipelineConfig:
-    """How many times `input_fn` is called, and the share of the global batch that each call returns.
+    """The number of calls of `input_fn`, and the share of the global batch that each one returns.
 
     PER_SHARD_V1: once per core, a core's share. PER_HOST_V1: once per host, the host's share.
     PER_HOST_V2: once per host, a core's share at a time. BROADCAST: once; every core gets the
