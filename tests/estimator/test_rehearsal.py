@@ -209,6 +209,30 @@ def test_every_input_pipeline_feeds_the_cores(machines, pipeline, feed, num_host
     assert_equal(rehearsed, emulated)
 
 
+def test_a_host_call_writes_summaries(machines):
+    def write(step, loss, folder):
+        with (
+            tf.summary.create_file_writer(folder).as_default(),
+            tf.summary.record_if(tf.equal(step[0] % 2, 0)),
+        ):
+            tf.summary.write("loss", tf.reduce_mean(loss), step=step[0])
+            return tf1.summary.all_v2_summary_ops()
+
+    def run(folder, cluster):
+        class Writing(Program):
+            def host_fn(self, step, loss):
+                return write(step, loss, str(folder))
+
+        make(folder, cluster, Writing()).train(input_fn, max_steps=6)
+        events = [e for f in folder.glob("*.v2") for e in tf1.train.summary_iterator(str(f))]
+        values = [(event.step, value) for event in events for value in event.summary.value]
+        return {step: tf.make_ndarray(value.tensor) for step, value in values}
+
+    emulated, rehearsed = machines().both(run)
+    assert sorted(rehearsed) == [0, 2, 4]
+    assert_equal(rehearsed, emulated)
+
+
 # Evaluation and prediction.
 
 

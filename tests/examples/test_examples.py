@@ -92,6 +92,37 @@ def test_flowers_train_resume_export_and_answer(jpegs, records, tmp_path):
     assert "shows:" in answer
 
 
+@pytest.mark.slow
+def test_flowers_on_a_rehearsed_tpu_end_as_on_emulated_cores(records, tmp_path):
+    import numpy as np
+    import tensorflow as tf
+
+    flowers = EXAMPLES / "flowers" / "flowers.py"
+    flags = [f"--data_dir={records}", "--steps_per_eval=2", "--iterations=2", "--batch_size=32"]
+    started = {
+        "emulated": ("-m", "estimator2strategy", "run", "--emulate_tpu_cores=8"),
+        "rehearsed": (EXAMPLES.parent / "tests" / "programs" / "rehearsed.py", "1x8"),
+    }
+    found = {}
+    for name, command in started.items():
+        folders = [f"--model_dir={tmp_path / name}", f"--export_dir={tmp_path / name / 'exported'}"]
+        run(*command, flowers, *flags, *folders, "--train_steps=4")
+        reader = tf.train.load_checkpoint(str(tmp_path / name))
+        found[name] = {v: reader.get_tensor(v) for v in reader.get_variable_to_shape_map()}
+        (metrics,) = (tmp_path / name / "eval").glob("events*")
+        events = list(tf.compat.v1.train.summary_iterator(str(metrics)))
+        values = [value for event in events for value in event.summary.value]
+        found[name]["metrics"] = [v.simple_value for v in values if v.HasField("simple_value")]
+        assert found[name]["metrics"]
+        (exported,) = (tmp_path / name / "exported").iterdir()
+        assert (exported / "saved_model.pb").exists()
+    assert found["rehearsed"].keys() == found["emulated"].keys()
+    for name, value in found["emulated"].items():
+        np.testing.assert_allclose(
+            found["rehearsed"][name], value, rtol=1e-5, atol=1e-5, err_msg=name
+        )
+
+
 def test_files_that_are_no_jpegs_are_left_out(records):
     import to_tfrecords
 

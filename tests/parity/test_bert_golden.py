@@ -19,6 +19,7 @@ import estimator2strategy.tf1
 from estimator2strategy.estimator import tpu
 from estimator2strategy.legacy import importing
 from tests.hooks import LossRecorder
+from tests.rehearsal import rehearsal
 
 CASE = Path(__file__).parents[1] / "goldens" / "bert_classifier"
 DATA = CASE / "data"
@@ -139,6 +140,30 @@ def test_bert_is_fine_tuned_evaluated_and_served(
     )
     answer = served.signatures["serving_default"](**first_examples(records("test"), BATCH))
     np.testing.assert_allclose(answer["probabilities"], predicted[:BATCH], rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_rehearsed_tpu_fine_tunes_like_emulated_cores(
+    bert, records, no_dropout, emulated_cores, tmp_path
+):
+    once = bert.file_based_input_fn_builder(records("test"), LENGTH, False, drop_remainder=True)
+
+    def run(name):
+        shutil.copytree(CASE / "init", tmp_path / name)
+        classifier = estimator(bert, str(tmp_path / name), use_tpu=True)
+        recorder = LossRecorder()
+        classifier.train(in_order(bert, records("train")), max_steps=2, hooks=[recorder])
+        metrics = classifier.evaluate(in_order(bert, records("dev")), steps=1)
+        return recorder.losses, metrics, list(classifier.predict(once))
+
+    with rehearsal(cores_per_host=8):
+        rehearsed = run("rehearsed")
+    emulated_cores(8)
+    tf.nest.map_structure(
+        lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6),
+        rehearsed,
+        run("emulated"),
+    )
 
 
 FEATURES = {

@@ -19,6 +19,7 @@ import tensorflow as tf
 from estimator2strategy.engine.record import replicated
 from estimator2strategy.engine.replay import handle_packing
 from tests.hooks import LossRecorder
+from tests.rehearsal import rehearsal
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
 PARITY = EXAMPLE / "golden" / "parity"
@@ -147,6 +148,38 @@ def test_emulated_cores_train_like_one_device(
     metrics = estimator.evaluate(program.eval_input_fn, steps=3)
     assert metrics["accuracy"] == pytest.approx(GOLDEN["evaluate"]["accuracy"], rel=1e-6)
     assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
+
+
+def test_a_rehearsed_tpu_trains_and_predicts_like_one_device(program, estimator_of, model_dir):
+    with rehearsal(cores_per_host=8):
+        estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1")
+        losses = trained_losses(program, estimator, 20)
+        metrics = estimator.evaluate(program.eval_input_fn, steps=3)
+        digits = list(estimator.predict(program.predict_input_fn))
+    np.testing.assert_allclose(losses, GOLDEN["losses"], **LOSS)
+    assert metrics["accuracy"] == pytest.approx(GOLDEN["evaluate"]["accuracy"], rel=1e-6)
+    assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
+    for digit, recorded in zip(digits, GOLDEN["predict"], strict=False):
+        assert digit["class"] == recorded["class"]
+        np.testing.assert_allclose(digit["probabilities"], recorded["probabilities"], rtol=1e-4)
+
+
+def test_the_example_runs_from_its_front_on_a_rehearsed_pod(
+    program, estimator_of, tmp_path, emulated_cores
+):
+    def run(name, tpu):
+        flags = ("--use_tpu", f"--tpu={tpu}", "--eval_steps=0", "--predictions=0")
+        estimator_of(str(tmp_path / name), *flags)  # parses the flags
+        program.main([])
+        return checkpoint(str(tmp_path / name), 20)
+
+    with rehearsal(num_hosts=2, cores_per_host=4) as pod:
+        rehearsed = run("rehearsed", pod.name)
+        assert pod.started == 1
+    emulated_cores(8, 2)
+    emulated = run("emulated", "")
+    for name, value in emulated.items():
+        np.testing.assert_allclose(rehearsed[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 def _eightfold_gradients(monkeypatch) -> None:
