@@ -116,7 +116,7 @@ def start(args: argparse.Namespace) -> Sample:
 def record(args: argparse.Namespace) -> Sample:
     """model_fn in a plain v1 graph; model_fn and making the replayed step in train()."""
     from estimator2strategy import estimator
-    from estimator2strategy.engine.replay.session import ReplaySession
+    from estimator2strategy.engine.replay.engines.loop import Loop
 
     model = models.MODELS[args.model]
     program = program_of("e2s", model).estimator
@@ -127,7 +127,7 @@ def record(args: argparse.Namespace) -> Sample:
         plain.timing(program.model_fn)(*batches.get_next(), estimator.ModeKeys.TRAIN, {})
     with (
         recorded.watching(type(program), "_call_model_fn"),
-        replayed.watching(ReplaySession, "_block_of_steps"),
+        replayed.watching(Loop, "_traced"),
     ):
         program.train(model.input_fn, steps=1)
     return {"plain_s": plain.seconds[0], "e2s_s": recorded.seconds[0] + replayed.seconds[0]}
@@ -147,7 +147,7 @@ def chain(layers: int) -> Model:
 
 def ops(args: argparse.Namespace) -> Sample:
     """Recording, tracing and all until the first step is done, of a chain of layers."""
-    from estimator2strategy.engine.replay.session import ReplaySession
+    from estimator2strategy.engine.replay.engines.loop import Loop
 
     program = program_of("e2s", chain(args.number))
     first, recorded, replayed = FirstStep(), Stopwatch(), Stopwatch()
@@ -161,7 +161,7 @@ def ops(args: argparse.Namespace) -> Sample:
     call = recorded.timing(type(program.estimator)._call_model_fn)
     with (
         mock.patch.object(type(program.estimator), "_call_model_fn", counted),
-        replayed.watching(ReplaySession, "_block_of_steps"),
+        replayed.watching(Loop, "_traced"),
     ):
         program.estimator.train(program.model.input_fn, steps=1, hooks=[first])
     assert first.cpu
@@ -198,7 +198,7 @@ def on_cores(model: Model, batch_size: int, **options: Any) -> Any:
 
 def cores(args: argparse.Namespace) -> Sample:
     """Tracing the loop of steps for emulated cores, and the rest of its first call of two steps."""
-    from estimator2strategy.engine.replay.session import ReplaySession
+    from estimator2strategy.engine.replay.engines.loop import Loop
     from estimator2strategy.engine.runtime import devices
 
     devices.emulate_tpu(args.number)
@@ -207,9 +207,9 @@ def cores(args: argparse.Namespace) -> Sample:
     traced, built = Stopwatch(), Stopwatch(time.process_time)
     called = Stopwatch(time.process_time)
     with (
-        traced.watching(ReplaySession, "_block_of_steps"),
-        built.watching(ReplaySession, "_block_of_steps"),
-        called.watching(ReplaySession, "_block"),
+        traced.watching(Loop, "_traced"),
+        built.watching(Loop, "_traced"),
+        called.watching(Loop, "run"),
     ):
         program.train(model.input_fn, steps=2)
     return {"trace_s": traced.seconds[0], "first_call_s": called.seconds[0] - built.seconds[0]}

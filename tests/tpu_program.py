@@ -6,26 +6,25 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator, replay_of
 from estimator2strategy.tools.xla.tpu_program import (
     TpuProgram,
-    session_without_values,
     traced_train_function,
 )
 
 
-def traced_training(estimator: Any, input_fn: Callable) -> tuple[TpuProgram, ReplaySession]:
+def traced_training(estimator: Any, input_fn: Callable) -> tuple[TpuProgram, Replay]:
     """The program of the looped train function, with all that the host_call fetches."""
     with estimator._recording() as graph:
         recording = estimator._record_train(graph, input_fn)
-        session = make_session(recording)
-        return TpuProgram(traced_train_function(session, recording)), session
+        replay = make_replay(recording)
+        return TpuProgram(traced_train_function(replay, recording.spec)), replay
 
 
-def make_session(recording: Recording) -> ReplaySession:
-    """A session, initialised if variables on the strategy's hosts can be made in this process."""
+def make_replay(recording: Recording) -> Replay:
+    """A replay, initialised if variables on the strategy's hosts can be made in this process."""
     if len(devices.hosts(recording.strategy)) == 1:
-        return ReplaySessionCreator(recording).create_session()
-    return session_without_values(recording)
+        return ReplaySessionCreator(recording).create_session().replay
+    return replay_of(recording)

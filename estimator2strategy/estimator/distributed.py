@@ -16,6 +16,7 @@ from estimator2strategy.engine.record import feeding
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
 from estimator2strategy.engine.record.replicated import Cores
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.runtime.evaluation import metric_pairs
 from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.worlds import modern_world
@@ -108,7 +109,7 @@ class AddUpHook(tf1.train.SessionRunHook):
         self._variables = [(v.handle.op.name, v.aggregation) for v in variables]
         self._variables = [(name, how) for name, how in self._variables if how in summed]
 
-    def end(self, session: Any) -> None:
+    def end(self, session: ReplaySession) -> None:
         state = session.state
         with modern_world():
             for node, aggregation in self._variables:

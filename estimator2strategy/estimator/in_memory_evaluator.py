@@ -92,7 +92,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._evaluate(session)
         self._evaluation.close()
 
-    def _evaluate(self, session: Any) -> None:
+    def _evaluate(self, session: tf1.Session) -> None:
         values = dict(zip(self._values, session.run(self._trained), strict=True))
         results = self._evaluation.run(
             None, self._hooks, init_fn=lambda session: session.run(self._assign, values)

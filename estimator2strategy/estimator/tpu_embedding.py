@@ -6,7 +6,7 @@ from typing import Any
 
 from estimator2strategy.engine.record.embedding import Embedding
 from estimator2strategy.engine.record.embedding_update import SLOTS
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.embedding_spec import EmbeddingConfigSpec, configurations
 from estimator2strategy.estimator.mode_keys import ModeKeys

@@ -18,7 +18,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.errors import CheckpointError, UnsupportedError
 from estimator2strategy.estimator.mode_keys import ModeKeys

@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator2strategy.engine.metrics.objects import KerasMetric, keras_metric_of
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedPart
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.runtime.evaluation import LOSS, metric_pairs
@@ -105,7 +106,7 @@ class ReplayedModel:
         self.recording = recording
         self._recorded = RecordedGraph(recording.graph)
         self._state = SharedState(self._recorded, strategy, shared)
-        self.session = ReplaySession(self._recorded, self._state)
+        self.session = ReplaySession(Replay(self._recorded, self._state))
         self.keras_metrics = self._keras_metrics()
         self._outputs, self._ops = self._wanted()
         self._part = ReplicatedPart.of(self._recorded, self._outputs, self._ops)

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as legacy
 from estimator2strategy import estimator
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import devices, tpu_system
 from estimator2strategy.engine.runtime import requested_strategy as strategies
 from estimator2strategy.errors import DeviceError

@@ -12,7 +12,7 @@ from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.tpu_partition import partition_dims
 from estimator2strategy.tools.xla.tpu_metadata import MetadataResolver
 from estimator2strategy.tools.xla.tpu_program import TpuProgram, traced
-from tests.tpu_program import make_session
+from tests.tpu_program import make_replay
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu
@@ -117,7 +117,7 @@ def test_tpu_program_cuts_the_input_for_the_cores_of_a_replica():
     with model._recording() as graph:
         recording = model._record_train(graph, input_fn)
         spec = recording.spec
-        function = traced(make_session(recording), [spec.loss], [spec.train_op])
+        function = traced(make_replay(recording), [spec.loss], [spec.train_op])
     program = TpuProgram(function)
     assert program.replicas == 4
     assert program.metadata.attr["num_cores_per_replica"].i == 2

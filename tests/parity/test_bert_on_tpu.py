@@ -59,7 +59,7 @@ def test_bert_is_one_program_with_a_sum_per_gradient(bert, num_hosts):
         train_batch_size=64 * num_hosts,
         strategy=tpu_strategy(num_hosts),
     )
-    program, session = traced_training(classifier, input_fn)
+    program, replay = traced_training(classifier, input_fn)
 
     everyone = list(range(8 * num_hosts))
     assert json.loads((DATA / "bert_config.json").read_text())["num_hidden_layers"] == LAYERS
@@ -67,7 +67,7 @@ def test_bert_is_one_program_with_a_sum_per_gradient(bert, num_hosts):
     assert program.group_assignments() == [[everyone]] * (5 + 16 * LAYERS + 2 + 2)
     # Each has two slots; and there is global_step.
     assert len(program.variables) == 3 * (5 + 16 * LAYERS + 2 + 2) + 1
-    recorded = session.recorded
+    recorded = replay.recorded
     behind = recorded.ancestors([specs[0].train_op.name, specs[0].loss.op.name])
     wanted = collections.Counter(recorded[name].op for name in behind)
     del wanted["VarHandleOp"], wanted["Placeholder"]

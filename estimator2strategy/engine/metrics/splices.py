@@ -74,7 +74,10 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
     # Whoever fetches the update's tensor wants the metric so far.
     outputs = () if isinstance(update, tf.Operation) else (update.name,)
 
-    def update_then_result(_: Any, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def update_then_result(
+        recorded: Any, state: Any, values: Sequence[tf.Tensor], context: Any
+    ) -> list[tf.Tensor]:
+        del recorded, state, context
         # Where the input has ended nothing of the step may happen, counting it included. (By way of
         # a group: a call that takes the values would wait for them, but not what it is inlined to.)
         there = tf.group(*values)

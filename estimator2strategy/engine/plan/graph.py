@@ -25,7 +25,7 @@ from estimator2strategy.engine.worlds import REFERENCES
 
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
 
-_DRAWS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
+_TAKERS = frozenset({"IteratorGetNext", "IteratorGetNextSync"})
 
 # The ops of `tf.compat.v1.summary`.
 SUMMARIES = frozenset(
@@ -206,28 +206,28 @@ class RecordedGraph:
         sources = map(input_node, self[name].input)
         return [source for source in sources if self[source].op == "VarHandleOp"]
 
-    def only_draw(self, names: Iterable[str]) -> str | None:
-        """The one node among and behind `names` that draws a batch; None if there is not just one.
+    def only_next_batch(self, names: Iterable[str]) -> str | None:
+        """The one node among and behind `names` that takes a batch; None if there is not just one.
 
         Nor may it hide in a function, or get its iterator other than from the node that makes it.
         """
         behind = self.ancestors(names)
         called = (self.library[name] for name in self.functions_behind(behind))
-        hidden = any(node.op in _DRAWS for function in called for node in function.node_def)
-        draws = [name for name in behind if self[name].op in _DRAWS]
-        if hidden or len(draws) != 1:
+        hidden = any(node.op in _TAKERS for function in called for node in function.node_def)
+        takers = [name for name in behind if self[name].op in _TAKERS]
+        if hidden or len(takers) != 1:
             return None
-        iterator = input_node(self[draws[0]].input[0])
-        return draws[0] if self.creates_resource(iterator) else None
+        iterator = input_node(self[takers[0]].input[0])
+        return takers[0] if self.creates_resource(iterator) else None
 
-    def draws(self, name: str) -> bool:
-        """True if a node draws a batch."""
-        return self[name].op in _DRAWS
+    def takes_batch(self, name: str) -> bool:
+        """True if a node takes a batch from an iterator."""
+        return self[name].op in _TAKERS
 
-    def is_pure(self, names: Iterable[str], draw: str) -> bool:
-        """True if running `names` has no effect but that `draw` takes a batch."""
-        behind = self.ancestors(names, lambda edge: input_node(edge) == draw)
-        running = [name for name in behind if name != draw and not self.creates_resource(name)]
+    def is_pure(self, names: Iterable[str], taker: str) -> bool:
+        """True if running `names` has no effect but that the node `taker` takes a batch."""
+        behind = self.ancestors(names, lambda edge: input_node(edge) == taker)
+        running = [name for name in behind if name != taker and not self.creates_resource(name)]
         return not self.have_effects(running)
 
     def have_effects(self, names: Collection[str]) -> bool:
@@ -261,11 +261,11 @@ class RecordedGraph:
             fed: Nodes whose values are supplied, as part of a batch is to a replica.
         """
         names = list(names)
-        draws = [name for name in names if self[name].op in _DRAWS] + list(fed)
-        if not draws:
+        takers = [name for name in names if self[name].op in _TAKERS] + list(fed)
+        if not takers:
             return set(), []
-        behind = set(self.ancestors(draws))
-        following = set(draws)
+        behind = set(self.ancestors(takers))
+        following = set(takers)
         writers = set()
         for name in names:  # creation order: inputs first, but for the back edges of v1 loops
             edges = [input_node(edge) for edge in self[name].input]
@@ -273,7 +273,7 @@ class RecordedGraph:
                 following.add(name)
             elif name not in behind and self[name].op in WRITERS:
                 writers.add(name)
-        return writers, draws
+        return writers, takers
 
     def frontier(
         self,

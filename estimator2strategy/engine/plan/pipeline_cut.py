@@ -1,6 +1,6 @@
 """A step cut in two: what it computes of its batch alone, and the rest, which has effects.
 
-    draw ─▶ first half: layers, loss ─▶ second half: metrics add up, a step is counted
+    batch ─▶ first half: layers, loss ─▶ second half: metrics add up, a step is counted
 
 The first half depends on no step before it, so that it may run before those have ended.
 """
@@ -15,11 +15,11 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 
 
 @dataclasses.dataclass(frozen=True)
-class Halves:
-    """The cut of a step in two halves.
+class PipelineCut:
+    """The place where a step is cut in two.
 
     Attributes:
-        handed_on: Names of the tensors that the second half takes from the first, or from the draw.
+        handed_on: Names of the tensors that the second half takes from the first, or of the batch.
         waited_for: Names of the ops of the first half that the second waits for besides.
     """
 
@@ -27,41 +27,41 @@ class Halves:
     waited_for: tuple[str, ...]
 
 
-def halves_of(
+def pipeline_cut(
     recorded: RecordedGraph,
     tensors: Collection[str],
     ops: Iterable[str],
-    draw: str,
+    taker: str,
     elsewhere: Collection[str] = (),
-) -> Halves | None:
+) -> PipelineCut | None:
     """The cut of the step that `tensors` and `ops` make.
 
     Args:
         tensors: Names of the tensors that the second half returns or needs.
-        draw: The one node that draws a batch.
+        taker: The one node that takes a batch.
         elsewhere: Nodes of the second half that something else replaces.
 
     Returns:
-        None if no part of the step depends on the batch alone, or if a TF1 while loop hides which
+        None if no part of the step depends on the batch alone, or if a loop of TF 1 hides which
         part does.
     """
     names = recorded.ancestors(
         {*map(input_node, tensors), *ops}, lambda edge: input_node(edge) in elsewhere
     )
-    effects = {name for name in names if name != draw and recorded.have_effects([name])}
+    effects = {name for name in names if name != taker and recorded.have_effects([name])}
     written = _resources_of(recorded, effects)
-    first, second = {draw}, set(elsewhere)
+    first, second = {taker}, set(elsewhere)
     for name in names:
         sources = set(map(input_node, recorded[name].input))
         if any(recorded.position[source] > recorded.position[name] for source in sources):
             return None
-        if name == draw or name in second:
+        if name == taker or name in second:
             continue
         if name in effects or not sources.isdisjoint(second | written):
             second.add(name)
         elif not sources.isdisjoint(first):
             first.add(name)
-    if first == {draw}:
+    if first == {taker}:
         return None
     handed_on = dict.fromkeys(name for name in tensors if input_node(name) in first)
     waited_for: dict[str, None] = {}
@@ -71,7 +71,7 @@ def halves_of(
                 waited_for[input_node(edge)] = None
             elif input_node(edge) in first:
                 handed_on[tensor_name(edge)] = None
-    return Halves(tuple(handed_on), tuple(waited_for))
+    return PipelineCut(tuple(handed_on), tuple(waited_for))
 
 
 def _resources_of(recorded: RecordedGraph, names: Iterable[str]) -> set[str]:

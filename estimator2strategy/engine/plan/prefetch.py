@@ -1,4 +1,4 @@
-"""When the next batch may be drawn: before a step has ended, or only then."""
+"""Says when the next batch may be taken: before a step has ended, or only then."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 _STARTS = frozenset({"MakeIterator"})
 
 
-def may_draw_beside(recorded: RecordedGraph, names: Iterable[str], draw: str) -> bool:
-    """True if the batch of the next step may be drawn while a step runs.
+def may_prefetch(recorded: RecordedGraph, names: Iterable[str], taker: str) -> bool:
+    """True if the batch of the next step may be taken while a step runs.
 
     It may where nothing can tell the difference: the input does not use what the step uses (a
     variable, a table), and not both of them call Python, which may know of the other.
 
     Args:
         names: What the step runs.
-        draw: The one node behind them that draws.
+        taker: The one node behind them that takes a batch.
     """
-    step = recorded.ancestors(names, lambda edge: input_node(edge) == draw)
-    iterator = input_node(recorded[draw].input[0])
+    step = recorded.ancestors(names, lambda edge: input_node(edge) == taker)
+    iterator = input_node(recorded[taker].input[0])
     source = _behind_iterator(recorded, iterator)
     used = {name for name in source if recorded.creates_resource(name)} - {iterator}
     both_call_python = recorded.call_python(step) and recorded.call_python(source)

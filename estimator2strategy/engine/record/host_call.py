@@ -8,10 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.plan.graph import SUMMARIES
+from estimator2strategy.engine.plan.graph import SUMMARIES, RecordedGraph
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.splice import Splice
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.step_context import StepContext
 from estimator2strategy.engine.user_code import location, user_line
 from estimator2strategy.errors import RecordingError
 
@@ -60,20 +62,22 @@ def every_n_steps(
     names = tuple(fetched.name for fetched in ops)
     fed = [tensor.name for tensor in inputs]
 
-    def trace(session: Any, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def trace(
+        recorded: RecordedGraph, state: State, values: Sequence[tf.Tensor], context: StepContext
+    ) -> list[tf.Tensor]:
         def call() -> tf.Tensor:
             importer = GraphImporter(
-                session.recorded,
-                session.state.handle,
+                recorded,
+                state.handle,
                 feeds=dict(zip(fed, values, strict=True)),
                 rewrite=SINGLE_REPLICA,
             )
             importer.fetch([], names)
             return tf.constant(True)
 
-        if session.step_in_block is None:
+        if context.index is None:
             return [call()]
-        now = tf.equal(session.step_in_block % steps, 0)
+        now = tf.equal(context.index % steps, 0)
         return [tf.cond(now, call, lambda: tf.constant(False))]
 
     return op, Splice(op.name, tuple(fed), (done.name,), trace, ops=names)

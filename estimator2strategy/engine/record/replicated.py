@@ -16,11 +16,14 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.captures import Capture, capture_in_closure, first_capture
 from estimator2strategy.engine.record.feeding import Fed
 from estimator2strategy.engine.record.host_call import refusing_v1_summaries
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
 from estimator2strategy.engine.replay.splice import Splice
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.step_context import StepContext
 
 tf1 = tf.compat.v1
 Merge = Callable[[Sequence[tf.Tensor]], tf.Tensor]
@@ -182,8 +185,10 @@ class Cores:
             partitions=self._partitions,
         )
 
-        def trace(session, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            results = model.trace(session, values)
+        def trace(
+            recorded: RecordedGraph, state: State, values: Sequence[tf.Tensor], context: StepContext
+        ) -> list[tf.Tensor]:
+            results = model.trace(recorded, state, values, context.host_uses)
             return [merge(parts) for parts, (_, _, merge) in zip(results, outputs, strict=True)]
 
         def expose(names: Sequence[str]) -> Splice:

@@ -1,8 +1,8 @@
 """Several batches in one call, with the values that each of them gave: for predictions.
 
-A call from Python costs more than a small batch does. So some batches are drawn, and one call works
-on all of them. As nothing but the draw has effects, what comes before the end of the input, or
-before a step that fails, is what it would have been one batch at a time.
+A call from Python costs more than a small batch does. So some batches are taken, and one call works
+on all of them. As nothing but taking a batch has effects, what comes before the end of the input,
+or before a step that fails, is what it would have been one batch at a time.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.replay.next_batch import Draw
+from estimator2strategy.engine.replay.next_batch import NextBatch
+from estimator2strategy.engine.replay.replay import Replay
 
-# No more batches are drawn after so many seconds: what is there already is waited for.
-_DRAWING = 0.02
+# No more batches are taken after so many seconds: what is there already is waited for.
+_TAKING = 0.02
 
 # A second batch fills the gaps that the first leaves between its kernels: a ResNet predicts twice
 # as fast on two processors. More would take memory, and gain nothing there.
 _AT_ONCE = 2
 
 
-class Ahead:
+class BatchedPredict:
     """Runs the same fetches for batch after batch.
 
     Must be made, and called, in the `modern_world`.
 
     Args:
-        session: The ReplaySession that replays them.
+        replay: The graph and its state.
         tensors: Names of the fetched tensors.
-        draw: The node that draws a batch; nothing else behind the tensors may have effects.
+        node: The node that takes a batch; nothing else behind the tensors may have effects.
     """
 
-    def __init__(self, session: Any, tensors: Sequence[str], draw: str):
-        self._session, self._tensors = session, tuple(tensors)
-        self._draw = Draw(session, draw)
-        self._specs = [session.spec(name) for name in tensors]
+    def __init__(self, replay: Replay, tensors: Sequence[str], node: str):
+        self._replay, self._tensors = replay, tuple(tensors)
+        self._next_batch = NextBatch(replay, node)
+        self._specs = [replay.spec(name) for name in tensors]
         self._function = self._traced()
 
     def run(self, batches: int) -> tuple[list[list[Any]], Exception | None]:
@@ -48,50 +49,51 @@ class Ahead:
             The values (numpy) that each batch gave, and the error with which the next one ended,
             which is an OutOfRangeError after the last one.
         """
-        drawn, error = self._drawn(batches)
+        taken, error = self._taken(batches)
         try:
-            values = self._values(drawn)
+            values = self._values(taken)
         except tf.errors.OpError:
-            return self._up_to_failure(drawn)
-        if len(values) < len(drawn):
+            return self._up_to_failure(taken)
+        if len(values) < len(taken):
             error = tf.errors.OutOfRangeError(None, None, "End of sequence")
         return values, error
 
-    def _drawn(self, batches: int) -> tuple[list[tf.Tensor], Exception | None]:
-        drawn: list[tf.Tensor] = []
-        until = time.perf_counter() + _DRAWING
-        while not drawn or (len(drawn) < batches and time.perf_counter() < until):
+    def _taken(self, batches: int) -> tuple[list[tf.Tensor], Exception | None]:
+        taken: list[tf.Tensor] = []
+        until = time.perf_counter() + _TAKING
+        while not taken or (len(taken) < batches and time.perf_counter() < until):
             try:
-                drawn.append(self._draw.optional())
+                taken.append(self._next_batch.optional())
             except tf.errors.OpError as error:
-                return drawn, error
-        return drawn, None
+                return taken, error
+        return taken, None
 
-    def _up_to_failure(self, drawn: Sequence[tf.Tensor]) -> tuple[list[list[Any]], Exception]:
+    def _up_to_failure(self, taken: Sequence[tf.Tensor]) -> tuple[list[list[Any]], Exception]:
         values: list[list[Any]] = []
-        for optional in drawn:
+        for optional in taken:
             try:
                 values += self._values([optional])
             except tf.errors.OpError as error:
                 return values, error
         raise RuntimeError("The same batches failed together, and not one by one.")
 
-    def _values(self, drawn: Sequence[tf.Tensor]) -> list[list[Any]]:
-        if not drawn:
+    def _values(self, taken: Sequence[tf.Tensor]) -> list[list[Any]]:
+        if not taken:
             return []
-        count, *lists = self._function(tf.stack(drawn))
+        count, *lists = self._function(tf.stack(taken))
         of_tensors = [
             _unstacked(x, s.dtype, int(count)) for x, s in zip(lists, self._specs, strict=True)
         ]
         return list(map(list, zip(*of_tensors, strict=True)))
 
     def _traced(self) -> Any:
-        trace, tensors, specs, draw = self._session.trace, self._tensors, self._specs, self._draw
+        trace, tensors, specs = self._replay.trace, self._tensors, self._specs
+        next_batch = self._next_batch
 
         @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.variant)])
-        def looped(drawn):
+        def looped(taken):
             def one_batch(done, *lists):
-                values = trace(tensors, (), draw.values(drawn[done]))
+                values = trace(tensors, (), next_batch.values(taken[done]))
                 pushed = [
                     tf.raw_ops.TensorListPushBack(input_handle=to, tensor=value)
                     for to, value in zip(lists, values, strict=True)
@@ -100,9 +102,9 @@ class Ahead:
 
             def more(done, *lists):
                 del lists
-                left = done < tf.size(drawn)
+                left = done < tf.size(taken)
                 return tf.cond(
-                    left, lambda: tf.raw_ops.OptionalHasValue(optional=drawn[done]), lambda: left
+                    left, lambda: tf.raw_ops.OptionalHasValue(optional=taken[done]), lambda: left
                 )
 
             lists = [
@@ -135,10 +137,10 @@ def _unstacked(values: tf.Tensor, dtype: tf.DType, count: int) -> list[Any]:
         ]
 
 
-def ahead_of(session: Any, tensors: Sequence[str]) -> Ahead | None:
+def batched_predict(replay: Replay, tensors: Sequence[str]) -> BatchedPredict | None:
     """How such fetches run for several batches at once; None if they cannot."""
-    recorded = session.recorded
-    draw = recorded.only_draw(map(input_node, tensors))
-    if not draw or not recorded.is_pure(map(input_node, tensors), draw) or recorded.runs_python():
+    recorded = replay.recorded
+    node = recorded.only_next_batch(map(input_node, tensors))
+    if not node or not recorded.is_pure(map(input_node, tensors), node) or recorded.runs_python():
         return None
-    return Ahead(session, tensors, draw)
+    return BatchedPredict(replay, tensors, node)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 
 def share_a_cpu(strategy: tf.distribute.Strategy | None) -> bool:

@@ -1,4 +1,4 @@
-"""The state of a session's iterators: which elements come next, shuffle buffers included.
+"""The state of a replay's iterators: which elements come next, shuffle buffers included.
 
 Functions here must be called in the `modern_world`.
 """
@@ -6,11 +6,11 @@ Functions here must be called in the `modern_world`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.fingerprint import fingerprint_of
+from estimator2strategy.engine.replay.replay import Replay
 
 # Parts of a state that are encoded together: few enough for the 2 GB of a protobuf.
 _TOGETHER = 64
@@ -18,41 +18,41 @@ _TOGETHER = 64
 _IGNORE_STATE_OF_FUNCTIONS = 1
 
 
-def origins(session: Any) -> dict[str, str]:
-    """For each iterator that a ReplaySession has, a digest of how the program makes its dataset.
+def origins(replay: Replay) -> dict[str, str]:
+    """For each iterator that a Replay has, a digest of how the program makes its dataset.
 
     Iterators go by the name of the node that makes them.
     """
-    used = session.state.made("IteratorV2", "OneShotIterator")
-    return {iterator: _origin(session, iterator) for iterator in used}
+    used = replay.state.made("IteratorV2", "OneShotIterator")
+    return {iterator: _origin(replay, iterator) for iterator in used}
 
 
-def _origin(session: Any, iterator: str) -> str:
-    operations = session.graph.get_operations()
+def _origin(replay: Replay, iterator: str) -> str:
+    operations = replay.recorded.graph.get_operations()
     makers = [op for op in operations if op.type == "MakeIterator"]
     datasets = [op.inputs[0].op.name for op in makers if op.inputs[1].op.name == iterator]
-    recorded = session.recorded
+    recorded = replay.recorded
     graph_def = tf.compat.v1.GraphDef()
     graph_def.node.extend(recorded[name] for name in recorded.ancestors([iterator, *datasets]))
     graph_def.library.function.extend(recorded.library.values())
     return fingerprint_of(graph_def).digest.hex()
 
 
-def saved(session: Any, iterator: str) -> Iterator[bytes]:
+def saved(replay: Replay, iterator: str) -> Iterator[bytes]:
     """Yields the state of an iterator, in parts.
 
     Raises:
         tf.errors.OpError: Some dataset cannot say where it is, such as that of `from_generator`.
     """
     state = tf.raw_ops.SerializeIterator(
-        resource_handle=session.state.handle(iterator),
+        resource_handle=replay.state.handle(iterator),
         external_state_policy=_IGNORE_STATE_OF_FUNCTIONS,
     )
     for start in range(0, state.shape[0], _TOGETHER):
         yield tf.io.serialize_tensor(state[start : start + _TOGETHER]).numpy()
 
 
-def restore(session: Any, iterator: str, parts: Sequence[bytes]) -> None:
+def restore(replay: Replay, iterator: str, parts: Sequence[bytes]) -> None:
     """Puts an iterator, which has its dataset already, into a state that was `saved`.
 
     Raises:
@@ -60,5 +60,5 @@ def restore(session: Any, iterator: str, parts: Sequence[bytes]) -> None:
     """
     state = [part for group in parts for part in tf.unstack(tf.io.parse_tensor(group, tf.variant))]
     tf.raw_ops.DeserializeIterator(
-        resource_handle=session.state.handle(iterator), serialized=tf.stack(state)
+        resource_handle=replay.state.handle(iterator), serialized=tf.stack(state)
     )

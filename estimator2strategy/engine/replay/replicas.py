@@ -12,7 +12,7 @@ communicated that the program did not ask for.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -23,6 +23,8 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import tpu_step
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.shared_step import SharedStep, can_share
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,12 +51,19 @@ class ReplicatedModel:
         """Names of the nodes that must run."""
         return [*map(input_node, self.outputs), *self.ops]
 
-    def trace(self, session: Any, values: Sequence[tf.Tensor]) -> list[tuple[tf.Tensor, ...]]:
+    def trace(
+        self,
+        recorded: RecordedGraph,
+        state: State,
+        values: Sequence[tf.Tensor],
+        host_uses: Collection[str] = (),
+    ) -> list[tuple[tf.Tensor, ...]]:
         """Traces one step of all replicas.
 
         Args:
-            session: The ReplaySession whose graph and variables to use.
+            recorded, state: The graph, and the variables of all replicas.
             values: The feeds of replica 0, then those of replica 1, and so on.
+            host_uses: The variables that the host's part of the step uses.
 
         Returns:
             For each output, its value on every replica.
@@ -62,17 +71,16 @@ class ReplicatedModel:
         Raises:
             UnsupportedError: model_fn uses what replicas of this strategy cannot have.
         """
-        session.recorded.refresh()
+        recorded.refresh()
         size = len(self.feeds)
         replicas = range(self.strategy.num_replicas_in_sync)
         batches = [values[replica * size : (replica + 1) * size] for replica in replicas]
-        if tpu_step.is_tpu(self.strategy):
-            return self._of_each(tpu_step.trace(self, session, batches))
-        recorded, state = session.recorded, session.state
+        if is_tpu(self.strategy):
+            return self._of_each(tpu_step.trace(self, recorded, state, batches))
         part = ReplicatedPart.of(recorded, self.outputs, self.ops)
         if not part.collectives and can_share(recorded, self.roots):
             step = SharedStep(
-                recorded, state, self.feeds, part.outputs, part.ops, part.levels, session.host_uses
+                recorded, state, self.feeds, part.outputs, part.ops, part.levels, host_uses
             )
             return list(zip(*step.trace(self.strategy, batches), strict=True))
 
@@ -113,7 +121,7 @@ class ReplicatedPart:
         return cls(tuple(outputs), tuple(ops), collectives, levels)
 
     def replay(
-        self, recorded: RecordedGraph, state: Any, feeds: Mapping[str, tf.Tensor]
+        self, recorded: RecordedGraph, state: State, feeds: Mapping[str, tf.Tensor]
     ) -> list[tf.Tensor]:
         """Traces one step of the replica in whose context this is called; returns its outputs.
 

@@ -16,7 +16,6 @@ cancellation of another.)
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -27,6 +26,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.segments import Segment
 from estimator2strategy.engine.replay import handle_packing
 from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.state import State
 
 
 def can_share(recorded: RecordedGraph, roots: Sequence[str]) -> bool:
@@ -63,7 +63,7 @@ class SharedStep:
     def __init__(
         self,
         recorded: RecordedGraph,
-        state: Any,
+        state: State,
         feeds: Sequence[str],
         outputs: Sequence[str],
         ops: Sequence[str],
@@ -134,7 +134,7 @@ class _Traced:
     """
 
     def __init__(
-        self, recorded: RecordedGraph, state: Any, segment: Segment, of_host: Collection[str]
+        self, recorded: RecordedGraph, state: State, segment: Segment, of_host: Collection[str]
     ):
         self.segment = segment
         self._state = state

@@ -15,6 +15,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private, _tf_switches
 from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.replay.engines import Request
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import modern_world
 
 
@@ -41,7 +43,7 @@ class Snapshot(_tf_private.SessionInterface):
         saver_def: Which of its tensors the saver feeds and fetches. It is of version 2.
     """
 
-    def __init__(self, session: Any, saver_def: Any):
+    def __init__(self, session: ReplaySession, saver_def: Any):
         save, filename = saver_def.save_tensor_name, saver_def.filename_tensor_name
         recorded, graph = session.recorded, session.graph
         recorded.refresh()
@@ -56,8 +58,8 @@ class Snapshot(_tf_private.SessionInterface):
         with modern_world():
             # Traced here: tracing is nothing for a thread beside one that trains.
             prefixes = tuple(shard.prefix.name for shard in self._shards)
-            self._prefixes = session.traced(prefixes, (), (filename,))
-            self._values = dict(zip(names, session.traced(tuple(names))(), strict=True))
+            self._prefixes = session.function(Request(prefixes, (), (filename,)))
+            self._values = dict(zip(names, session.function(Request(tuple(names)))(), strict=True))
 
     @property
     def graph(self):

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.step_context import StepContext
+
+Trace: TypeAlias = Callable[
+    [RecordedGraph, State, Sequence[tf.Tensor], StepContext], Sequence[tf.Tensor]
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +32,8 @@ class Splice:
         op: Name of the op in the recorded graph that stands for the whole.
         inputs: Names of recorded tensors whose values `trace` needs.
         outputs: Names of the placeholders that stand for what `trace` returns.
-        trace: `trace(session, values)`, called once per traced function, in the function's graph,
-            with a value per input. Returns a tensor per output.
+        trace: `trace(recorded, state, values, context)`, called once per traced function, in the
+            function's graph, with a value per input. Returns a tensor per output.
         inner: Names of placeholders that only have values inside `trace`: what a core is fed.
         expose: `expose(names)` gives the splice that also returns those tensors of its inside;
             of several cores, the first's.
@@ -40,7 +45,7 @@ class Splice:
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    trace: Callable[[Any, Sequence[tf.Tensor]], Sequence[tf.Tensor]]
+    trace: Trace
     inner: tuple[str, ...] = ()
     expose: Callable[[Sequence[str]], Splice] | None = None
     ops: tuple[str, ...] = ()
@@ -96,29 +101,9 @@ def needed(
     return chosen[::-1]
 
 
-def _used_beside(splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str]) -> set[str]:
+def used_beside(splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str]) -> set[str]:
     """The variables that the host uses, where the nodes `roots` and the `splices` run."""
     supplied = {node for splice in splices for node in splice.nodes}
     inputs = (input_node(name) for splice in splices for name in splice.inputs)
     names = {*roots, *inputs, *(op for splice in splices for op in splice.ops)} - supplied
     return recorded.variables_behind(names, lambda edge: input_node(edge) in supplied)
-
-
-def replay(
-    session: Any,
-    importer: GraphImporter,
-    splices: Sequence[Splice],
-    tensors: Sequence[str],
-    ops: Sequence[str],
-) -> list[tf.Tensor]:
-    """Traces `splices`, then the rest of what `tensors` and `ops` need; returns the tensors."""
-    if splices:
-        counter = session.step and session.step.counter  # is read after a block
-        roots = {*map(input_node, tensors), *ops, *([counter] if counter else [])}
-        session.host_uses = _used_beside(splices, session.recorded, roots)
-    for splice in splices:
-        results = list(splice.trace(session, importer.fetch(splice.inputs)))
-        importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
-        importer.wait_with_variables(splice.op)
-    session.host_uses = ()
-    return importer.fetch(tensors, ops)

@@ -18,7 +18,7 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph, element_of
 from estimator2strategy.engine.plan.host_resources import Found
 from estimator2strategy.engine.plan.rewrites import SEED_STRIDE, Rewrite
-from estimator2strategy.engine.replay import handle_packing, tpu_step
+from estimator2strategy.engine.replay import handle_packing, tpu_variables
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 
@@ -180,8 +180,8 @@ class State:
             devices = [None]
         elif node not in self._on_cores:
             devices = ["/CPU:0"]
-        elif tpu_step.is_tpu(self._strategy):
-            variable = tpu_step.uninitialized_variable(self._strategy, node, shape, dtype)
+        elif tpu_variables.is_tpu(self._strategy):
+            variable = tpu_variables.uninitialized_variable(self._strategy, node, shape, dtype)
             self._tpu_variables[node] = variable
             return self._strategy.experimental_local_results(variable)
         else:

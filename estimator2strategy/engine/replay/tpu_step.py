@@ -15,58 +15,22 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.rewrites import ON_TPU
 from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.errors import UnsupportedError
 
-# Three classes, none derived from another: of TF 2, of its first versions, and of TF 1.
-_STRATEGIES = (
-    tf.distribute.TPUStrategy,
-    tf.distribute.experimental.TPUStrategy,
-    tf.compat.v1.distribute.experimental.TPUStrategy,
-)
 
-
-def is_tpu(strategy: tf.distribute.Strategy | None) -> bool:
-    """Whether `strategy` compiles what it runs for TPU cores."""
-    return isinstance(strategy, _STRATEGIES)
-
-
-def uninitialized_variable(
-    strategy: tf.distribute.Strategy, name: str, shape: tf.TensorShape, dtype: tf.DType
-) -> tf.Variable:
-    """A variable with one copy per core, each with a life of its own and no value yet.
-
-    A copy is changed by its own core's program only, and the first one is what is saved: ON_READ,
-    ONLY_FIRST_REPLICA.
-    """
-
-    def without_value(next_creator: Any, **kwargs: Any) -> tf.Variable:
-        del next_creator  # it would want an initial value
-        return _tf_private.UninitializedVariable(**kwargs)
-
-    # The strategy asks the creator outside of its scope for each core's copy.
-    with tf.variable_creator_scope(without_value), strategy.scope():
-        return tf.Variable(
-            None,
-            trainable=False,
-            name=name,
-            shape=shape,
-            dtype=dtype,
-            synchronization=tf.VariableSynchronization.ON_READ,
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
-        )
-
-
-def trace(model: Any, session: Any, batches: Sequence[Sequence[tf.Tensor]]) -> list[Any]:
+def trace(
+    model: Any, recorded: RecordedGraph, state: State, batches: Sequence[Sequence[tf.Tensor]]
+) -> list[Any]:
     """Traces one step of all cores.
 
     Args:
         model: The ReplicatedModel to run.
-        session: The ReplaySession whose graph and variables to use.
+        recorded, state: Its graph, and the variables of all cores.
         batches: Per replica, a tensor for each of `model.feeds`, of fully defined shape.
 
     Returns:
@@ -75,10 +39,10 @@ def trace(model: Any, session: Any, batches: Sequence[Sequence[tf.Tensor]]) -> l
     Raises:
         UnsupportedError: model_fn uses a resource that a TPU core cannot have, a table for example.
     """
-    recorded, strategy = session.recorded, model.strategy
+    strategy = model.strategy
     # Made before `run`: inside, a replica could not make a variable of all replicas.
     variables = {
-        node: _variable(session, node)
+        node: _variable(recorded, state, node)
         for node in recorded.ancestors(model.roots)
         if recorded.creates_resource(node)
     }
@@ -111,10 +75,9 @@ def trace(model: Any, session: Any, batches: Sequence[Sequence[tf.Tensor]]) -> l
     return strategy.run(step, args=tuple(map(per_replica, range(len(model.feeds)))))
 
 
-def _variable(session: Any, node: str) -> tf.Variable:
-    recorded: RecordedGraph = session.recorded
+def _variable(recorded: RecordedGraph, state: State, node: str) -> tf.Variable:
     is_variable = recorded[node].op == "VarHandleOp"
-    variable = session.state.tpu_variable(node) if is_variable else None
+    variable = state.tpu_variable(node) if is_variable else None
     if variable is None:
         line = user_line(recorded.graph.get_operation_by_name(node).traceback)
         raise UnsupportedError(

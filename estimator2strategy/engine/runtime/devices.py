@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import tpu_system
 from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
 from estimator2strategy.engine.worlds import modern_world

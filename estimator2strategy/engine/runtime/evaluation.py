@@ -14,8 +14,8 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.metrics.splices import metric_splices
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.replay.session import Step
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.engines import How, Step
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime.lookahead import (
     Iterations,
     IterationsPerLoop,
@@ -23,6 +23,7 @@ from estimator2strategy.engine.runtime.lookahead import (
     LoopUnit,
 )
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.saving_session import SavingSession
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -91,7 +92,7 @@ class Evaluation:
         if metrics is None:
             metrics = metric_pairs(recording.spec)
             splices = (*splices, *metric_splices(recording.graph, metrics, calls))
-        self._session: Any = None
+        self._session: SavingSession | None = None
         self.own_hooks = tuple(recording.spec.evaluation_hooks or ())
         self.reusable = False
         eval_step = _tf_private.get_or_create_eval_step()
@@ -136,7 +137,8 @@ class Evaluation:
             tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored,
         ):
             assert creator.session  # a MonitoredSession makes it first of all
-            creator.session.reusable = self.reusable
+            if self.reusable:
+                creator.session.keep()
             # Several cores evaluate all batches in one call, as a TPU did.
             whole = IterationsPerLoop(sys.maxsize, LoopUnit.STEPS)
             several = recording.iterations is not None
@@ -160,8 +162,7 @@ class Evaluation:
     def close(self) -> None:
         """Frees what was kept for another run."""
         if self._session:
-            self._session.reusable = False
-            self._session.close()
+            self._session.free()
 
 
 def _initialising_metrics(spec: Any) -> Any:
@@ -179,14 +180,17 @@ def _initialising_metrics(spec: Any) -> Any:
     return spec._replace(scaffold=scaffold)
 
 
-def _loop(monitored, session, eval_op: tf.Operation, pace: Lookahead | Iterations) -> None:
-    session.step = Step(eval_op.name, in_halves=True)
+def _loop(
+    monitored, session: SavingSession, eval_op: tf.Operation, pace: Lookahead | Iterations
+) -> None:
+    step = Step(eval_op.name, How.PIPELINED)
     batches = 0
     while not monitored.should_stop():
-        session.steps_ahead = pace.steps(batches)
+        session.expect(step, pace.steps(batches))
         monitored.run(eval_op)
-        pace.ran(session.steps_run)
-        batches += session.steps_run
+        assert session.ran
+        pace.ran(session.ran.steps)
+        batches += session.ran.steps
 
 
 def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str | None) -> None:

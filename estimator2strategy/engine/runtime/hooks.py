@@ -73,7 +73,7 @@ class InfeedSleepHook(tf1.train.SessionRunHook):
     def __init__(self, seconds: int):
         self._seconds = seconds
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: tf1.Session, coord: Any) -> None:
         del session, coord
         tf1.logging.info("Infeed thread sleeping for %d seconds.", self._seconds)
         time.sleep(self._seconds)
@@ -101,7 +101,7 @@ class HostCallHook(tf1.train.SessionRunHook):
                 tf.raw_ops.FlushSummaryWriter(writer=op.inputs[0]) for op in self._open_ops
             ]
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: tf1.Session, coord: Any) -> None:
         del coord
         session.run(self._open_ops)
 
@@ -109,5 +109,5 @@ class HostCallHook(tf1.train.SessionRunHook):
         del run_context
         return tf.compat.v1.train.SessionRunArgs(self.fetches)
 
-    def end(self, session: Any) -> None:
+    def end(self, session: tf1.Session) -> None:
         session.run(self._flush_ops)

@@ -22,6 +22,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.replay import iterators
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
@@ -42,7 +44,7 @@ class InputPosition(tf1.train.SessionRunHook):
 
     def __init__(self, folder: str):
         self._files = PositionFiles(folder)
-        self._session: Any = None
+        self._replay: Replay | None = None
         self._started = False
         self._origins: dict[str, str] | None = None
         self._can_be_saved = True
@@ -56,9 +58,9 @@ class InputPosition(tf1.train.SessionRunHook):
                 earlier = [x for x in hook._listeners if not isinstance(x, PositionListener)]
                 hook._listeners[:] = [PositionListener(self), *earlier]
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SavingSession, coord: Any) -> None:
         del coord
-        self._session, self._started, self._origins = session, False, None
+        self._replay, self._started, self._origins = session.replay, False, None
         path = session.restored_from and self._files.of(session.restored_from)
         self._files.remove_pending_but(path)
         if path:
@@ -85,7 +87,8 @@ class InputPosition(tf1.train.SessionRunHook):
     def _go_on_from(self, path: str) -> None:
         try:
             with modern_world():
-                _restore(self._session, *_read(path))
+                assert self._replay
+                _restore(self._replay, *_read(path))
         except (tf.errors.OpError, ValueError) as error:
             tf1.logging.warn("The input starts anew, because %s does not fit: %s", path, error)
         else:
@@ -96,8 +99,9 @@ class InputPosition(tf1.train.SessionRunHook):
             return None
         try:
             with modern_world():
-                self._origins = self._origins or iterators.origins(self._session)
-                return self._files.write(checkpoint, _records(self._session, self._origins))
+                assert self._replay
+                self._origins = self._origins or iterators.origins(self._replay)
+                return self._files.write(checkpoint, _records(self._replay, self._origins))
         except (tf.errors.OpError, _TooLargeError) as error:
             self._can_be_saved = False
             tf1.logging.warn(
@@ -125,35 +129,35 @@ class _TooLargeError(Exception):
     pass
 
 
-def _records(session: Any, origins: Mapping[str, str]) -> Iterator[bytes]:
+def _records(replay: Replay, origins: Mapping[str, str]) -> Iterator[bytes]:
     """A header, and then the parts of each iterator's state."""
-    states = {name: list(iterators.saved(session, name)) for name in origins}
+    states = {name: list(iterators.saved(replay, name)) for name in origins}
     size = sum(len(part) for state in states.values() for part in state)
     if size > _MOST_BYTES:
         raise _TooLargeError(f"it takes {size / 2**30:.1f} GB, mostly for what is being shuffled.")
     header = {
         "iterators": {name: [origins[name], len(state)] for name, state in states.items()},
-        "random": session.state.random_places(),
+        "random": replay.state.random_places(),
     }
     yield json.dumps(header).encode()
     for state in states.values():
         yield from state
 
 
-def _restore(session: Any, header: dict[str, Any], parts: list[bytes]) -> None:
-    """Puts the session's iterators and random ops where those of `header` were.
+def _restore(replay: Replay, header: dict[str, Any], parts: list[bytes]) -> None:
+    """Puts the replay's iterators and random ops where those of `header` were.
 
     Raises:
         ValueError, tf.errors.OpError: The program's input is another one now.
     """
-    if iterators.origins(session) != {
+    if iterators.origins(replay) != {
         name: origin for name, (origin, _) in header["iterators"].items()
     }:
         raise ValueError("the program makes its input otherwise now.")
     for name, (_, count) in header["iterators"].items():
-        iterators.restore(session, name, parts[:count])
+        iterators.restore(replay, name, parts[:count])
         parts = parts[count:]
-    session.state.move_random(header["random"])
+    replay.state.move_random(header["random"])
 
 
 def _read(path: str) -> tuple[dict[str, Any], list[bytes]]:

@@ -6,7 +6,7 @@ Hooks, scaffolds, savers and recovery are then not imitated: they are TensorFlow
 from __future__ import annotations
 
 import contextlib
-import functools
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ import tensorflow as tf
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.handle_packing import share_a_cpu
-from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.uninitialized import is_initialized
 from estimator2strategy.engine.runtime import (
@@ -26,6 +26,7 @@ from estimator2strategy.engine.runtime import (
     worker_steps,
 )
 from estimator2strategy.engine.runtime.latest_checkpoint import checkpoints_up_to_latest
+from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.session_config import not_rewritten, rewritten_a_little
 from estimator2strategy.engine.worlds import modern_world
 
@@ -51,7 +52,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: Recording,
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
-        session: ReplaySession | None = None,
+        session: SavingSession | None = None,
         init_fn: Callable[[Any], None] | None = None,
     ):
         self._recording = recording
@@ -61,7 +62,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         self.session = session
         self._init_fn = init_fn
 
-    def create_session(self) -> ReplaySession:
+    def create_session(self) -> SavingSession:
         scaffold = self._scaffold
         checked = _variables_that_default_ops_check(scaffold)
         leave_out_summaries_of_branches(self._recording.graph)
@@ -93,46 +94,24 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         self.session = session
         return session
 
-    def _new_session(self) -> ReplaySession:
-        strategy, on_cores = self._recording.strategy, self._recording.on_cores
-        hosts = {host.device for host in devices.hosts(strategy)} - {""}
-        recorded = RecordedGraph(self._recording.graph, hosts)
-        session = _SavingSession(recorded, State(recorded, strategy, on_cores))
-        session.splices.extend(self._recording.splices)
-        if share_a_cpu(strategy):
-            session.rewriting = rewritten_a_little
-        if self._recording.worker:
-            worker, first = self._recording.worker, worker_steps.first_key()
-            session.rewrite = worker_steps.rewrite_for(worker, recorded, first)
-            session.first_key = first
-            session.in_step = True
-            session.draw_together = functools.partial(worker_steps.draw_together, worker, first)
-        return session
+    def _new_session(self) -> SavingSession:
+        strategy, worker = self._recording.strategy, self._recording.worker
+        if worker:
+            first = worker_steps.first_key()
+            replay = replay_of(self._recording)
+            rewrite = worker_steps.rewrite_for(worker, replay.recorded, first)
+            replay = dataclasses.replace(replay, rewrite=rewrite)
+            return SavingSession(replay, liveness.needed, first)
+        around = rewritten_a_little if share_a_cpu(strategy) else contextlib.nullcontext
+        return SavingSession(replay_of(self._recording), around)
 
 
-class _SavingSession(ReplaySession):
-    """Knows which checkpoint it was restored from, and says so when one could not be written.
-
-    Attributes:
-        first_key: The number of the first collective, where several processes train in step.
-        rewriting: `rewriting()` is the context in which programs run, for TensorFlow rewrites them
-            when they first do.
-    """
-
-    restored_from: str | None = None
-    first_key = 0
-    rewriting: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext
-
-    def _evaluate(self, tensors, ops, feeds) -> list[tf.Tensor]:
-        try:
-            needed = liveness.needed() if self.in_step else contextlib.nullcontext()
-            with needed, self.rewriting():
-                return super()._evaluate(tensors, ops, feeds)
-        except tf.errors.OpError as error:
-            behind = self.recorded.ancestors(op.name for op in (*(t.op for t in tensors), *ops))
-            if any(self.recorded[name].op == "SaveV2" for name in behind):
-                raise checkpoints.not_written(error) from error
-            raise
+def replay_of(recording: Recording) -> Replay:
+    """A recording on state of its own."""
+    strategy = recording.strategy
+    hosts = {host.device for host in devices.hosts(strategy)} - {""}
+    recorded = RecordedGraph(recording.graph, hosts)
+    return Replay(recorded, State(recorded, strategy, recording.on_cores), recording.splices)
 
 
 class _Checked(NamedTuple):
@@ -182,7 +161,7 @@ class _SessionManager(tf1.train.SessionManager):
     making programs of them.
     """
 
-    def __init__(self, session: _SavingSession, checked: _Checked, **kwargs):
+    def __init__(self, session: SavingSession, checked: _Checked, **kwargs):
         super().__init__(**kwargs)
         self._session = session
         self._checked = checked
@@ -220,7 +199,7 @@ class _SessionManager(tf1.train.SessionManager):
         if not saver or not known:
             return session, False
         checkpoints.restore(saver, session, known[-1])
-        session.restored_from = known[-1]
+        session.note_restored(known[-1])
         if not checkpoint_filename_with_path:
             saver.recover_last_checkpoints(known)  # the saver will in time remove these
         return session, True

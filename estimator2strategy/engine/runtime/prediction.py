@@ -60,9 +60,9 @@ def batches(
         with _inside(recording.graph):
             assert creator.session  # a MonitoredSession makes it first of all
             seen = any(map(sees_runs, all_hooks))
-            ahead = None if seen else creator.session.ahead(predictions)
-        if ahead:
-            yield from _ahead(ahead, recording.graph)
+            batched = None if seen else creator.session.batched(predictions)
+        if batched:
+            yield from _batched(batched, recording.graph)
             return
         while not monitored.should_stop():
             try:
@@ -108,8 +108,8 @@ class Growth:
         self._batches = min(2 * self._batches, affordable)
 
 
-def _ahead(run: Any, graph: tf.Graph) -> Generator[Any, None, None]:
-    """Yields what `ReplaySession.ahead` gives, batch by batch."""
+def _batched(run: Any, graph: tf.Graph) -> Generator[Any, None, None]:
+    """Yields what `ReplaySession.batched` gives, batch by batch."""
     growth = Growth()
     error: Exception | None = None
     while error is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.replay.engines import InputWait, Ran
+from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
 
@@ -66,17 +68,21 @@ class Profile:
     """Follows a training, block by block.
 
     Args:
-        session: The ReplaySession that trains.
         folder: Where profiles go; None: none is made.
+
+    Attributes:
+        input_wait: Where steps add up how long they wait for batches; None: it is not measured.
     """
 
-    def __init__(self, session: Any, folder: str | None):
-        self._session, self._folder = session, folder
+    def __init__(self, folder: str | None):
+        self._folder = folder
         self._started = time.perf_counter()
         self._until: float | None = None
         self._blocks = 0
-        # No clock runs in a step then: it would not give the same twice.
-        session.measures_input = folder is not None and not _tf_private.ops_are_deterministic()
+        self._building = self._in_steps = 0.0
+        # Where ops are deterministic no clock runs in a step: it would not give the same twice.
+        measures = folder is not None and not _tf_private.ops_are_deterministic()
+        self.input_wait = InputWait() if measures else None
 
     @contextlib.contextmanager
     def block(self, step: int) -> Iterator[None]:
@@ -93,6 +99,13 @@ class Profile:
         if self._blocks >= _FIRST_BLOCK + _BLOCKS - 1 or time.perf_counter() > self._until:
             self.stop()
 
+    def ran(self, block: Ran) -> None:
+        """Takes note of a block that is done."""
+        if block.built:
+            self._building += block.seconds
+        else:
+            self._in_steps += block.seconds
+
     def stop(self) -> None:
         """Writes the profile, if one is being made."""
         if self._until is not None:
@@ -101,7 +114,7 @@ class Profile:
 
     def verdict(self, steps: int) -> str:
         """See the function of that name."""
-        session = self._session
         total = time.perf_counter() - self._started
-        building, in_steps = session.spent
-        return verdict(Spent(total, building, in_steps, session.waited()), steps)
+        with modern_world():
+            waited = self.input_wait.seconds() if self.input_wait else None
+        return verdict(Spent(total, self._building, self._in_steps, waited), steps)

@@ -15,7 +15,7 @@ from google.protobuf import text_format
 
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.snapshot import Snapshot
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import checkpoints
 from estimator2strategy.engine.runtime.input_position import PositionListener
 
@@ -62,7 +62,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._thread.join()
             self._thread = None
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: tf1.Session, coord: Any) -> None:
         """As any CheckpointSaverHook's, but `graph.pbtxt` is written while the step is compiled."""
         self._beside = False
         graph_def = session.graph.as_graph_def(add_shapes=True)
@@ -80,7 +80,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._text = threading.Thread(target=_write_text, args=work, name="graph.pbtxt")
             self._text.start()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: tf1.Session) -> None:
         self.wait()
         self._beside = False
         if self._failed:
@@ -89,7 +89,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._save(session, step)
         super().end(session)
 
-    def _save(self, session: Any, step: Any) -> bool:
+    def _save(self, session: tf1.Session, step: Any) -> bool:
         self._wait_for_checkpoint()
         saver = self._get_saver()
         ours = all(isinstance(listener, PositionListener) for listener in self._listeners)
@@ -109,7 +109,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         self._thread.start()
         return False
 
-    def _write(self, saver: Any, snapshot: Snapshot, session: Any, step: Any) -> None:
+    def _write(self, saver: Any, snapshot: Snapshot, session: tf1.Session, step: Any) -> None:
         """Runs in the thread."""
         path = f"{self._save_path}-{step}"
         try:

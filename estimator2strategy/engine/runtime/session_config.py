@@ -35,12 +35,18 @@ def _xla(level: int) -> bool:
     return level in (OptimizerOptions.ON_1, OptimizerOptions.ON_2)
 
 
+def _set_log_of_placement(enabled: bool) -> None:
+    soft = tf.config.get_soft_device_placement()
+    tf.debugging.set_log_device_placement(enabled)
+    tf.config.set_soft_device_placement(soft)  # goes off with the log, as of TensorFlow 2.21
+
+
 _SWITCHES = (
     _Switch(
         "log_device_placement",
         bool,
         tf.debugging.get_log_device_placement,
-        tf.debugging.set_log_device_placement,
+        _set_log_of_placement,
     ),
     _Switch(
         "graph_options.optimizer_options.global_jit_level",

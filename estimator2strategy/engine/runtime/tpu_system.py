@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.replay.tpu_step import is_tpu
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.worlds import modern_world
 
 EMULATE_VARIABLE = "E2S_EMULATE_TPU_CORES"

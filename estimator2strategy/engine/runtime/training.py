@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -11,7 +13,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine.plan.cardinality import is_endless
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.replay.session import Step
+from estimator2strategy.engine.replay.engines import How, KeptLoss, Step
+from estimator2strategy.engine.runtime import worker_steps
 from estimator2strategy.engine.runtime.console import live_line
 from estimator2strategy.engine.runtime.hooks import FetchingHook
 from estimator2strategy.engine.runtime.input_position import InputPosition
@@ -20,6 +23,7 @@ from estimator2strategy.engine.runtime.lookahead import Iterations, Lookahead, w
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.profiling import Profile
 from estimator2strategy.engine.runtime.saving import SaverHook, can_save_beside
+from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.sharded_saving import default_saver
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.runtime.worker_steps import SameStartHook
@@ -67,7 +71,7 @@ def train(
     elif position:
         position.remove()
     creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
-    loss = None
+    loss = step = None
     logged = FetchingHook()
     with Interruption() as interruption, contextlib.ExitStack() as afterwards:
         for hook in savers:
@@ -76,26 +80,20 @@ def train(
         with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
             pace = _pace(recording, all_hooks)
             logged.tensors = pace.logged()
-            train_op = _op(spec.train_op)
-            profile = Profile(creator.session, options.profile_folder)
+            assert creator.session  # a MonitoredSession makes it first of all
+            profile = Profile(options.profile_folder)
             afterwards.callback(profile.stop)
+            step = _step(recording, creator.session, options, profile)
             loss = _loop(
-                monitored,
-                creator.session,
-                train_op,
-                spec.loss,
-                pace,
-                interruption,
-                options.jit_compile,
-                profile,
-                on_first_block,
+                monitored, creator.session, step, pace, interruption, profile, on_first_block
             )
         if position and not interruption.requested:
             position.remove()  # the next training starts its input anew
         interruption.explain(config.model_dir)
     # Not in the `with`: it swallows the error with which an input ends.
-    if loss is None and creator.session is not None:
-        loss = creator.session.watched()
+    if loss is None and step and step.kept_loss:
+        with modern_world():
+            loss = step.kept_loss.value()
     if loss is None:
         tf1.logging.warn(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -141,46 +139,60 @@ def _hooks(
     return added, all_hooks
 
 
+def _step(
+    recording: Recording, session: SavingSession, options: TrainingOptions, profile: Profile
+) -> Step:
+    """The definition of one step of a training."""
+    counter = tf1.train.get_global_step().handle.op.name
+    step = Step(_op(recording.spec.train_op).name, loss=recording.spec.loss.name, counter=counter)
+    worker = recording.worker
+    if worker:
+        take = functools.partial(worker_steps.take_together, worker, session.first_key)
+        how, kept = How.TOGETHER, KeptLoss()
+        return dataclasses.replace(step, how=how, kept_loss=kept, take_together=take)
+    return dataclasses.replace(
+        step,
+        how=How.JIT if options.jit_compile else How.LOOP,
+        kept_loss=KeptLoss() if _may_end(session) else None,
+        input_wait=profile.input_wait,
+    )
+
+
 def _loop(
-    monitored,
-    session,
-    train_op,
-    loss,
+    monitored: tf1.train.MonitoredSession,
+    session: SavingSession,
+    step: Step,
     pace: Lookahead | Iterations,
     interruption: Interruption,
-    jit_compile: bool,
     profile: Profile,
     on_first_block: Callable[[], None],
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
     global_step = tf1.train.get_global_step()
-    session.step = Step(
-        train_op.name,
-        healthy=loss.name,
-        may_end=_may_end(session),
-        counter=global_step.handle.op.name,
-        compiled=jit_compile,
-    )
-    fetches = [train_op, loss]
-    step = first_step = int(session.value(global_step))
-    value = None
-    with live_line(first_step, pace.last_step()) as line:
-        session.on_build = line.compiling
+    graph = session.graph
+    fetches = [graph.get_operation_by_name(step.op), graph.get_tensor_by_name(step.loss)]
+    number = first = int(session.value(global_step))
+    loss = None
+    with live_line(first, pace.last_step()) as line:
+        step = dataclasses.replace(step, on_build=line.compiling)
         while not monitored.should_stop() and not interruption.requested:
-            session.steps_ahead = pace.steps(step)
+            session.expect(step, pace.steps(number))
             try:
-                with profile.block(step):
-                    value = monitored.run(fetches)[1]
+                with profile.block(number):
+                    loss = monitored.run(fetches)[1]
             except tf.errors.OutOfRangeError:
-                tf1.logging.info(profile.verdict(int(session.value(global_step)) - first_step))
-                _log_end_of_input(first_step, int(session.value(global_step)), pace.last_step())
+                tf1.logging.info(profile.verdict(int(session.value(global_step)) - first))
+                _log_end_of_input(first, int(session.value(global_step)), pace.last_step())
                 raise
             on_first_block()
-            pace.ran(session.steps_run)
-            step = int(session.value(global_step))
-            line.show(step, value)
-    tf1.logging.info(profile.verdict(step - first_step))
-    return value
+            ran = session.ran
+            assert ran
+            profile.ran(ran)
+            pace.ran(ran.steps)
+            number = int(session.value(global_step))
+            line.show(number, loss)
+    tf1.logging.info(profile.verdict(number - first))
+    return loss
 
 
 def _log_end_of_input(first_step: int, step: int, last_step: float) -> None:
@@ -191,8 +203,8 @@ def _log_end_of_input(first_step: int, step: int, last_step: float) -> None:
         tf1.logging.info("%s.", done)
 
 
-def _may_end(session) -> bool:
-    """Whether some dataset of the recorded input has an end, or may have one."""
+def _may_end(session: SavingSession) -> bool:
+    """True unless no dataset of the recorded input has an end."""
     operations = session.graph.get_operations()
     iterators = [op for op in operations if op.type in ("IteratorV2", "OneShotIterator")]
     datasets = [op.inputs[0] for op in operations if op.type == "MakeIterator"]

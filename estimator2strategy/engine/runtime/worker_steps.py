@@ -12,8 +12,9 @@ import tensorflow as tf
 from estimator2strategy.engine.plan import rewrites
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.multi_worker import Worker
-from estimator2strategy.engine.replay.next_batch import Draw
+from estimator2strategy.engine.replay.next_batch import NextBatch
 from estimator2strategy.engine.runtime import agreement, liveness
+from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
@@ -76,7 +77,9 @@ def gather(worker: Worker, first: int, text: bytes) -> list[bytes]:
     return [bytes(t[:n].astype("uint8")) for t, n in zip(texts, lengths, strict=True)]
 
 
-def draw_together(worker: Worker, first: int, draw: Draw) -> Callable[[], list[tf.Tensor]]:
+def take_together(
+    worker: Worker, first: int, next_batch: NextBatch
+) -> Callable[[], list[tf.Tensor]]:
     """A function that gives this process's next batch, if all processes have one.
 
     Raises:
@@ -85,13 +88,13 @@ def draw_together(worker: Worker, first: int, draw: Draw) -> Callable[[], list[t
     """
 
     @tf.function(autograph=False)
-    def drawn():
-        optional = draw.optional()
+    def taken():
+        optional = next_batch.optional()
         there = tf.cast(tf.raw_ops.OptionalHasValue(optional=optional), tf.int32)
         return optional, _of_each(there, worker, first + rewrites.INPUT_KEY)
 
-    def next_batch() -> list[tf.Tensor]:
-        optional, there = drawn()
+    def take() -> list[tf.Tensor]:
+        optional, there = taken()
         ended = [number for number, has_batch in enumerate(there.numpy()) if not has_batch]
         if ended:
             if len(ended) < worker.count:
@@ -101,9 +104,9 @@ def draw_together(worker: Worker, first: int, draw: Draw) -> Callable[[], list[t
                     ", ".join(map(str, ended)),
                 )
             raise tf.errors.OutOfRangeError(None, None, "End of sequence")
-        return list(draw.values(optional).values())
+        return list(next_batch.values(optional).values())
 
-    return next_batch
+    return take
 
 
 class SameStartHook(tf1.train.SessionRunHook):
@@ -123,7 +126,7 @@ class SameStartHook(tf1.train.SessionRunHook):
         variables = tf1.global_variables()
         self._variables = [v.handle.op.name for v in variables if v.dtype in _SUMMABLE]
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SavingSession, coord: Any) -> None:
         del coord
         if self._watch:
             self._watch.in_training = True
@@ -143,7 +146,7 @@ class SameStartHook(tf1.train.SessionRunHook):
             agreement.check(facts, functools.partial(gather, self._worker, first))
             share()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: tf1.Session) -> None:
         del session
         if self._watch:  # others may be ready sooner
             self._watch.in_training = False

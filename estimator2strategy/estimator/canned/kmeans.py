@@ -168,7 +168,7 @@ class _InitializeClustersHook(tf1.train.SessionRunHook):
     def __init__(self, init_op: Any, initialized: Any, is_chief: bool):
         self._init_op, self._initialized, self._is_chief = init_op, initialized, is_chief
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: tf1.Session, coord: Any) -> None:
         while not session.run(self._initialized):
             if self._is_chief:
                 session.run(self._init_op)

@@ -87,7 +87,7 @@ class _AfterSave(_v1.train.CheckpointSaverListener):
         self._call, self._interval, self._last = call, interval, 0.0
         self.result: Any = None
 
-    def after_save(self, session: Any, global_step_value: int) -> None:
+    def after_save(self, session: tf.compat.v1.Session, global_step_value: int) -> None:
         if time.time() - self._last >= self._interval:
             self.result = self._call()
             self._last = time.time()

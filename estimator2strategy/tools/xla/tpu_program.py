@@ -16,11 +16,11 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
+from estimator2strategy.engine.plan.graph import NodeDef
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.replay.session import ReplaySession, Step
-from estimator2strategy.engine.replay.state import State
-from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.replay.engines import KeptLoss, Request, Step, engine_for
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.runtime.monitored import replay_of
 from estimator2strategy.engine.worlds import modern_world
 
 _IN_PROGRAM = "_tpu_replicate"
@@ -34,48 +34,38 @@ def train_program(recording: Recording) -> TpuProgram:
     Raises:
         UnsupportedError: model_fn uses a resource that a TPU core cannot have.
     """
-    session = session_without_values(recording)
-    return TpuProgram(traced_train_function(session, recording, in_graph=True))
+    return TpuProgram(traced_train_function(replay_of(recording), recording.spec, in_graph=True))
 
 
-def traced_train_function(
-    session: ReplaySession, recording: Recording, *, in_graph: bool = False
-) -> Any:
-    """The train function of a session of `recording`, whose step it thereby gets."""
-    spec = recording.spec
-    session.step = Step(spec.train_op.name, spec.loss.name)
+def traced_train_function(replay: Replay, spec: Any, *, in_graph: bool = False) -> Any:
+    """The train function of an EstimatorSpec; see `traced`."""
+    step = Step(spec.train_op.name, loss=spec.loss.name, kept_loss=KeptLoss())
     fetches = tf.nest.flatten([getattr(hook, "fetches", []) for hook in spec.training_hooks])
-    return traced(session, [spec.loss, *fetches], [spec.train_op], in_graph=in_graph)
-
-
-def session_without_values(recording: Recording) -> ReplaySession:
-    """A session of a recording whose variables nobody fills: enough to trace, without memory."""
-    hosts = devices.hosts(recording.strategy)
-    recorded = RecordedGraph(recording.graph, {host.device for host in hosts})
-    session = ReplaySession(recorded, State(recorded, recording.strategy, recording.on_cores))
-    session.splices.extend(recording.splices)
-    return session
+    return traced(replay, [spec.loss, *fetches], [spec.train_op], step, in_graph=in_graph)
 
 
 def traced(
-    session: ReplaySession,
+    replay: Replay,
     tensors: Sequence[tf.Tensor],
     ops: Sequence[tf.Operation] = (),
+    step: Step | None = None,
     *,
     in_graph: bool = False,
 ) -> Any:
-    """The function that such a run calls.
+    """The function that such a run calls. Nobody fills its variables: to trace takes no memory.
 
     Args:
+        step: The step that a block repeats; None: the run is no step.
         in_graph: Whether to trace it inside a tf.Graph, where nobody asks for the devices of its
             variables. Always so for several hosts, which are not there.
     """
-    names = tuple(t.name for t in tensors), tuple(op.name for op in ops)
+    request = Request(tuple(t.name for t in tensors), tuple(op.name for op in ops))
     with contextlib.ExitStack() as stack:
         stack.enter_context(modern_world())
-        if in_graph or len(session.recorded.hosts) > 1:
+        if in_graph or len(replay.recorded.hosts) > 1:
             stack.enter_context(tf.Graph().as_default())
-        return session.traced(*names)
+        (function,) = engine_for(replay, step, request).functions
+        return function
 
 
 class TpuProgram:

@@ -17,7 +17,7 @@ from estimator2strategy.engine.metrics import keras_metric_for, splices
 from estimator2strategy.engine.metrics.keras_classes import LegacyMetric
 from estimator2strategy.engine.metrics.objects import KerasMetric
 from estimator2strategy.engine.record import input_fn
-from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.replay.replay import Replay
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu
@@ -247,13 +247,13 @@ def test_padding_that_counts_would_be_seen(model_dir, emulated_cores, monkeypatc
 def traces(monkeypatch) -> Counter:
     """What was traced -> how often."""
     counter: Counter = Counter()
-    original = ReplaySession.trace
+    original = Replay.trace
 
     def trace(self, tensors, ops, *rest, **named):
         counter[tuple(tensors), tuple(ops)] += 1
         return original(self, tensors, ops, *rest, **named)
 
-    monkeypatch.setattr(ReplaySession, "trace", trace)
+    monkeypatch.setattr(Replay, "trace", trace)
     return counter
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.plan.pipeline_cut import halves_of
+from estimator2strategy.engine.plan.pipeline_cut import pipeline_cut
 from estimator2strategy.engine.worlds import legacy_world, recording
 
 tf1 = tf.compat.v1
@@ -18,7 +18,7 @@ def cut(build):
         total = tf1.get_variable("total", [], tf.int64, tf1.zeros_initializer())
         tensors, ops = build(batch, total)
     names = [tensor.name for tensor in tensors], [op.name for op in ops]
-    return halves_of(RecordedGraph(graph), *names, draw=batch.op.name)
+    return pipeline_cut(RecordedGraph(graph), *names, taker=batch.op.name)
 
 
 def test_what_is_computed_of_the_batch_alone_is_the_first_half():

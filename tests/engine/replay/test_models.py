@@ -17,7 +17,9 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.feeding import Fed
 from estimator2strategy.engine.record.replicated import Cores, one_shard_of
-from estimator2strategy.engine.replay.session import ReplaySession, Step
+from estimator2strategy.engine.replay.engines import Step
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.runtime.devices import emulated_strategy
 from estimator2strategy.engine.worlds import legacy_world, recording
@@ -58,14 +60,18 @@ class Model:
         model = Cores(fed, strategy, lambda features, _: build(features), inside=one_shard_of)
         train, loss = model.spec
         self.train, self.loss = model.runs(train), model.mean(loss)
-        self.splices, self.strategy = list(model.splices), strategy
+        self.splices, self.strategy = model.splices, strategy
         self.on_cores = model.variables
+
+    @property
+    def step(self) -> Step:
+        return Step(self.train.name, loss=self.loss.name)
 
     def replay(self) -> ReplaySession:
         recorded = RecordedGraph(self.graph)
-        session = ReplaySession(recorded, State(recorded, self.strategy, self.on_cores))
-        session.splices.extend(self.splices)
-        session.step = Step(self.train.name, self.loss.name)
+        state = State(recorded, self.strategy, self.on_cores)
+        session = ReplaySession(Replay(recorded, state, self.splices))
+        session.expect(self.step, 1)
         session.run(self.init)
         return session
 
@@ -186,9 +192,9 @@ def test_a_block_of_steps_equals_steps_one_by_one():
         many.run(variable.initializer, feed)
     for _ in range(5):
         one.run(single.train, {single.features: FEATURES[0]})
-    many.steps_ahead = 5
+    many.expect(block.step, 5)
     many.run(block.train, {block.features: FEATURES[0]})
-    assert many.steps_run == 5
+    assert many.ran.steps == 5
     for a, b in zip(single.variables, block.variables, strict=True):
         np.testing.assert_array_equal(one.run(a), many.run(b), err_msg=a.name)
 
@@ -203,7 +209,7 @@ def test_two_programs_with_tables_of_one_name_do_not_share_them():
             found = tf.raw_ops.LookupTableFindV2(
                 table_handle=handle, keys=["a"], default_value=-1.0
             )
-        session = ReplaySession(RecordedGraph(graph))
+        session = ReplaySession(Replay.of(graph))
         session.run(fill)
         return session, found
 
@@ -232,7 +238,7 @@ def test_variables_have_no_value_before_they_are_initialised():
     with legacy_world(), recording(None) as graph:
         tf1.get_variable("v", [2])
         missing = tf1.report_uninitialized_variables()
-    session = ReplaySession(RecordedGraph(graph))
+    session = ReplaySession(Replay.of(graph))
     assert list(session.run(missing)) == [b"v"]
 
 
@@ -256,7 +262,7 @@ def test_fetches_and_feeds_take_every_form_a_session_takes():
         x = tf1.placeholder(tf.float32, [None], name="x")
         y = tf.identity(x * 2, name="y")
         sparse = tf.sparse.from_dense(tf.constant([0, 3]))
-    session = ReplaySession(RecordedGraph(graph))
+    session = ReplaySession(Replay.of(graph))
     feeds = {"x:0": [1.0, 2.0]}
     assert session.run("y:0", feeds).tolist() == [2.0, 4.0]
     nested = session.run({"a": [y, (x,)], "b": sparse}, feeds)
@@ -280,7 +286,7 @@ def test_a_read_that_waits_for_nothing_comes_before_the_writes_of_its_step():
         with tf.control_dependencies([write]):
             read_after = tf.identity(step)
         init = tf1.global_variables_initializer()
-    session = ReplaySession(RecordedGraph(graph))
+    session = ReplaySession(Replay.of(graph))
     session.run(init)
     assert session.run([read, read_after]) == [0, 1]
 
@@ -291,7 +297,7 @@ def test_a_tensor_of_another_graph_is_refused():
     with tf.Graph().as_default() as graph:
         tf.constant(2, name="x")
     with pytest.raises(ValueError, match="not an element of this graph"):
-        ReplaySession(RecordedGraph(graph)).run(elsewhere)
+        ReplaySession(Replay.of(graph)).run(elsewhere)
 
 
 def test_the_value_of_a_variable_is_read_without_building_a_program(monkeypatch):
@@ -301,12 +307,12 @@ def test_the_value_of_a_variable_is_read_without_building_a_program(monkeypatch)
         read = tf.identity(variable.read_value())
         with tf.control_dependencies([variable.assign_add([1.0, 2.0])]):
             after = variable.read_value()
-        session = ReplaySession(RecordedGraph(graph))
+        session = ReplaySession(Replay.of(graph))
         with pytest.raises(tf.errors.FailedPreconditionError):
             session.run(read)
         session.run(variable.initializer)
         assert list(session.run(after)) == [1.0, 2.0]  # a write comes before it
-        monkeypatch.setattr(session, "traced", None)
+        monkeypatch.setattr(session, "_engine", None)
         assert list(session.run(read)) == [1.0, 2.0]
 
 
@@ -325,7 +331,7 @@ def test_an_iterator_ends_with_its_session_though_its_generator_has_not(make):
         dataset = tf.data.Dataset.from_generator(generator, tf.int64, []).prefetch(2)
         iterator = getattr(tf1.data, make)(dataset)
         drawn = iterator.get_next()
-        session = ReplaySession(RecordedGraph(graph))
+        session = ReplaySession(Replay.of(graph))
         if make == "make_initializable_iterator":
             session.run(iterator.initializer)
         assert session.run(drawn) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,6 +12,7 @@ from tensorflow.compiler.tf2xla.python import xla
 from estimator2strategy.engine.plan import segments
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import handle_packing
+from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.shared_step import can_share
@@ -26,12 +29,12 @@ def summed(x):
     return tf1.tpu.cross_replica_sum(x)
 
 
-def traced(graph, outputs, cores, ops=(), feeds=()):
+def traced(graph, outputs, cores, ops=(), feeds=(), host_uses=()):
     """A session, and the function that runs one step of `cores` cores (of feeds, per core)."""
     recorded = RecordedGraph(graph)
     strategy = mirrored(cores)
     variables = [node.name for node in recorded.nodes if node.op == "VarHandleOp"]
-    session = ReplaySession(recorded, State(recorded, strategy, variables))
+    session = ReplaySession(Replay(recorded, State(recorded, strategy, variables)))
     model = ReplicatedModel(
         strategy,
         feeds=tuple(t.name for t in feeds),
@@ -41,7 +44,7 @@ def traced(graph, outputs, cores, ops=(), feeds=()):
 
     @tf.function(autograph=False)
     def step(*values):
-        return model.trace(session, values)
+        return model.trace(recorded, session.state, values, host_uses)
 
     return session, step
 
@@ -112,8 +115,7 @@ def test_the_shapes_of_variables_are_known_when_the_program_is_rewritten():
 def test_a_variable_that_the_host_uses_too_is_an_input_of_its_own():
     """Or TensorFlow would not know that one has to wait for the other."""
     graph, _, added, values = counting_up(20)
-    session, step = traced(graph, values, 2, ops=added)
-    session.host_uses = {"v7"}
+    session, step = traced(graph, values, 2, ops=added, host_uses={"v7"})
     inputs = {id(handle) for handle in step.get_concrete_function().captured_inputs}
     assert len(inputs) == 4
     assert {id(session.state.handle("v7", core)) for core in range(2)} < inputs
@@ -128,16 +130,14 @@ def test_variables_that_the_host_uses_are_told_from_those_of_cores_alone():
             fetched = tf.negative(values[0], name="fetched")
     found = []
 
-    def trace(session, inputs):
-        found.append(session.host_uses)
+    def trace(recorded, state, inputs, context):
+        found.append(context.host_uses)
         return []
 
-    session = ReplaySession(RecordedGraph(graph))
-    session.splices.append(Splice("cores", (values[1].name,), (), trace, ops=(called.name,)))
+    splice = Splice("cores", (values[1].name,), (), trace, ops=(called.name,))
     with modern_world():
-        session.once((fetched.name,))
+        dataclasses.replace(Replay.of(graph), splices=(splice,)).function((fetched.name,))
     assert found == [{"v0", "v1", "v2"}]
-    assert not session.host_uses
 
 
 def test_packed_handles_are_renewed_with_the_variables():
@@ -233,7 +233,7 @@ def test_in_a_cond_in_a_cond_the_first_core_draws_what_one_device_does_and_other
         drawn = tf1.cond(fed, inner, lambda: tf.ones([4]))
     assert not can_share(RecordedGraph(graph), [drawn.op.name])
     _, step = traced(graph, [drawn], 3, feeds=[fed])
-    one_device = ReplaySession(RecordedGraph(graph)).run(drawn, {fed: True}).tolist()
+    one_device = ReplaySession(Replay.of(graph)).run(drawn, {fed: True}).tolist()
     ((one, two, three),) = step(*[tf.constant(True)] * 3)
     assert one.numpy().tolist() == one_device
     assert len({tuple(part.numpy()) for part in (one, two, three)}) == 3
@@ -263,14 +263,15 @@ def test_streams_go_on_whether_what_draws_is_shared_or_not():
     recorded = RecordedGraph(graph)
     draws = []
     for order in ([0, 1, 0], [1, 0, 1]):
-        session = ReplaySession(recorded, State(recorded, strategy))
+        state = State(recorded, strategy)
         models = [
             ReplicatedModel(strategy, (), (drawn.name,)),
             ReplicatedModel(strategy, (), (drawn.name, shuffled.name)),
         ]
         assert [can_share(recorded, model.roots) for model in models] == [True, False]
         steps = [
-            tf.function(lambda m=m, s=session: m.trace(s, [])[0], autograph=False) for m in models
+            tf.function(lambda m=m, s=state: m.trace(recorded, s, [])[0], autograph=False)
+            for m in models
         ]
         draws.append([[part.numpy() for part in steps[i]()] for i in order])
     np.testing.assert_array_equal(draws[0], draws[1])

@@ -6,7 +6,9 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.session import ReplaySession, Step
+from estimator2strategy.engine.replay.engines import Step
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.worlds import legacy_world, recording
 
@@ -71,11 +73,10 @@ def test_side_effects_happen_as_often_as_they_should(counting, block):
         step = tf.group(counting(even, count))
         init = tf1.global_variables_initializer()
     recorded = RecordedGraph(graph)
-    session = ReplaySession(recorded, State(recorded))
+    session = ReplaySession(Replay(recorded, State(recorded)))
     session.run(init)
     if block > 1:
-        session.step = Step(step.name)
-        session.steps_ahead = block
+        session.expect(Step(step.name), block)
     for _ in range(6 // block):
         session.run(step)
     assert (session.value(steps), session.value(count)) == (6, 3)

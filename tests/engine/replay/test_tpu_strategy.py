@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from tpu_program import make_session, traced_training
+from tpu_program import make_replay, traced_training
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import UnsupportedError
@@ -119,7 +119,7 @@ def make_estimator(
 
 def train_program(
     program: Any, num_hosts: int = 1, pipeline: Any = Pipeline.PER_HOST_V2
-) -> tuple[TpuProgram, ReplaySession]:
+) -> tuple[TpuProgram, Replay]:
     return traced_training(make_estimator(program, num_hosts, pipeline), program.input_fn)
 
 
@@ -128,7 +128,7 @@ def train_program(
     params=[1, 2, 4, pytest.param(32, marks=pytest.mark.slow)],
     ids=["1 host", "2 hosts", "4 hosts", "32 hosts"],
 )
-def train(request) -> tuple[TpuProgram, ReplaySession, Program, int]:
+def train(request) -> tuple[TpuProgram, Replay, Program, int]:
     program = Program()
     return (*train_program(program, request.param), program, request.param)
 
@@ -143,8 +143,8 @@ def test_one_program_runs_on_every_core(train):
 
 
 def test_a_step_is_the_recorded_graph_node_by_node(train):
-    program, session, legacy, _ = train
-    recorded = session.recorded
+    program, replay, legacy, _ = train
+    recorded = replay.recorded
     behind = {
         name
         for name in recorded.ancestors(legacy.recorded)
@@ -178,8 +178,8 @@ def test_optimizer_and_averages_are_updated_once_per_step(train):
 
 
 def test_cross_replica_sums_stay_native_and_span_all_cores(train):
-    program, session, legacy, num_hosts = train
-    recorded = [session.recorded[name].op for name in session.recorded.ancestors(legacy.recorded)]
+    program, replay, legacy, num_hosts = train
+    recorded = [replay.recorded[name].op for name in replay.recorded.ancestors(legacy.recorded)]
     sums = recorded.count("CrossReplicaSum")
     assert sums == 1  # one gradient
     everyone = [list(range(num_hosts * CORES_PER_HOST))]
@@ -260,9 +260,9 @@ def test_the_host_reads_variables_of_the_model_after_the_program_wrote_them(trai
 
 
 def test_initial_values_reach_all_cores():
-    _, session = train_program(Program())
+    _, replay = train_program(Program())
     for name in ("weights", "average"):
-        copies = [session.state.variable(name, core) for core in range(CORES_PER_HOST)]
+        copies = [replay.state.variable(name, core) for core in range(CORES_PER_HOST)]
         assert len({id(copy) for copy in copies}) == CORES_PER_HOST
         assert np.any(copies[0].numpy())
         for copy in copies[1:]:
@@ -270,14 +270,14 @@ def test_initial_values_reach_all_cores():
 
 
 def test_variables_of_the_model_are_the_strategys_and_others_the_hosts():
-    _, session = train_program(Program())
-    weights = session.state.tpu_variable("weights")
+    _, replay = train_program(Program())
+    weights = replay.state.tpu_variable("weights")
     assert weights.synchronization is tf.VariableSynchronization.ON_READ
     assert weights.aggregation is tf.VariableAggregation.ONLY_FIRST_REPLICA
     assert weights.distribute_strategy.num_replicas_in_sync == CORES_PER_HOST
-    assert session.state.tpu_variable("host_calls") is None
-    first = session.state.variable("host_calls", 0)
-    assert session.state.variable("host_calls", 7) is first
+    assert replay.state.tpu_variable("host_calls") is None
+    first = replay.state.variable("host_calls", 0)
+    assert replay.state.variable("host_calls", 7) is first
     assert first.device.endswith("CPU:0")
 
 
@@ -356,10 +356,10 @@ def test_evaluation_hands_the_global_batch_to_the_host(num_hosts):
     with estimator_._recording() as graph:
         inputs = estimator_._record_eval_input(graph, legacy.input_fn)
         recording = estimator_._record_eval(graph, inputs)
-        session = make_session(recording)
+        replay = make_replay(recording)
         spec = recording.spec
         _, update = spec.eval_metric_ops["accuracy"]
-        function = traced(session, [spec.loss], [update.op])
+        function = traced(replay, [spec.loss], [update.op])
     program = TpuProgram(function)
     assert program.replicas == num_hosts * CORES_PER_HOST
     assert not program.ops("CrossReplicaSum")
@@ -377,8 +377,8 @@ def test_prediction_pads_and_joins_outside_the_program():
     estimator_ = make_estimator(legacy)
     with estimator_._recording() as graph:
         recording = estimator_._record_predict(graph, legacy.input_fn)
-        session = make_session(recording)
-        function = traced(session, [recording.spec.predictions["logits"]])
+        replay = make_replay(recording)
+        function = traced(replay, [recording.spec.predictions["logits"]])
     program = TpuProgram(function)
     assert program.replicas == CORES_PER_HOST
     assert len(program.batch) == 2  # features and labels; the padding stays on the host
@@ -485,7 +485,7 @@ def test_summaries_of_a_replica_are_made_on_the_host():
     with model._recording() as graph:
         recording = model._record_train(graph, input_fn)
         merged = tf1.summary.merge_all()
-        function = traced(make_session(recording), [merged], [recording.spec.train_op])
+        function = traced(make_replay(recording), [merged], [recording.spec.train_op])
     program = TpuProgram(function)
     types = {"ScalarSummary", "HistogramSummary", "MergeSummary"}
     assert not types.intersection(node.op for node in program.nodes)

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.replay.engines.loop import Loop
 from estimator2strategy.engine.runtime import session_config
 from tests import fresh
 from tests.engine.runtime.programs import (
@@ -77,6 +77,14 @@ def rewrites():
     return config.graph_options.rewrite_options
 
 
+def test_placement_is_as_soft_after_the_call_as_before(model_dir):
+    """TensorFlow makes it hard when its log of placements goes off."""
+    config = tf1.ConfigProto(log_device_placement=True)
+    host_estimator(model_dir, session_config=config).train(numbers(1))
+    with tf.device("/device:TPU:0"):
+        assert tf.zeros([]).device.endswith("CPU:0")
+
+
 def test_grappler_rewrites_as_the_config_says_once_a_session_has_started(model_dir):
     seen = {}
 
@@ -106,13 +114,13 @@ def test_grappler_rewrites_as_the_config_says_once_a_session_has_started(model_d
 def rewrites_of_blocks(monkeypatch):
     """How each block of steps that runs is rewritten."""
     seen = []
-    run = ReplaySession._block
+    run = Loop.run
 
-    def block(session, *args):
+    def block(loop, *args):
         seen.append(rewrites())
-        return run(session, *args)
+        return run(loop, *args)
 
-    monkeypatch.setattr(ReplaySession, "_block", block)
+    monkeypatch.setattr(Loop, "run", block)
     return seen
 
 

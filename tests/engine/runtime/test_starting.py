@@ -171,6 +171,7 @@ def test_a_config_without_checkpoints_starts_as_well(model_dir):
 RESIDENT = """
 import tensorflow as tf
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.runtime.session_config import not_rewritten
 
@@ -186,7 +187,7 @@ with tf.Graph().as_default() as graph:
         tf1.get_variable(str(i), [4 * 2**20], initializer=ones, use_resource=True)
     init = tf1.global_variables_initializer()
 tf.zeros([]).numpy()
-session, before = ReplaySession(RecordedGraph(graph)), resident()
+session, before = ReplaySession(Replay.of(graph)), resident()
 with not_rewritten():
     session.run(init)
 print(resident() - before)

@@ -12,7 +12,7 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.engine.plan import segments
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay import compiled
+from estimator2strategy.engine.replay.engines import jit
 from estimator2strategy.errors import UnsupportedError
 from tests.engine.runtime.programs import (
     Steps,
@@ -29,13 +29,13 @@ COMPILED = estimator.TrainingOptions(jit_compile=True)
 def programs(monkeypatch):
     """The ops of each program that is made."""
     seen = []
-    make = compiled.Program.__init__
+    make = jit.Program.__init__
 
-    def noted(self, session, segment):
-        make(self, session, segment)
+    def noted(self, replay, segment):
+        make(self, replay, segment)
         seen.append(segment.ops)
 
-    monkeypatch.setattr(compiled.Program, "__init__", noted)
+    monkeypatch.setattr(jit.Program, "__init__", noted)
     return seen
 
 
@@ -216,7 +216,7 @@ def test_what_xla_cannot_compile_is_named_with_its_line(model_dir):
         return falling(features + grown, labels, mode, params)
 
     model = estimator.Estimator(model_fn, model_dir, params={}, options=COMPILED)
-    with pytest.raises(UnsupportedError, match=r"test_compiled.py:\d+.*# not for XLA"):
+    with pytest.raises(UnsupportedError, match=r"test_jit.py:\d+.*# not for XLA"):
         model.train(one_by_one, steps=5)
 
 

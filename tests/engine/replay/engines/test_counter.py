@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.session import ReplaySession, Step
+from estimator2strategy.engine.replay.engines import Step
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, recording
 
 tf1 = tf.compat.v1
@@ -20,10 +21,9 @@ def counting():
         step = tf1.assign_add(count, 1).op
         read = count.value()
         to_hundred = tf1.assign(count, 100).op
-    session = ReplaySession(RecordedGraph(graph))
+    session = ReplaySession(Replay.of(graph))
     session.run(count.initializer)
-    session.step = Step(step.name, counter=count.handle.op.name)
-    session.steps_ahead = 5
+    session.expect(Step(step.name, counter=count.handle.op.name), 5)
     return session, count, step, read, to_hundred
 
 

@@ -1,4 +1,4 @@
-"""Steps in halves give what steps one after the other give, wherever the input ends."""
+"""Pipelined steps give what steps one after the other give, wherever the input ends."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.pipelined import block_in_halves
-from estimator2strategy.engine.replay.session import ReplaySession, Step
+from estimator2strategy.engine.replay import engines
+from estimator2strategy.engine.replay.engines import How, Step, loop, pipelined
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, recording
 from tests.engine.runtime.programs import host_estimator, numbers
 
@@ -18,7 +19,7 @@ tf1 = tf.compat.v1
 class Sum:
     """A program that adds up what it draws, and keeps the order in which it did."""
 
-    def __init__(self, batches: list[list[float]], in_halves: bool):
+    def __init__(self, batches: list[list[float]], how: How):
         with legacy_world(), recording(None) as graph:
             dataset = tf.data.Dataset.from_generator(
                 lambda: iter(batches), output_signature=tf.TensorSpec([None], tf.float32)
@@ -34,16 +35,16 @@ class Sum:
                 self.digits.assign(self.digits.read_value() * 10 + total),
             )
             self.last = tf.identity(batch)
-            self.session = ReplaySession(RecordedGraph(graph))
+            self.session = ReplaySession(Replay.of(graph))
             self.session.run([iterator.initializer, tf1.global_variables_initializer()])
-        self.session.step = Step(self.step.name, in_halves=in_halves)
+        self.how = how
 
     def run(self, steps: int):
         """(what the last step drew, all that was drawn, how many steps ran)."""
-        self.session.steps_ahead = steps
+        self.session.expect(Step(self.step.name, self.how), steps)
         with legacy_world(), self.session.graph.as_default():
             _, last = self.session.run([self.step, self.last])
-        return list(last), self.all_drawn(), self.session.steps_run
+        return list(last), self.all_drawn(), self.session.ran.steps
 
     def all_drawn(self) -> int:
         assert self.session.value(self.drawn) == len(str(int(self.session.value(self.digits))))
@@ -51,24 +52,24 @@ class Sum:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 6])
-def test_steps_in_halves_equal_steps_one_by_one(steps):
+def test_pipelined_steps_equal_steps_one_by_one(steps):
     batches = [[float(i)] for i in range(1, 9)]
-    program = Sum(batches, in_halves=True)
-    assert program.run(steps) == Sum(batches, in_halves=False).run(steps)
+    program = Sum(batches, how=How.PIPELINED)
+    assert program.run(steps) == Sum(batches, how=How.LOOP).run(steps)
     # Nothing was drawn ahead of what was asked for.
     assert program.run(2)[0] == batches[steps + 1]
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_the_input_ends_after_its_last_batch_was_worked_on(count):
-    program = Sum([[float(i)] for i in range(1, count + 1)], in_halves=True)
+    program = Sum([[float(i)] for i in range(1, count + 1)], how=How.PIPELINED)
     with pytest.raises(tf.errors.OutOfRangeError):
         program.run(100)
     assert program.all_drawn() == int("12345"[:count])
 
 
 def test_a_smaller_last_batch_is_worked_on_as_it_is():
-    program = Sum([[1.0, 1.0], [2.0, 2.0], [3.0]], in_halves=True)
+    program = Sum([[1.0, 1.0], [2.0, 2.0], [3.0]], how=How.PIPELINED)
     assert program.run(3) == ([3.0], 243, 3)
 
 
@@ -87,26 +88,26 @@ def test_two_batches_are_worked_on_at_the_same_time():
         met = tf1.py_func(meet, [batch], tf.int64, stateful=False)
         total = tf1.get_variable("total", [], tf.int64, tf1.zeros_initializer())
         step = total.assign_add(met).op
-        session = ReplaySession(RecordedGraph(graph))
+        session = ReplaySession(Replay.of(graph))
         session.run(total.initializer)
-        session.step, session.steps_ahead = Step(step.name, in_halves=True), 4
+        session.expect(Step(step.name, How.PIPELINED), 4)
         session.run(step)
         assert session.value(total) == 6
 
 
-def test_evaluation_is_the_same_in_halves(model_dir, monkeypatch):
+def test_evaluation_is_the_same_pipelined(model_dir, monkeypatch):
     blocks = []
 
-    def in_halves(*args):
-        blocks.append(block_in_halves(*args))
+    def build(*args):
+        blocks.append(pipelined.build(*args))
         return blocks[-1]
 
     model = host_estimator(model_dir)
-    monkeypatch.setattr("estimator2strategy.engine.replay.session.block_in_halves", in_halves)
+    monkeypatch.setitem(engines._ENGINES, How.PIPELINED, (build,))
     halved = model.evaluate(numbers(45), steps=45)
     assert len(blocks) == 1
     assert blocks[0]
-    monkeypatch.setattr("estimator2strategy.engine.replay.session.block_in_halves", lambda *_: None)
+    monkeypatch.setitem(engines._ENGINES, How.PIPELINED, (loop.build,))
     assert model.evaluate(numbers(45), steps=45) == halved
 
 

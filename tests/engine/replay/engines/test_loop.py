@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.plan.prefetch import may_draw_beside
-from estimator2strategy.engine.replay.session import ReplaySession, Step
+from estimator2strategy.engine.plan.prefetch import may_prefetch
+from estimator2strategy.engine.replay.engines import KeptLoss, Step, Stopped
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, modern_world, recording
 
 tf1 = tf.compat.v1
@@ -41,19 +42,23 @@ class Program:
                 counted = self.count.assign_add(1)
             written = self.digits.assign(self.digits.read_value() * 10 + number)
             self.step, self.loss = tf.group(counted, written), tf.identity(number)
-        self.session = ReplaySession(RecordedGraph(graph))
+        self.session = ReplaySession(Replay.of(graph))
         with legacy_world(), graph.as_default():
             self.session.run(tf1.global_variables_initializer())
             self.session.run(iterator.initializer)
-        self.session.step = Step(self.step.name, healthy=self.loss.name)
+        self.kept_loss = KeptLoss()
 
-    def draws_beside(self):
+    def may_prefetch(self):
         recorded, names = self.session.recorded, [self.step.name]
-        return may_draw_beside(recorded, names, recorded.only_draw(names))
+        return may_prefetch(recorded, names, recorded.only_next_batch(names))
+
+    def expect(self, steps):
+        step = Step(self.step.name, loss=self.loss.name, kept_loss=self.kept_loss)
+        self.session.expect(step, steps)
 
     def run(self, steps):
         """(the loss of the last step, all that was drawn)."""
-        self.session.steps_ahead = steps
+        self.expect(steps)
         with legacy_world(), self.session.graph.as_default():
             loss = self.session.run([self.step, self.loss])[1]
         return loss, int(self.session.value(self.digits))
@@ -101,7 +106,7 @@ def test_a_block_draws_as_many_batches_as_it_has_steps():
             yield number
 
     program = Program(generated(numbers))
-    assert program.draws_beside()
+    assert program.may_prefetch()
     assert program.run(3) == (3, 123)
     assert drawn == [1, 2, 3]
     assert program.run(1) == (4, 1234)
@@ -118,7 +123,8 @@ def test_the_end_of_the_input_is_an_error_after_the_steps_before_it(blocks):
     with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
         program.run(last)
     assert program.session.value(program.digits) == 123
-    assert program.session.watched() == 3
+    with modern_world():
+        assert program.kept_loss.value() == 3
 
 
 def test_no_step_follows_a_nan():
@@ -126,10 +132,11 @@ def test_no_step_follows_a_nan():
         lambda _: tf.data.Dataset.range(1, 9),
         lambda number, _: tf.where(tf.equal(number, 3.0), tf.constant(np.nan, tf.float64), number),
     )
-    program.session.steps_ahead = 5
+    program.expect(5)
     with legacy_world(), program.session.graph.as_default():
         assert np.isnan(program.session.run([program.step, program.loss])[1])
-    assert program.session.steps_run == 3
+    assert program.session.ran.steps == 3
+    assert program.session.ran.stopped is Stopped.NAN_LOSS
     assert program.session.value(program.count) == 3
 
 
@@ -150,7 +157,7 @@ def test_input_that_reads_what_a_step_writes_is_drawn_between_steps():
         return tf.data.Dataset.range(9).map(lambda _: count.read_value() + 1)
 
     program = Program(counting)
-    assert not program.draws_beside()
+    assert not program.may_prefetch()
     assert program.run(5) == (5, 12345)
 
 
@@ -172,13 +179,13 @@ def test_input_in_python_is_drawn_between_steps_in_python():
         return number
 
     program = Program(generated(numbers), counted)
-    assert not program.draws_beside()
+    assert not program.may_prefetch()
     assert program.run(5) == (5, 12345)
 
 
 def test_values_that_are_fed_are_those_of_every_step_of_a_block():
     program = Program(lambda _: tf.data.Dataset.range(1, 9))
-    program.session.steps_ahead = 3
+    program.expect(3)
     feeds = {program.loss: 7.0}
     with legacy_world(), program.session.graph.as_default():
         assert program.session.run([program.step, program.loss], feeds)[1] == 7
@@ -194,6 +201,6 @@ def test_strings_of_any_number_are_those_of_the_last_step_of_a_block():
 
     program = Program(lambda _: tf.data.Dataset.range(1, 9), before=spell)
     assert words[0].shape.as_list() == [None]
-    program.session.steps_ahead = 3
+    program.expect(3)
     with legacy_world(), program.session.graph.as_default():
         assert program.session.run([program.step, words[0]])[1].tolist() == [b"3"] * 3

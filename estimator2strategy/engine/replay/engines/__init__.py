@@ -1,0 +1,61 @@
+"""The ways to run steps. An engine is a module here; `engine_for` is the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from estimator2strategy.engine.replay.engines import jit, loop, one_step, pipelined
+from estimator2strategy.engine.replay.engines.step import (
+    Engine,
+    How,
+    InputWait,
+    KeptLoss,
+    Ran,
+    Request,
+    Step,
+    Stopped,
+)
+from estimator2strategy.engine.replay.replay import Replay
+
+__all__ = [
+    "Engine",
+    "How",
+    "InputWait",
+    "KeptLoss",
+    "Ran",
+    "Request",
+    "Step",
+    "Stopped",
+    "engine_for",
+]
+
+Build: TypeAlias = Callable[[Replay, Step, Request, Sequence[Engine]], Engine | None]
+
+# The first that takes the request runs it.
+_ENGINES: Mapping[How, tuple[Build, ...]] = {
+    How.LOOP: (loop.build,),
+    How.PIPELINED: (pipelined.build, loop.build),
+    How.JIT: (jit.build, loop.build),
+    How.TOGETHER: (one_step.build,),
+}
+
+
+def engine_for(
+    replay: Replay, step: Step | None, request: Request, others: Sequence[Engine] = ()
+) -> Engine:
+    """The engine that runs a request. Must be called in the `modern_world`.
+
+    Args:
+        replay: The graph and its state.
+        step: What a step is; None: the request is none.
+        request: What to run.
+        others: The engines that there are already for other requests.
+
+    Raises:
+        UnsupportedError: `step.how` cannot run it, and no other way may take its place.
+    """
+    if step is None:
+        return one_step.build(replay, None, request, others)
+    built = (build(replay, step, request, others) for build in _ENGINES[step.how])
+    return next(engine for engine in built if engine is not None)

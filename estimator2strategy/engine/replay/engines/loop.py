@@ -1,0 +1,220 @@
+"""A block of steps: one call from Python that runs step after step.
+
+    batch 1 | step 1   | step 2   | step 3
+            | batch 2  | batch 3  |
+
+The next batch is taken while a step runs, where neither can tell. The last step of a block takes
+none: between blocks the input stands where the training does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.plan.prefetch import may_prefetch
+from estimator2strategy.engine.replay.engines.step import (
+    Engine,
+    InputWait,
+    Ran,
+    Request,
+    Step,
+    Stopped,
+)
+from estimator2strategy.engine.replay.next_batch import NextBatch, blank, only_next_batch
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.step_context import StepContext
+
+Batch: TypeAlias = dict[str, tf.Tensor]
+# As `Replay.trace`.
+TraceStep: TypeAlias = Callable[
+    [Sequence[str], Sequence[str], Mapping[str, tf.Tensor], StepContext], list[tf.Tensor]
+]
+_COUNT = tf.TensorSpec([], tf.int32)
+
+
+class Loop(Engine):
+    """See the module; an `Engine`. Must be made in the `modern_world`.
+
+    Args:
+        replay: The graph and its state.
+        step: What a step is.
+        request: What to run.
+        trace: Traces one step. None: `replay.trace`.
+
+    Attributes:
+        function: ConcreteFunction of a number of steps, and of the feeds. Its results: how many
+            steps it ran, which are fewer if the loss became NaN or the input ended; the value of
+            `step.counter`, if there is one; and the values of the tensors at the last step. Where
+            steps take their batches themselves the input ends with an OutOfRangeError instead.
+    """
+
+    def __init__(
+        self, replay: Replay, step: Step, request: Request, trace: TraceStep | None = None
+    ):
+        self._replay, self._step, self._request = replay, step, request
+        self._trace = trace or replay.trace
+        loss = step.loss
+        self._loss = request.tensors.index(loss) if loss in request.tensors else None
+        self._kept_loss = step.kept_loss if self._loss is not None else None
+        if self._kept_loss and loss:
+            self._kept_loss.prepare(replay.spec(loss))
+        self._specs = [replay.spec(name) for name in request.tensors]
+        self._batches = _batches(replay, step, request)
+        self.function = self._traced()
+        self.functions = (self.function,)
+
+    def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
+        count, *results = self.function(tf.constant(steps), *feeds)
+        counter = results.pop(0) if self._step.counter else None
+        done, stopped = int(count), Stopped.AS_ASKED
+        if done < steps:
+            nan = self._loss is not None and bool(is_nan(results[self._loss]))
+            stopped = Stopped.NAN_LOSS if nan else Stopped.END_OF_INPUT
+        return Ran(done, results, stopped, counter)
+
+    def _traced(self) -> Any:
+        replay, step, batches = self._replay, self._step, self._batches
+        fed = map(replay.spec, self._request.feeds)
+
+        @tf.function(autograph=False, input_signature=[_COUNT, *fed])
+        def block(steps, *values_fed):
+            def unfinished(done, batch, *values):
+                more = (done < steps) & batches.there(batch)
+                return more if self._loss is None else more & ~is_nan(values[self._loss])
+
+            def one_step(done, batch, *_):
+                values, batch = self._one_step(values_fed, done, batch, steps)
+                return done + 1, batch, *values
+
+            first = batches.first()
+            done, _, *values = tf.while_loop(
+                unfinished,
+                one_step,
+                [tf.constant(0), first, *map(blank, self._specs)],
+                shape_invariants=[_COUNT.shape, first.shape, *(s.shape for s in self._specs)],
+            )
+            if not batches.end_is_an_error and self._kept_loss:
+                tf.cond(done > 0, lambda: self._keep(values), lambda: None)
+            if step.counter:
+                # On a TPU the steps have another handle than the host: no handle orders the two.
+                with tf.control_dependencies([done]):
+                    values = [replay.read(step.counter), *values]
+            return done, *values
+
+        return block.get_concrete_function()
+
+    def _one_step(self, values_fed, done, batch, steps) -> tuple[list[tf.Tensor], tf.Tensor]:
+        """Traces the step number `done`; returns its values, and what is handed to the next one."""
+        request, counter = self._request, self._step.counter
+        context = StepContext(index=done, read_after=(counter,) if counter else ())
+
+        def run(taken: Batch) -> list[tf.Tensor]:
+            given = dict(zip(request.feeds, values_fed, strict=True)) | taken
+            return self._trace(request.tensors, request.ops, given, context)
+
+        values, batch = self._batches.step(run, batch, done + 1 < steps)
+        for value, spec in zip(values, self._specs, strict=True):
+            value.set_shape(spec.shape)  # set_shape of the program is not in its nodes
+        if self._batches.end_is_an_error:
+            self._keep(values)
+        return values, batch
+
+    def _keep(self, values: Sequence[tf.Tensor]) -> None:
+        if self._kept_loss and self._loss is not None:
+            self._kept_loss.keep(values[self._loss])
+
+
+def build(replay: Replay, step: Step, request: Request, others: Sequence[Engine]) -> Loop:
+    """See `engine_for`."""
+    del others
+    return Loop(replay, step, request)
+
+
+def is_nan(loss: tf.Tensor) -> tf.Tensor:
+    """True if a loss is NaN, so that no further step is to run."""
+    return tf.reduce_any(tf.math.is_nan(loss))
+
+
+class _TakenBySteps:
+    """Each step takes its batch as it begins, if it takes any."""
+
+    end_is_an_error = True
+
+    def __init__(self, next_batch: NextBatch | None, wait: InputWait | None):
+        self._next_batch, self._wait = next_batch, wait
+
+    def first(self) -> tf.Tensor:
+        return tf.constant(0)  # nothing is handed from step to step
+
+    def there(self, batch: tf.Tensor) -> bool:
+        del batch
+        return True
+
+    def step(
+        self, run: Callable[[Batch], list[tf.Tensor]], batch: tf.Tensor, more: tf.Tensor
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
+        del more
+        taken: Batch = {}
+        if self._next_batch and self._wait:
+            taken, seconds = self._next_batch.timed()
+            self._wait.add(seconds)
+        return run(taken), batch
+
+
+class _TakenAhead:
+    """The next batch is taken while a step runs."""
+
+    end_is_an_error = False
+
+    def __init__(self, next_batch: NextBatch, wait: InputWait | None):
+        self._next_batch, self._wait = next_batch, wait
+
+    def first(self) -> tf.Tensor:
+        return self._timed(self._next_batch.optional, after=[])
+
+    def there(self, batch: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.OptionalHasValue(optional=batch)
+
+    def step(
+        self, run: Callable[[Batch], list[tf.Tensor]], batch: tf.Tensor, more: tf.Tensor
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
+        def take() -> tf.Tensor:
+            return tf.cond(more, self._next_batch.optional, tf.raw_ops.OptionalNone)
+
+        graph = tf.compat.v1.get_default_graph()
+        before = len(graph.get_operations())
+        values = run(self._next_batch.values(batch))
+        return values, self._timed(take, after=graph.get_operations()[before:])
+
+    def _timed(self, take: Callable[[], tf.Tensor], after: Sequence[tf.Operation]) -> tf.Tensor:
+        """What `take` gives. The block waits for it when the ops `after` have run."""
+        if self._wait is None:
+            return take()
+        with tf.control_dependencies(_last(after)):
+            since = tf.timestamp()
+        batch = take()
+        with tf.control_dependencies([batch]):
+            self._wait.add(tf.maximum(tf.timestamp() - since, 0))
+        return batch
+
+
+def _last(ops: Sequence[tf.Operation]) -> list[tf.Operation]:
+    """Those whose results nothing takes; the others ran before them.
+
+    An op that something waits for besides is not fused with the next one: a product with its bias,
+    a batch norm with its ReLU.
+    """
+    return [op for op in ops if not any(x.consumers() for x in op.outputs)]
+
+
+def _batches(replay: Replay, step: Step, request: Request) -> _TakenBySteps | _TakenAhead:
+    names = [*map(input_node, request.tensors), *request.ops]
+    next_batch = None if replay.splices else only_next_batch(replay, names)
+    ahead = next_batch and not request.feeds
+    if next_batch and ahead and may_prefetch(replay.recorded, names, next_batch.node):
+        return _TakenAhead(next_batch, step.input_wait)
+    return _TakenBySteps(next_batch, step.input_wait)

@@ -1,0 +1,175 @@
+"""The values that engines share: what a step is, what a run asks for, what came of it.
+
+step = Step("train/Adam", loss="loss:0", how=How.LOOP)
+request = Request(tensors=("loss:0",), ops=("train/Adam",))
+ran = engine_for(replay, step, request).run(100, ())
+ran.steps, ran.stopped          # 37, Stopped.END_OF_INPUT
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.replay.next_batch import NextBatch
+
+
+class How(enum.Enum):
+    """The ways to run steps; see the table of `engine_for`."""
+
+    LOOP = "loop"
+    PIPELINED = "pipelined"
+    JIT = "jit"
+    TOGETHER = "together"
+
+
+class Stopped(enum.Enum):
+    """The reason why a run ended."""
+
+    AS_ASKED = "as asked"
+    NAN_LOSS = "NaN loss"
+    END_OF_INPUT = "end of input"
+
+
+class KeptLoss:
+    """The loss of the last step that ran, kept on the device.
+
+    The results of a block are lost where the input ends in the middle of it.
+    """
+
+    def __init__(self) -> None:
+        self._variable: Any = None
+
+    def prepare(self, spec: tf.TensorSpec) -> None:
+        """Makes room for such losses; called before a function that keeps one is traced."""
+        if self._variable is None:
+            self._variable = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
+
+    def keep(self, loss: tf.Tensor) -> None:
+        """Keeps this one, also where it is called in a function that is being traced."""
+        self._variable.assign(loss, read_value=False)
+
+    def value(self) -> np.ndarray | None:
+        """The loss; None if no step ran. Must be called in the `modern_world`."""
+        variable = self._variable
+        if variable is None or not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
+            return None
+        return variable.numpy()
+
+
+class InputWait:
+    """The seconds that steps have waited for their batches."""
+
+    def __init__(self) -> None:
+        self._seconds: tf.Variable | None = None
+
+    def add(self, seconds: tf.Tensor) -> None:
+        """Counts the wait of one step, in the function that is being traced."""
+        if self._seconds is None:
+            with tf.init_scope(), tf.device("/CPU:0"):
+                self._seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self._seconds.assign_add(seconds, read_value=False)
+
+    def seconds(self) -> float | None:
+        """None if nothing was measured. Must be called in the `modern_world`."""
+        return None if self._seconds is None else float(self._seconds.read_value())
+
+
+# Returns this process's next batch, if every process has one.
+TakeTogether = Callable[[], list[tf.Tensor]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """The definition of one step of a session.
+
+    Attributes:
+        op: Name of the op that runs once a step.
+        how: The way to run steps.
+        loss: Name of a scalar; a block of steps ends early when it is NaN, so that hooks see the
+            very step that went wrong. None: never.
+        counter: VarHandleOp of the variable that is read after each block (the global step), which
+            then comes with the block's results: a read of its own costs as much as a small step.
+        kept_loss: Where `loss` is kept at every step, because the input may end in the middle of a
+            block. None: it has no end.
+        input_wait: Where waits for batches are added up. None: they are not measured.
+        take_together: With `How.TOGETHER`, makes of a NextBatch the function that takes a batch in
+            step with the other processes. None: each process takes its own.
+        on_build: Called before a program is built, which can take a while.
+    """
+
+    op: str
+    how: How = How.LOOP
+    loss: str | None = None
+    counter: str | None = None
+    kept_loss: KeptLoss | None = None
+    input_wait: InputWait | None = None
+    take_together: Callable[[NextBatch], TakeTogether] | None = None
+    on_build: Callable[[], None] = lambda: None
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """The fetches and feeds of a run, by name.
+
+    Attributes:
+        tensors: The tensors to return.
+        ops: The ops to run.
+        feeds: The tensors that are given a value, the same at every step.
+    """
+
+    tensors: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+    feeds: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that is to run or to be returned."""
+        return (*self.tensors, *self.ops)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ran:
+    """The outcome of a run.
+
+    Attributes:
+        steps: How many steps ran.
+        results: Values of the request's tensors at the last step.
+        stopped: Why it ended.
+        counter: Value of the step's counter after it, if it has one.
+        built: True if a program had to be built for it.
+        seconds: How long it took.
+    """
+
+    steps: int
+    results: list[tf.Tensor]
+    stopped: Stopped = Stopped.AS_ASKED
+    counter: tf.Tensor | None = None
+    built: bool = False
+    seconds: float = 0.0
+
+
+class Engine(abc.ABC):
+    """Runs one request, again and again.
+
+    Attributes:
+        functions: The ConcreteFunctions behind it, to be bound to other state.
+    """
+
+    functions: tuple[Any, ...]
+
+    @abc.abstractmethod
+    def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
+        """Runs up to `steps` steps. Must be called in the `modern_world`.
+
+        Args:
+            steps: At least 1.
+            feeds: A value for each of the request's feeds.
+        """

@@ -1,0 +1,135 @@
+"""A recorded graph on TF2 state, and how parts of it are traced.
+
+    replay = Replay.of(graph)
+    with modern_world():
+        function = replay.function(["loss:0"], ["train/Adam"], feeds=["x:0"])
+        (loss,) = function(x)
+
+A Replay knows nothing of hooks, sessions, or how many steps are to run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, Rewrite
+from estimator2strategy.engine.replay import splice as splice_lib
+from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.initial_values import shapes_to_give
+from estimator2strategy.engine.replay.splice import Splice
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.step_context import StepContext
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Replay:
+    """The nodes of a recording, and what they run on.
+
+    Attributes:
+        recorded: The nodes.
+        state: The variables, tables and iterators that stand for those of the recorded graph.
+        splices: Where replay goes on in TF2 code, in the order of their dependence.
+        rewrite: How nodes change where they are not part of a splice.
+    """
+
+    recorded: RecordedGraph
+    state: State
+    splices: tuple[Splice, ...] = ()
+    rewrite: Rewrite = SINGLE_REPLICA
+
+    @classmethod
+    def of(cls, graph: tf.Graph) -> Replay:
+        """A recorded graph on one device, with state of its own."""
+        recorded = RecordedGraph(graph)
+        return cls(recorded, State(recorded))
+
+    def trace(
+        self,
+        tensors: Sequence[str],
+        ops: Sequence[str],
+        feeds: Mapping[str, tf.Tensor],
+        context: StepContext | None = None,
+    ) -> list[tf.Tensor]:
+        """Replays `tensors` and `ops` once, in the function that is being traced.
+
+        Args:
+            tensors: Names of the tensors to return.
+            ops: Names of the ops to run.
+            feeds: Name of a recorded tensor -> its value here.
+            context: What holds in the step that is traced; None: it is no step.
+
+        Returns:
+            The values of `tensors`.
+        """
+        roots = {*map(input_node, tensors), *ops}
+        importer = self.importer(feeds)
+        if context is None:
+            importer.supply(shapes_to_give(self.recorded, roots), (), ())
+            context = StepContext()
+        importer.supply({}, context.ran, ())
+        splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
+        splices = splice_lib.needed(splices, self.recorded, roots, set(map(input_node, feeds)))
+        self._trace_splices(importer, splices, roots, context)
+        return importer.fetch(tensors, ops)
+
+    def _trace_splices(
+        self,
+        importer: GraphImporter,
+        splices: Sequence[Splice],
+        roots: set[str],
+        context: StepContext,
+    ) -> None:
+        if not splices:
+            return
+        used = splice_lib.used_beside(splices, self.recorded, roots | {*context.read_after})
+        context = dataclasses.replace(context, host_uses=frozenset(used))
+        for splice in splices:
+            values = importer.fetch(splice.inputs)
+            results = list(splice.trace(self.recorded, self.state, values, context))
+            importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
+            importer.wait_with_variables(splice.op)
+
+    def importer(self, feeds: Mapping[str, tf.Tensor]) -> GraphImporter:
+        """Imports nodes into the function that is being traced, on the host's variables."""
+        return GraphImporter(
+            self.recorded,
+            self.state.handle,
+            feeds,
+            self.rewrite,
+            streams=self.state.random_streams(),
+        )
+
+    def function(
+        self,
+        tensors: Sequence[str],
+        ops: Sequence[str] = (),
+        feeds: Sequence[str] = (),
+        context: StepContext | None = None,
+    ) -> Any:
+        """A ConcreteFunction of the `feeds` that runs `ops` and returns `tensors`.
+
+        Must be called in the `modern_world`. See `trace` for the arguments; `feeds` are names.
+        """
+
+        @tf.function(autograph=False, input_signature=[self.spec(name) for name in feeds])
+        def straight(*values):
+            return self.trace(tensors, ops, dict(zip(feeds, values, strict=True)), context)
+
+        return straight.get_concrete_function()
+
+    def read(self, node: str) -> tf.Tensor:
+        """Value of the variable of a VarHandleOp, which has one."""
+        variable = self.state.variable(node)
+        # A tf.Variable adds an Identity to each read.
+        return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
+
+    def spec(self, name: str) -> tf.TensorSpec:
+        """Shape and dtype of a recorded tensor."""
+        tensor = self.recorded.graph.get_tensor_by_name(name)
+        return tf.TensorSpec(tf.TensorShape(tensor.shape.as_proto()), tensor.dtype)

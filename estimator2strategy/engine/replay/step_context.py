@@ -1,0 +1,25 @@
+"""The facts that hold only while one step is traced."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+
+
+@dataclasses.dataclass(frozen=True)
+class StepContext:
+    """Handed down, as an argument, to all that traces a step.
+
+    Attributes:
+        index: Number of the step in the block that repeats it, from 0 (scalar int32). None: no
+            block repeats it.
+        read_after: Variables (their VarHandleOps) that the host reads when the block is done.
+        host_uses: Variables that the host's part of the step uses.
+        ran: Names of ops that have run already in this step.
+    """
+
+    index: tf.Tensor | None = None
+    read_after: tuple[str, ...] = ()
+    host_uses: frozenset[str] = frozenset()
+    ran: tuple[str, ...] = ()

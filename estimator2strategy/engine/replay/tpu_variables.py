@@ -1,0 +1,47 @@
+"""Variables of a TPUStrategy: one with a copy for each core, and no value yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+
+# Three classes, none derived from another: of TF 2, of its first versions, and of TF 1.
+_STRATEGIES = (
+    tf.distribute.TPUStrategy,
+    tf.distribute.experimental.TPUStrategy,
+    tf.compat.v1.distribute.experimental.TPUStrategy,
+)
+
+
+def is_tpu(strategy: tf.distribute.Strategy | None) -> bool:
+    """True if `strategy` compiles what it runs for TPU cores."""
+    return isinstance(strategy, _STRATEGIES)
+
+
+def uninitialized_variable(
+    strategy: tf.distribute.Strategy, name: str, shape: tf.TensorShape, dtype: tf.DType
+) -> tf.Variable:
+    """A variable with one copy per core, each with a life of its own and no value yet.
+
+    A copy is changed by its own core's program only, and the first one is what is saved: ON_READ,
+    ONLY_FIRST_REPLICA.
+    """
+
+    def without_value(next_creator: Any, **kwargs: Any) -> tf.Variable:
+        del next_creator  # it would want an initial value
+        return _tf_private.UninitializedVariable(**kwargs)
+
+    # The strategy asks the creator outside of its scope for each core's copy.
+    with tf.variable_creator_scope(without_value), strategy.scope():
+        return tf.Variable(
+            None,
+            trainable=False,
+            name=name,
+            shape=shape,
+            dtype=dtype,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )

@@ -1,0 +1,54 @@
+"""The session of a training or evaluation: a ReplaySession that checkpoints come from and go to."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.replay.engines import Request
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.runtime import checkpoints
+
+
+class SavingSession(ReplaySession):
+    """Knows which checkpoint it was restored from, and says so when one could not be written.
+
+    Args:
+        replay: The graph and its state.
+        around: `around()` is the context in which each request runs: TensorFlow rewrites programs
+            when they first do.
+        first_key: The number of the first collective, where several processes train in step.
+
+    Attributes:
+        restored_from: Path of the checkpoint that the variables are from; None: from none.
+        first_key: As above.
+    """
+
+    def __init__(
+        self,
+        replay: Replay,
+        around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
+        first_key: int = 0,
+    ):
+        super().__init__(replay)
+        self.restored_from: str | None = None
+        self.first_key = first_key
+        self._around = around
+
+    def note_restored(self, path: str) -> None:
+        """Notes the checkpoint that a Saver has just restored."""
+        self.restored_from = path
+
+    def _evaluate(self, request: Request, feeds: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        try:
+            with self._around():
+                return super()._evaluate(request, feeds)
+        except tf.errors.OpError as error:
+            behind = self.recorded.ancestors(map(input_node, request.names))
+            if any(self.recorded[name].op == "SaveV2" for name in behind):
+                raise checkpoints.not_written(error) from error
+            raise
