@@ -1,7 +1,7 @@
 """Records training and evaluation on the replicas of `train_distribute` and `eval_distribute`.
 
-Each replica takes the next batch of input_fn. In training they meet in the optimizer; in evaluation
-each counts its own batches, and the counts are added up at the end.
+Each replica takes the next batch of input_fn. In training the replicas meet in the optimizer. In
+evaluation each one counts its own batches, and the counts are added up at the end.
 """
 
 from __future__ import annotations

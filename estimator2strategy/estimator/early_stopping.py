@@ -1,6 +1,6 @@
-"""Hooks that stop training by what the evaluations have found: `tf.estimator.experimental`.
+"""Hooks that stop training by the results of evaluations: `tf.estimator.experimental`.
 
-They read the event files that `evaluate` writes, so that somebody has to evaluate meanwhile:
+They read the event files that `evaluate` writes. Something has to evaluate during the training, as
 `train_and_evaluate` does.
 
 Source: `early_stopping.py`, tensorflow_estimator 2.15.

@@ -269,7 +269,7 @@ def wrap_and_check_input_tensors(
     Args:
         tensors: One tensor, or a dict of string, or int if `allow_int_keys`, to tensor.
         field_name: 'feature', 'label', 'receiver_tensor' or 'receiver_tensors_alternative'.
-        allow_int_keys: Whether keys may be ints.
+        allow_int_keys: True if keys may be ints.
 
     Raises:
         ValueError: `tensors` is None, or a value is no tensor, or a key has another type.

@@ -43,7 +43,7 @@ class Exporter:
             export_path: Folder of these exports.
             checkpoint_path: The checkpoint that was evaluated.
             eval_result: What `Estimator.evaluate` returned for it.
-            is_the_final_export: Whether training has ended with this checkpoint. Never, if
+            is_the_final_export: True if training has ended with this checkpoint. Never, if
                 `TrainSpec.max_steps` is None.
 
         Returns:

@@ -1,4 +1,4 @@
-"""The export methods of `Estimator`: which graphs go into a SavedModel, and with which values.
+"""The export methods of `Estimator`: they choose the graphs and the values of a SavedModel.
 
     feature_spec = {"x": tf.io.FixedLenFeature([4], tf.float32)}
     receiver_fn = export.build_parsing_serving_input_receiver_fn(feature_spec)

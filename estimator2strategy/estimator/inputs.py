@@ -1,7 +1,7 @@
 """`numpy_input_fn` and `pandas_input_fn`: input functions of arrays in memory.
 
-The original fed queues from Python threads; here a dataset draws row numbers, and the rows are
-taken from the arrays when they are needed: the arrays are neither copied nor put into the graph.
+The original fed queues from Python threads. Here a dataset makes row numbers, and each batch takes
+its rows from the arrays. The arrays are neither copied nor put into the graph.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A compiled Keras 2 model as an Estimator: `tf.keras.estimator.model_to_estimator`.
 
-model_fn clones the model in the graph that is recorded, and takes from the clone what Keras's own
-loop for graphs would have run: its loss, its metrics and its updates. The variables have the names
-that Keras gives them there: `dense/kernel`, `training/Adam/dense/kernel/m`.
+model_fn clones the model in the graph that is recorded. It takes the loss, the metrics and the
+updates of the clone, as Keras's own loop for graphs would have. The variables have the names that
+Keras gives them there: `dense/kernel`, `training/Adam/dense/kernel/m`.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class RunConfig:
             the two strategies.
         experimental_max_worker_delay_secs: Longest time a worker waits before it starts.
         session_creation_timeout_secs: Seconds that a worker waits for the chief.
-        checkpoint_save_graph_def: Whether graph.pbtxt and .meta files are written.
+        checkpoint_save_graph_def: True if graph.pbtxt and .meta files are written.
 
     Raises:
         ValueError: A value out of its range, settings that contradict each other, or a

@@ -3,7 +3,7 @@
     serving = ServedGraph(ModeKeys.PREDICT, ["serve"], serving_input_receiver_fn, call_model_fn)
     write_saved_model("/models/mine", [serving], "/tmp/model/model.ckpt-100", config)
 
-The graphs are run by a Session only, here and wherever they are served, and are never replayed.
+Only a Session runs these graphs, here and wherever they are served; they are never replayed.
 
 Source: `Estimator._export_all_saved_models`, tensorflow_estimator 2.15 estimator.py.
 """
@@ -42,9 +42,9 @@ class ServedGraph:
         tags: What a loader asks for to get this graph.
         receiver_fn: Makes the placeholders that are fed, and of them what model_fn takes.
         call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
-        check_variables: Whether to see that the checkpoint has all variables. Those of the first
+        check_variables: True to see that the checkpoint has all variables. Those of the first
             graph are restored from it, and so are checked.
-        resource_step: Whether the global step is a resource variable in any case, as in a graph for
+        resource_step: True if the global step is a resource variable in any case, as in a graph for
             a TPU, or as the program's variables are.
     """
 
@@ -78,7 +78,7 @@ def write_saved_model(
         as_text: Write `saved_model.pbtxt`, not `saved_model.pb`.
         strip_default_attrs: Leave out attributes of nodes that have their default, so that older
             releases of TensorFlow, which do not know the attribute, can load the graph.
-        tf115: Whether the program is one of TF 1.15.
+        tf115: True if the program is one of TF 1.15.
 
     Returns:
         The folder: `base`/seconds since 1970.

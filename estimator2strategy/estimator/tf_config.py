@@ -64,7 +64,7 @@ def read_task(tf_config: Mapping[str, Any], *, under_strategy: bool) -> Task:
 
     Args:
         tf_config: Content of `TF_CONFIG`.
-        under_strategy: Whether a strategy trains. Such a cluster may do without a chief, then its
+        under_strategy: True if a strategy trains. Such a cluster may do without a chief, then its
             first worker is the chief, and its workers talk to each other, not only to ps.
     """
     cluster_spec = tf.train.ClusterSpec(tf_config.get("cluster", {}))

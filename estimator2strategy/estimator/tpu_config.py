@@ -96,7 +96,7 @@ class TPUConfig(_TPUConfigFields):
         eval_training_input_configuration: PER_HOST_V1 (evaluation does as training does) or
             SLICED.
         experimental_host_call_every_n_steps: Training steps per host call.
-        experimental_allow_per_host_v2_parallel_get_next: Whether the order of batches over
+        experimental_allow_per_host_v2_parallel_get_next: True if the order of batches over
             cores may vary.
         experimental_feed_hook: Class to use instead of TPUEstimator's infeed hook.
 

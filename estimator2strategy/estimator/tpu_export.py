@@ -3,8 +3,8 @@
     predictions = inference_on_tpu(computation, [images], num_batch_threads=2, max_batch_size=32,
                                    batch_timeout_micros=1000)
 
-A call is one node of the graph, `TPUPartitionedCall`. It runs a function, in which `tpu.rewrite`
-has marked what the TPU compiles, on one core, and each call on the next one.
+A call is one node of the graph, `TPUPartitionedCall`. It runs a function on one core; the next call
+runs on the next core. `tpu.rewrite` has marked the part of the function that the TPU compiles.
 
 Source: tensorflow_estimator 2.15 tpu_estimator.py.
 """

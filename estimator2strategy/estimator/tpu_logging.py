@@ -32,7 +32,7 @@ def logging_hooks(
         iterations: `TPUConfig.iterations_per_loop`.
         batch_size: The global batch size, in examples.
         output_dir: Where the rates are also written as summaries; None: nowhere.
-        on_host: Whether hooks see every step, and not only every execution.
+        on_host: True if hooks see every step, and not only every execution.
 
     Source: `TPUEstimator.__init__` and `_augment_model_fn`, tensorflow_estimator 2.15.
     """

@@ -1,4 +1,4 @@
-"""Keras models inside a legacy model_fn: what a step of theirs changes beside the weights."""
+"""Keras models inside a legacy model_fn, and the state that their steps change beside weights."""
 
 from __future__ import annotations
 

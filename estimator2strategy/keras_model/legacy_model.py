@@ -295,7 +295,7 @@ class LegacyModel(keras.Model):
     # `.keras` files.
 
     def get_config(self) -> dict[str, Any]:
-        """How to make the model again.
+        """The arguments that make the model again.
 
         Raises:
             ValueError: model_fn has no name to be found by.

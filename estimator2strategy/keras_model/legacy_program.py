@@ -1,4 +1,4 @@
-"""What is behind a `LegacyModel`: recordings of a model_fn, and the variables that they share."""
+"""The inside of a `LegacyModel`: recordings of a model_fn, and the variables that they share."""
 
 from __future__ import annotations
 
@@ -230,12 +230,12 @@ class LegacyProgram:
 
 
 def features_and_labels(x: Any, y: Any) -> tuple[Any, ...]:
-    """What is recorded as one batch."""
+    """The tuple that is recorded as one batch."""
     return (x,) if y is None else (x, y)
 
 
 def _kind(batch: Any) -> str:
-    """What a recording depends on: structure, dtypes and static shapes."""
+    """The key of a recording: structure, dtypes and static shapes of a batch."""
 
     def spec(leaf: Any) -> str:
         if not isinstance(leaf, tf.TypeSpec):

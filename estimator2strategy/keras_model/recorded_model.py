@@ -26,7 +26,7 @@ CallModelFn = Callable[[Any, Any], Any]
 
 @dataclasses.dataclass(frozen=True)
 class RecordedModel:
-    """What model_fn built for one mode and one kind of batch.
+    """The result of model_fn for one mode and one kind of batch.
 
     Attributes:
         mode: A value of ModeKeys.

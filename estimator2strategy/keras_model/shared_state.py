@@ -48,7 +48,7 @@ class SharedState(State):
 
 
 def copies(variable: keras.Variable) -> tuple[tf.Variable, ...]:
-    """What each replica has of a variable."""
+    """The copies of a variable, one per replica."""
     value = variable.value
     return value.values if isinstance(value, tf.distribute.DistributedValues) else (value,)
 

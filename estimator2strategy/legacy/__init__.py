@@ -1,4 +1,4 @@
-"""Who gets TF 1.15's `tensorflow`: modules of a legacy program, its processes, its tests."""
+"""Gives TF 1.15's `tensorflow` to the modules of a legacy program, its processes, its tests."""
 
 from estimator2strategy.legacy.importing import LEGACY_PACKAGES, Scope, import_module, install
 

@@ -7,10 +7,10 @@
 The last of these, in a `conftest.py`, lets pytest run the tests of a legacy project; see
 `legacy_pytest.py`.
 
-A legacy module is executed with builtins whose `__import__` answers `import tensorflow` with
-`estimator2strategy.tf1`. Source, bytecode and `sys.modules["tensorflow"]` stay as they are.
-While such a module asks a shape for a dimension it gets a Dimension, as in TF 1.15; everybody else
-gets an int.
+A legacy module is executed with its own builtins. Their `__import__` answers `import tensorflow`
+with `estimator2strategy.tf1`. Source, bytecode and `sys.modules["tensorflow"]` stay as they are.
+A legacy module that asks a shape for a dimension gets a Dimension, as in TF 1.15; other code gets
+an int.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says of a program that it is written in Python 2, and where."""
+"""Finds the places at which a program is written in Python 2."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def explain(error: SyntaxError) -> None:
 
 
 def hint(error: BaseException) -> str | None:
-    """What to say of an error that running Python 2 code typically meets; None for others."""
+    """The hint for an error that is typical of Python 2 code; None for others."""
     for pattern, what in _RUNTIME.items():
         match = re.search(pattern, str(error))
         if match and isinstance(error, (NameError, AttributeError, ImportError, TypeError)):

@@ -1,7 +1,7 @@
 """Names that Python and NumPy have dropped since TensorFlow 1.15, for legacy modules.
 
 TensorFlow 1.15 ran on Python 2.7 to 3.7 with NumPy 1.x. A legacy module that imports one of the
-modules in `_DROPPED` gets a copy that has the dropped names too; what is still there is the same.
+modules in `_DROPPED` gets a copy of it, with the dropped names added.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class ArgSpec(collections.namedtuple("ArgSpec", ["args", "varargs", "keywords", "defaults"])):
-    """What `inspect.getargspec` returned until Python 3.10."""
+    """The result of `inspect.getargspec` until Python 3.10."""
 
 
 def _getargspec(function: Callable) -> ArgSpec:

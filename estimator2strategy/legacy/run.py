@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class ProgramToRun:
-    """What to run: a file, or with `is_module` the name of a module; `arguments` are its own."""
+    """A program to run: a file, or with `is_module` a module's name, and its own `arguments`."""
 
     target: str
     is_module: bool = False

@@ -1,9 +1,10 @@
 """The `tensorflow` of TF 1.15, on today's: `import estimator2strategy.tf1 as tf`.
 
-`tf.compat.v1` is the base. `tf1/facade/symbols.csv` says what stands for the names that it lacks,
-or that Keras 3 took from it: `tf.layers`, `tf.keras` and `tf.nn.rnn_cell` are tf-keras's (whatever
-TF_USE_LEGACY_KERAS says), `tf.estimator` and `tf.contrib` are this package's. What cannot work
-imports, and says at its use what to do. Names are looked up at their first use.
+`tf.compat.v1` is the base. `tf1/facade/symbols.csv` names the replacement of each name that it
+lacks, or that Keras 3 took from it. `tf.layers`, `tf.keras` and `tf.nn.rnn_cell` are tf-keras's,
+for any value of TF_USE_LEGACY_KERAS; `tf.estimator` and `tf.contrib` are this package's. A name
+that cannot work can be imported, and its use is an error that says what to do instead. Names are
+looked up at their first use.
 """
 
 

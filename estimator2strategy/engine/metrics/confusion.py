@@ -1,4 +1,4 @@
-"""Rules of the metrics that count true and false positives and negatives.
+"""Metrics that count true and false positives and negatives.
 
 Source: tensorflow/python/ops/metrics_impl.py: `_count_condition`,
 `_confusion_matrix_at_thresholds`, `_streaming_confusion_matrix` and the function of the same name.

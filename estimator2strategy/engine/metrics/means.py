@@ -1,4 +1,4 @@
-"""Rules of the metrics that are a (weighted) mean over all elements of all batches.
+"""Metrics that are a (weighted) mean over all elements of all batches.
 
 v1 adds up elements and weights and divides once, so neither the split into batches nor the size
 of the last one matters. Values are computed in the dtype of the inputs and summed in float32.

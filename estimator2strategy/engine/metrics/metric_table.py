@@ -1,11 +1,10 @@
-"""One row per function of `tf.compat.v1.metrics`: all that is known about converting it.
+"""The table of the functions of `tf.compat.v1.metrics`, with a row for each conversion.
 
     for row in rows():
         print(row.function, row.keras, row.weights.value, row.differences)
 
-`convert` reads the rows to build metrics, the documentation to explain them. No row builds a
-plain Keras class: where Keras 3 has one by the same name, `differences` says when its number is
-another one.
+`convert` builds metrics from the rows, and the guide explains them. No row builds a plain Keras
+class. Where Keras 3 has a class of the same name, `differences` says when its number differs.
 """
 
 from __future__ import annotations

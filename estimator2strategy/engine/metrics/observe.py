@@ -1,8 +1,8 @@
 """Notes which `tf.compat.v1.metrics` calls a program makes, without changing TensorFlow.
 
-A legacy metric_fn hands over `(value, update_op)` pairs; which function made a pair, and from
-which arguments, is in neither tensor. So the interpreter is asked to report calls of just those
-functions while the user's code runs:
+A legacy metric_fn returns `(value, update_op)` pairs. Neither tensor tells the function that made
+the pair, or its arguments. So the interpreter reports the calls of those functions while the user's
+code runs:
 
     with observe_metric_calls() as calls:
         pairs = metric_fn(**tensors)            # the user's code, unchanged
@@ -12,11 +12,10 @@ The reports come from `sys.monitoring` events that are local to the functions' c
 (Python 3.12 and later: nothing else is slowed down) and from `sys.setprofile` before that.
 Only calls of the thread that entered the `with` are noted.
 
-All that is private to TensorFlow in this package's handling of metrics is read here:
-that the functions are plain Python functions below their decorators, that they return
-`(value, update_op)`, and the graph's open control dependencies, for which there is no public
-getter. `tests/engine/metrics/test_metrics_observe.py` fails by name when a TensorFlow version
-changes one.
+This module is the only one about metrics that relies on private facts of TensorFlow. The metric
+functions are plain Python functions below their decorators, they return `(value, update_op)`, and
+the graph's open control dependencies have no public getter. A test in
+`tests/engine/metrics/test_metrics_observe.py` fails by name when a TensorFlow version changes one.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class ObservedCall:
         arguments: Parameter name to argument, defaults included, as they were on entry.
         value: First element of what it returned.
         update: Second element of what it returned; the update op.
-        controlled: Whether it ran inside `tf.control_dependencies`: its update then also makes
+        controlled: True if it ran inside `tf.control_dependencies`: its update then also makes
             other ops of the program run.
     """
 

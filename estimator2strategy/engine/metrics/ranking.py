@@ -1,4 +1,4 @@
-"""Rules of the metrics at k: does the label rank among the first k predictions?
+"""Metrics at k, which ask if a label ranks among the first k predictions.
 
 Sums and results are float64, as in v1. Labels are int64, dense or a `tf.SparseTensor`; repeated
 labels and predictions of one row count once, since the counting is done on sets.

@@ -1,8 +1,8 @@
 """Puts Keras metrics in the place of recorded `tf.metrics` pairs.
 
-Only the pair's two tensors are replaced: the update op by `metric.update_state(...)` on the values
-the legacy metric was given, the value op by `metric.result()`. Hooks that fetch either get what
-they always got.
+Only the two tensors of a pair are replaced. `metric.update_state(...)`, on the inputs of the legacy
+metric, takes the place of the update op, and `metric.result()` that of the value. Hooks that fetch
+either get the same numbers as before.
 """
 
 from __future__ import annotations

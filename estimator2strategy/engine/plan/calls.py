@@ -1,8 +1,8 @@
-"""Calls of functions, as nodes of TF 1 have them and as nodes of today do.
+"""Calls of functions: those of TF 1's `Defun`, and those of today.
 
-A function of `Defun` is called by a node whose op is the function's name. Such a node needs the
-function wherever it is imported; a `PartitionedCall` names it in an attribute, as all calls do that
-TensorFlow 2 makes. In functions there are no calls left: each is what it calls (`inlining.py`).
+A node that calls a function of `Defun` has the function's name as its op. It can be imported only
+where that function is known. Calls that TensorFlow 2 makes are a `PartitionedCall`, which names the
+function in an attribute. Inside functions no calls are left: `inlining.py` replaces them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Gradients of functions that call functions with a gradient of their own.
 
-The runtime differentiates a function of `Defun` op by op (`SymbolicGradient`), and knows no
-gradient of a call. Other calls are inlined (`inlining.py`), but these must stay. So such a function
-is differentiated here, by TensorFlow's gradients of Python; the result is a function too.
+The runtime differentiates a function of `Defun` op by op (`SymbolicGradient`), and has no gradient
+of a call. Most calls are inlined (`inlining.py`), but a call of a function with its own gradient
+must stay. This module differentiates its caller with `tf.gradients`; the result is a function too.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def gradient_of(function: Any, own: Mapping[str, str]) -> Any:
         own: Function -> function that is its gradient.
 
     Returns:
-        What takes the arguments of `function`, and a gradient for each of its results, and gives a
-        gradient for each of its arguments; zeros where there is none.
+        A function of the arguments of `function` and of a gradient for each of its results. It
+        returns a gradient for each argument; zeros where there is none.
     """
     graph_def, names = _tf_private.graph_of_function(function)
     for node in graph_def.node:

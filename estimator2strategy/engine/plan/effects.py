@@ -1,16 +1,16 @@
-"""Effects: what an op does beside giving its results.
+"""Effects of ops: the things that an op does beside computing its results.
 
-There are two questions, for TensorFlow calls more ops stateful than those that change something:
+TensorFlow calls more ops stateful than those that change something, so there are two questions:
 
-- Does running it change anything (`changes_something`)? A write does, and a draw of random numbers,
-  which moves a stream. A check does not, nor does a look into a table, nor any read. What answers
-  no may run sooner, twice, or side by side with others.
-- Is it worth waiting for (`may_be_waited_for`)? Besides those also a check, which may end the step,
-  a look into a table, a read that itself waits for something, and a stateful call of a function,
-  whatever that consists of. An edge is cut only where the answer is no, so all that is not known to
-  be harmless answers yes.
+- Does running the op change anything (`changes_something`)? A write does. A draw of random numbers
+  does too: it moves a stream. A check, a lookup in a table and a read do not. An op that changes
+  nothing may run sooner, twice, or side by side with others.
+- May another op have to wait for it (`may_be_waited_for`)? It may for every op that changes
+  something, and also for a check, which may end the step, a lookup in a table, a read that itself
+  waits, and a stateful call of a function. Only where the answer is no is an edge cut. An op that
+  is not known to be harmless therefore answers yes.
 
-What is not said here of an op, TensorFlow's registry says: is it stateful?
+TensorFlow's registry decides about ops that are not named here, by whether they are stateful.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gates: where the gradients of one op wait for one another.
+"""Gates, which make the gradients of one op wait for one another, and their removal.
 
                           ... BackpropInput    BackpropFilter ...
                                |       \\         /        |
@@ -6,10 +6,9 @@
                                |       /         \\        |
                         control_dependency    control_dependency_1
 
-`tf.train.Optimizer.minimize` makes them (`gate_gradients=GATE_OP`), for the sake of reference
-variables, which could change between the two. A replayed step has nothing to guard: its reads come
-before its writes. And it is slower with gates: the layers below wait for a gradient that only an
-update needs.
+`tf.train.Optimizer.minimize` makes gates (`gate_gradients=GATE_OP`) because a reference variable
+could change between the two gradients. A replayed step needs none: it reads before it writes. It is
+faster without them, since the layers below need not wait for a gradient that only an update uses.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A recorded graph as plain nodes, and the question every replay asks of it: what must run?
+"""A recorded graph as plain nodes. It finds the nodes that a replay has to run.
 
-Nothing here executes TensorFlow: a `RecordedGraph` is read from the `tf.Graph` that a legacy
+Nothing here executes TensorFlow. A `RecordedGraph` is read from the `tf.Graph` that a legacy
 function built, and answers with node names in creation order.
 """
 

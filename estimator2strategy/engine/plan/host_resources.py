@@ -1,8 +1,8 @@
-"""Resources of the host in conds of a core: a table to look into, a writer of summaries.
+"""Lets a cond of a core use resources of the host, such as a lookup table or a summary writer.
 
-A cond is one op, on one device, so TensorFlow places none that is given both a variable of a core
-and a table of the host. What is in its branches is placed node by node. So each branch finds the
-table by its name, and the cond is given the variable alone:
+A cond is one op on one device. TensorFlow cannot place a cond whose inputs are both a variable of a
+core and a table of the host, but it places the nodes of its branches one by one. So each branch
+finds the table by its name, and the cond takes the variable alone:
 
     If(pred, variable, table)           If(pred, variable)
       then(variable, table)       >       then(variable): table = HashTableV2(shared_name=...)

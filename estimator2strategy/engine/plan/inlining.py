@@ -1,7 +1,7 @@
-"""Functions of a library with the functions that they call by name put in the calls' places.
+"""Replaces the calls inside functions of a library by the bodies of the called functions.
 
 TensorFlow differentiates a function of `Defun` while it runs (`SymbolicGradient`). It knows the
-gradient of each op that such a function consists of, and none of a `PartitionedCall`.
+gradients of the ops in such a function, but no gradient of a `PartitionedCall`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Seeded random ops become stateless ones, which draw what the kernels of the former would have.
+"""Replaces seeded random ops by stateless ones that return the same numbers.
 
-A kernel of `RandomUniform` and its like keeps a Philox generator: the key is `seed`, the upper half
-of the counter `seed2`, and each call moves the lower half on by 256 for each number that it returns
-(`GuardedPhiloxRandom::ReserveRandomOutputs`, tensorflow/core/util/guarded_philox_random.h). So the
-place in the stream is one number, which can be kept where it outlives a kernel.
+A kernel such as `RandomUniform`'s keeps a Philox generator. Its key is `seed`, and the upper half
+of its counter is `seed2`. Each call moves the lower half on by 256 for each number that it returns
+(`GuardedPhiloxRandom::ReserveRandomOutputs`, tensorflow/core/util/guarded_philox_random.h). One
+number is therefore the whole place in the stream, and can be kept longer than a kernel lives.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Changes to recorded nodes as they are replayed for one of several replicas.
 
-A rewrite reaches into the functions that nodes call (branches of conds, bodies of loops); a
-function that it changes gets a name of its own, since functions are known to a process by name.
-Every recorded function is changed in one respect: see `_say_what_it_must_have_done`.
+A rewrite also changes the functions that nodes call (branches of conds, bodies of loops). A process
+knows functions by name, so a changed function gets a new name. Every recorded function is changed
+in one respect: see `_say_what_it_must_have_done`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Cuts a replica's graph at its cross-replica sums, or a step where the host has to act.
 
-Between two levels of sums every replica works on its own; a level's sums, which do not depend on
-one another, are reduced together.
+Between two levels of sums every replica works on its own. The sums of one level do not depend on
+one another, so they are reduced together.
 
-A step is host, compiled, host, compiled, ...: what the host has to do before XLA can begin, what
-XLA compiles, what the host does with the results, and so on.
+A compiled step alternates between the host and XLA: the host's work that XLA waits for, a part that
+XLA compiles, the host's work on its results, and so on.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def compiled(
 
     Args:
         outputs, ops: What the step returns and runs.
-        on_host: Whether the host runs a node.
+        on_host: True if the host runs a node.
     """
     names = _missing(recorded, [*map(input_node, outputs), *ops], set(), set())
     names.sort(key=lambda name: not recorded.reads_at_once(name))  # as a GraphImporter does

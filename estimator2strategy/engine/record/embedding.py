@@ -1,10 +1,10 @@
 """Embedding tables of a TPUEstimator on emulated cores: dense lookups, equal on every core.
 
-On a TPU the tables lay beside the program, in hardware that looked rows up before a step and
-applied gradients after it. Here model_fn is recorded on placeholders for what is looked up; when it
-has named the tables, their variables and lookups are added, and take the placeholders' place.
-Gradients are summed over the batch before they are applied, also where `use_gradient_accumulation`
-let the hardware apply them one by one.
+On a TPU, hardware beside the program held the tables. It looked rows up before a step and applied
+gradients after it. Here model_fn is recorded on placeholders for the looked-up rows. Once it has
+named the tables, their variables and lookups are added and replace the placeholders. Gradients are
+summed over the batch before they are applied, even without `use_gradient_accumulation`, where the
+hardware applied them one by one.
 
     features' ids ─ lookups ─▶ (placeholders) ─ model_fn ─▶ gradients ─ sum over cores ─▶ tables
 
@@ -37,7 +37,7 @@ class Embedding:
         tables: Name -> TableConfig.
         features: Name -> FeatureConfig.
         parameters: The optimizer of tables that have none of their own.
-        from_columns: Whether feature columns name the variables.
+        from_columns: True if feature columns name the variables.
         gradient_multiplier: `f(global_step)`, a factor for all gradients.
     """
 

@@ -1,7 +1,7 @@
-"""Records how batches reach the cores: one function per input pipeline of TPUConfig.
+"""Records the way of batches to the cores: one function per input pipeline of TPUConfig.
 
-Each returns the (features, labels) of every core, as tensors of the recorded host graph that are
-drawn anew at each step, and the hooks that start the input.
+Each function returns the (features, labels) of every core, and the hooks that start the input. The
+features and labels are tensors of the recorded host graph; each step gives them new values.
 """
 
 from __future__ import annotations

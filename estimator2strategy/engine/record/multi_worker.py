@@ -1,7 +1,7 @@
 """Records training in one of the processes of a MultiWorkerMirroredStrategy.
 
-Each process records the same model_fn as one of as many replicas, on its own input. The sums over
-the replicas stay in the graph, and become collectives between the processes when it is replayed.
+Each process is one replica, and records the same model_fn on its own input. The sums over the
+replicas stay in the graph. A replay makes collectives between the processes of them.
 """
 
 from __future__ import annotations

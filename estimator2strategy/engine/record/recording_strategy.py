@@ -1,8 +1,8 @@
 """Records a model_fn that was written for `RunConfig(train_distribute=...)`, as one replica.
 
 Under a strategy TF1's optimizers summed gradients over the replicas and scaled the loss. While
-model_fn is recorded it sees a strategy that says how many replicas there are, and whose reductions
-leave cross-replica sums in the graph: from there on it is a model for several cores like any other.
+model_fn is recorded, it sees a strategy with the number of replicas. Reductions of that strategy
+leave cross-replica sums in the graph, so the result is a model for several cores like any other.
 """
 
 from __future__ import annotations

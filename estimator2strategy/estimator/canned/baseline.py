@@ -1,6 +1,6 @@
 """Predictions that ignore the features: `BaselineClassifier` and its kin, of TF 1 and (V2) TF 2.
 
-What they learn is the distribution, or the mean, of the labels: what a model has to be better than.
+They learn the distribution, or the mean, of the labels. A useful model is better than that.
 
 estimator = BaselineClassifier(n_classes=3)
 estimator.train(input_fn)

@@ -202,7 +202,7 @@ class DNNLinearCombinedClassifier(Estimator):
         config: As of `Estimator`.
         warm_start_from: As of `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
-        batch_norm: Whether hidden layers are batch normalized.
+        batch_norm: True if hidden layers are batch normalized.
         linear_sparse_combiner: How a categorical column of the linear model adds up the weights of
             its values: "sum", "mean" or "sqrtn".
 

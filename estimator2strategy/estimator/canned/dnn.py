@@ -102,7 +102,7 @@ class DNNClassifier(Estimator):
         config: As of `Estimator`.
         warm_start_from: As of `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
-        batch_norm: Whether hidden layers are batch normalized.
+        batch_norm: True if hidden layers are batch normalized.
 
     Raises:
         ValueError: An argument is not as above; while training, that features are no dict.

@@ -1,4 +1,4 @@
-"""`Head`: what stands on top of a network, from logits to an EstimatorSpec.
+"""`Head`: the top of a network, which makes an EstimatorSpec of logits.
 
 head = estimator.MultiClassHead(n_classes=3)
 logits = network(features)                                     # [batch, 3]

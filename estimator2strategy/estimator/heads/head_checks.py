@@ -1,7 +1,7 @@
 """The checks that heads make of labels, logits, weights and loss functions.
 
 Shapes are written as the original wrote them: `[D0, D1, ... DN, logits_dimension]`, where the D are
-mostly the batch size alone. What is not known while the graph is built is checked while it runs.
+mostly the batch size alone. A shape that the graph does not know is checked at run time.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def get_weights_and_check_match_logits(
         features: Where `weight_column` is found.
         weight_column: A name, a numeric column, or None.
         logits: float32 [D0, D1, ... DN, logits_dimension].
-        allow_per_logit_weights: Whether weights may have the shape of the logits.
+        allow_per_logit_weights: True if weights may have the shape of the logits.
 
     Raises:
         TypeError: `weight_column` is something else.

@@ -78,7 +78,7 @@ class HeadMetric(NamedTuple):
         of: Names in `observed`: of the values, or of labels and predictions.
         threshold: For the kinds that end in `_at`.
         class_id: Measure this class alone: a column of the values.
-        weighted: Whether the examples' weights count.
+        weighted: True if the examples' weights count.
     """
 
     key: str

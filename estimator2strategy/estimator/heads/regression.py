@@ -116,7 +116,7 @@ class PoissonRegressionHead(RegressionHead):
         label_dimension: Number of counts per example.
         weight_column: Name of the feature, or numeric column, that weights examples.
         loss_reduction: "sum_over_batch_size" or "sum".
-        compute_full_loss: Whether the loss includes Stirling's approximation.
+        compute_full_loss: True if the loss includes Stirling's approximation.
         name: Appended to the keys of metrics and summaries.
 
     Raises:

@@ -1,6 +1,6 @@
 """The heads of TF 1: of `tf.contrib.estimator`, and of its canned Estimators.
 
-They share what labels, losses and predictions are with those of `tf.estimator`. Otherwise, they
+Labels, losses and predictions are as with the heads of `tf.estimator`. The differences: these heads
 measure with `tf.metrics`, take optimizers of `tf.train`, run the update ops of the graph with each
 step, and reduce losses as `tf.losses` does.
 

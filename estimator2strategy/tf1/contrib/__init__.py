@@ -1,8 +1,8 @@
 """`tf.contrib` of TF 1.15.
 
-`symbols.csv` says for each name where it is now: written anew in a module here, in an installed
-library, or refused. Modules are made, and what they lead to is imported, at the first use of a
-name. Deep paths (`tf.contrib.tpu.python.tpu.tpu_config`) are modules too.
+`symbols.csv` has the place of each name today: a module here that has it written anew, or an
+installed library; or the name is refused. The first use of a name makes its module and imports its
+value. Deep paths (`tf.contrib.tpu.python.tpu.tpu_config`) are modules too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def table() -> symbols.SymbolTable:
 
 
 def member(module: str, name: str) -> Any:
-    """What `name` is in the contrib module `module`, a path such as "layers" or "tpu.python.tpu".
+    """The value of `name` in a contrib module: a path such as "layers" or "tpu.python.tpu".
 
     Raises:
         AttributeError: TF 1.15 had no such name.
@@ -64,7 +64,7 @@ def _library(module: str) -> str:
 
 
 def all_of(module: str) -> list[str]:
-    """What `from tensorflow.contrib.MODULE import *` brings: all names that can be used.
+    """The names that `from tensorflow.contrib.MODULE import *` binds: all that can be used.
 
     Which of them a deep module had is not recorded; it has those of the public module.
     """

@@ -50,7 +50,7 @@ def crf_sequence_score(
 def crf_unary_score(
     tag_indices: tf.Tensor, sequence_lengths: tf.Tensor, inputs: tf.Tensor
 ) -> tf.Tensor:
-    """What the potentials of the tags add up to, [batch]."""
+    """The sum of the potentials of the tags, [batch]."""
     mask = tf.sequence_mask(sequence_lengths, tf.shape(tag_indices)[1])
     # Padding may be any number, also one that is no tag.
     tags = tf.where(mask, tag_indices, tf.zeros_like(tag_indices))
@@ -61,7 +61,7 @@ def crf_unary_score(
 def crf_binary_score(
     tag_indices: tf.Tensor, sequence_lengths: tf.Tensor, transition_params: Any
 ) -> tf.Tensor:
-    """What the transitions between the tags add up to, [batch]."""
+    """The sum of the scores of transitions between the tags, [batch]."""
     mask = tf.sequence_mask(sequence_lengths, tf.shape(tag_indices)[1])
     tags = tf.where(mask, tag_indices, tf.zeros_like(tag_indices))
     scores = tf.gather_nd(transition_params, tf.stack([tags[:, :-1], tags[:, 1:]], -1))

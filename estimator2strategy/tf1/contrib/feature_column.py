@@ -1,7 +1,7 @@
 """`tf.contrib.feature_column` of TF 1.15: sequences as inputs of a network.
 
 Its columns are of the old kind, which `tf.feature_column.make_parse_example_spec` of TF 1 takes.
-Those of today's `tf.feature_column` are so too, but for the numeric one.
+Today's `tf.feature_column` still makes columns of that kind, except the numeric one.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def sequence_input_layer(
         features: By name.
         feature_columns: Numeric columns of sequences; embedding and indicator columns of others.
         weight_collections: Further collections of the variables.
-        trainable: Whether they are trained.
+        trainable: True if they are trained.
 
     Returns:
         Floats [batch, longest, width], and lengths [batch].

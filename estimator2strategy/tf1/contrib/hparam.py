@@ -128,7 +128,7 @@ class HParams:
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
-        """What was kept."""
+        """The model structure that `set_model_structure` kept."""
         return self._model_structure
 
     def to_proto(self, export_scope: str | None = None) -> NoReturn:
@@ -159,7 +159,7 @@ def parse_values(
         values: Assignments. A bool is true, false or a number; a string has no commas, spaces and
             brackets.
         type_map: The type of each name, for a list that of its elements.
-        ignore_unknown: Whether names that are not in `type_map` are left out.
+        ignore_unknown: True if names that are not in `type_map` are left out.
 
     Raises:
         ValueError: It cannot be parsed, or a name is unknown or assigned twice.

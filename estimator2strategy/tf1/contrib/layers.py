@@ -82,12 +82,12 @@ def embed_sequence(
         ids: Integers, [batch, length].
         vocab_size: Number of ids.
         embed_dim: Size of an embedding.
-        unique: Whether each id is looked up once.
+        unique: True if each id is looked up once.
         initializer: Of the embeddings; that of the scope by default.
         regularizer: Of the embeddings.
-        trainable: Whether they are trained.
+        trainable: True if they are trained.
         scope: Variable scope, `EmbedSequence` by default.
-        reuse: Whether the embeddings are those that the scope has.
+        reuse: True if the embeddings are those that the scope has.
 
     Raises:
         ValueError: Neither the sizes are given nor `reuse`.

@@ -21,7 +21,7 @@ __getattr__ = names_of("learn")
 
 
 class ModeKeys:
-    """What model_fn is called for."""
+    """The modes in which model_fn is called."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -47,7 +47,7 @@ class PredictionKey:
 
 
 class ProblemType:
-    """What a model solves."""
+    """The kinds of problem that a model solves."""
 
     UNSPECIFIED = 0
     CLASSIFICATION = 1
@@ -74,7 +74,7 @@ class ModelFnOps(
         ),
     )
 ):
-    """What a model_fn of `learn.Estimator` returns.
+    """The result of a model_fn of `learn.Estimator`.
 
     Args: those of `tf.estimator.EstimatorSpec` of the same name; `output_alternatives` is a dict of
     name to (problem type, dict of tensors), for serving.
@@ -163,7 +163,7 @@ class MetricSpec:
         self.weight_key = weight_key
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
-        """What the metric function returns.
+        """The result of the metric function.
 
         Raises:
             ValueError: A key is needed and missing, or names nothing.

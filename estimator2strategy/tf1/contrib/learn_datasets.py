@@ -44,7 +44,7 @@ def load_csv_with_header(
 def load_csv_without_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
-    """As `load_csv_with_header`, for a file in which each line is an example."""
+    """Like `load_csv_with_header`, for a file in which each line is an example."""
     rows = _csv_rows(filename)
     target = [row.pop(target_column) for row in rows]
     data = [np.asarray(row, dtype=features_dtype) for row in rows]

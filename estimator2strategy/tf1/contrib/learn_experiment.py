@@ -35,7 +35,7 @@ class ExportStrategy(
         checkpoint_path: str | None = None,
         eval_result: Any = None,
     ) -> Any:
-        """What the function returns; it is given those of the arguments that it takes."""
+        """The result of the function, which gets those of the arguments that it takes."""
         offered = {
             "checkpoint_path": checkpoint_path,
             "eval_result": eval_result,
@@ -113,7 +113,7 @@ class Experiment:
         delay_workers_by_global_step: Only for several workers, which are not supported here.
         export_strategies: One `ExportStrategy`, or several.
         train_steps_per_iteration: Of `continuous_train_and_eval`.
-        checkpoint_and_export: Whether `train_and_evaluate` exports after every checkpoint.
+        checkpoint_and_export: True if `train_and_evaluate` exports after every checkpoint.
         saving_listeners: Of training.
         check_interval_secs: Seconds between evaluations of `train_and_evaluate`, at least.
 

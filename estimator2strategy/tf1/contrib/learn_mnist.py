@@ -55,10 +55,10 @@ class DataSet:
     Args:
         images: uint8 of shape (examples, rows, columns, 1).
         labels: One row for each image.
-        fake_data: Whether batches are made up; then images and labels are ignored.
-        one_hot: Whether made-up labels are one-hot.
+        fake_data: True if batches are made up; then images and labels are ignored.
+        one_hot: True if made-up labels are one-hot.
         dtype: tf.uint8, or tf.float32 for pixels from 0 to 1.
-        reshape: Whether an image becomes a row of pixels.
+        reshape: True if an image becomes a row of pixels.
         seed: What orders the batches.
 
     Raises:
@@ -105,12 +105,12 @@ class DataSet:
 
     @property
     def num_examples(self) -> int:
-        """How many there are."""
+        """The number of examples."""
         return self._num_examples
 
     @property
     def epochs_completed(self) -> int:
-        """How often all were given out."""
+        """The number of times that all examples were given out."""
         return self._epochs_completed
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> Any:

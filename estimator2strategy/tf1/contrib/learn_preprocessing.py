@@ -29,7 +29,7 @@ class CategoricalVocabulary:
 
     Args:
         unknown_token: What stands for the number 0.
-        support_reverse: Whether `reverse` will be asked.
+        support_reverse: True if `reverse` will be asked.
     """
 
     def __init__(self, unknown_token: str = "<UNK>", support_reverse: bool = True):
@@ -150,6 +150,6 @@ class VocabularyProcessor:
 
     @classmethod
     def restore(cls, filename: str) -> VocabularyProcessor:
-        """What `save` wrote."""
+        """The object that `save` wrote."""
         with tf.io.gfile.GFile(filename, "rb") as file:
             return pickle.loads(file.read())

@@ -1,7 +1,7 @@
 """`tf.contrib.opt` of TF 1.15: optimizers with the interface of `tf.train.Optimizer`.
 
-Where an update rule is that of TensorFlow's own kernel, the kernel does it. Sparse gradients come
-with unique indices: `tf.train.Optimizer` sums those of one row beforehand.
+If TensorFlow has a kernel for an update, the kernel does it. Sparse gradients have unique indices,
+because `tf.train.Optimizer` first sums the gradients of each row.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class MovingAverageOptimizer(_v1.train.Optimizer):
         opt: The optimizer that trains.
         average_decay: Of `tf.train.ExponentialMovingAverage`.
         num_updates: Of `tf.train.ExponentialMovingAverage`.
-        sequential_update: Whether the averages are updated after the variables, not beside them.
+        sequential_update: True if the averages are updated after the variables, not beside them.
     """
 
     def __init__(
@@ -327,13 +327,13 @@ class MovingAverageOptimizer(_v1.train.Optimizer):
         self._sequential_update = sequential_update
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """That of `opt`."""
+        """The gradients of `opt`."""
         return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> tf.Operation:
-        """That of `opt`, then an update of the averages.
+        """Applies gradients with `opt`, then updates the averages.
 
         An iterator (`zip(...)`) can be walked once: as in TF 1.15 nothing is averaged then.
         """

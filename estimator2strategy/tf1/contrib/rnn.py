@@ -356,12 +356,12 @@ class LayerNormBasicLSTMCell(_cells.RNNCell):
         forget_bias: Added to the forget gate.
         input_size: Not used.
         activation: Of inner states and outputs.
-        layer_norm: Whether gates and state are normalised; a bias takes its place otherwise.
+        layer_norm: True if gates and state are normalised; a bias takes its place otherwise.
         norm_gain: First value of `gamma`.
         norm_shift: First value of `beta`.
         dropout_keep_prob: Of the new input, a number or a scalar tensor.
         dropout_prob_seed: Seed of the dropout.
-        reuse: Whether variables are those that the scope has.
+        reuse: True if variables are those that the scope has.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class _Linear:
     Args:
         args: A tensor [batch, n], or several: an example of what it is called with.
         output_size: Columns of the result.
-        build_bias: Whether there is a bias.
+        build_bias: True if there is a bias.
         bias_initializer: Zeros by default.
         kernel_initializer: The scope's by default.
 
@@ -125,7 +125,7 @@ class InputProjectionWrapper(_Projection):
         num_proj: Columns of what it gets.
         activation: A function of them.
         input_size: Ignored.
-        reuse: Whether the variables are there already.
+        reuse: True if the variables are there already.
 
     Raises:
         TypeError: `cell` is no cell.
@@ -153,7 +153,7 @@ class OutputProjectionWrapper(_Projection):
         cell: The cell inside.
         output_size: Columns of the output.
         activation: A function of them.
-        reuse: Whether the variables are there already.
+        reuse: True if the variables are there already.
 
     Raises:
         TypeError: `cell` is no cell.
@@ -189,7 +189,7 @@ class EmbeddingWrapper(_Wrapper):
         embedding_classes: How many ids there are.
         embedding_size: Columns of what the cell gets.
         initializer: Of the variable; the scope's, or uniform numbers of variance 1.
-        reuse: Whether the variable is there already.
+        reuse: True if the variable is there already.
 
     Raises:
         TypeError: `cell` is no cell.

@@ -1,7 +1,7 @@
-"""`tf.contrib.seq2seq` of TF 1.15: decoders, which run a cell on what it made before.
+"""`tf.contrib.seq2seq` of TF 1.15: decoders, which run a cell on its own earlier outputs.
 
-Helpers (`seq2seq_helpers.py`) say what a step reads; attention (`seq2seq_attention.py`) looks back
-at an encoder; `seq2seq_beam.py` searches; here is what runs them, and scores the result.
+Helpers (`seq2seq_helpers.py`) choose the inputs of a step, attention (`seq2seq_attention.py`) looks
+back at an encoder, and `seq2seq_beam.py` searches. This module runs them and scores the result.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def dynamic_decode(
 
     Args:
         decoder: A `Decoder`.
-        output_time_major: Whether outputs are [time, batch, ...], not [batch, time, ...].
-        impute_finished: Whether a sequence that has finished keeps its state, with outputs of 0.
+        output_time_major: True if outputs are [time, batch, ...], not [batch, time, ...].
+        impute_finished: True if a sequence that has finished keeps its state, with outputs of 0.
         maximum_iterations: Steps after which it ends in any case, an int32 scalar.
         parallel_iterations: Of `tf.while_loop`.
         swap_memory: Of `tf.while_loop`.

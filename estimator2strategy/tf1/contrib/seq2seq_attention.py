@@ -31,7 +31,7 @@ class AttentionMechanism(abc.ABC):
 
 
 class _Attention(AttentionMechanism):
-    """What the mechanisms share: a masked memory, its keys, and layers for memory and query."""
+    """The shared part of the mechanisms: a masked memory, its keys, layers for memory and query."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class LuongAttention(_Attention):
         num_units: Depth of the keys, which must be that of the query.
         memory: [batch, time, depth].
         memory_sequence_length: [batch]; what comes later is not looked at.
-        scale: Whether there is a variable `attention_g`.
+        scale: True if there is a variable `attention_g`.
         probability_fn: Makes alignments of scores; softmax by default.
         score_mask_value: Score of what is not looked at; minus infinity by default.
         dtype: Of the memory layer.
@@ -251,9 +251,9 @@ class AttentionWrapper(tf1.nn.rnn_cell.RNNCell):
         attention_mechanism: One, or a list of them.
         attention_layer_size: Size, or list of sizes, of the layers on output and context; without
             one the attention is the context itself.
-        alignment_history: Whether the state keeps all alignments in a TensorArray.
+        alignment_history: True if the state keeps all alignments in a TensorArray.
         cell_input_fn: Joins input and attention; concatenates by default.
-        output_attention: Whether the output is the attention, not that of `cell`.
+        output_attention: True if the output is the attention, not that of `cell`.
         initial_cell_state: What `zero_state` has for `cell`.
         name: Of the layer.
         attention_layer: Layers of the program's own, in place of `attention_layer_size`.

@@ -78,7 +78,7 @@ class BeamSearchDecoder(Decoder):
         output_layer: A layer on the cell's outputs.
         length_penalty_weight: Exponent of the length that scores are divided by.
         coverage_penalty_weight: Weight of what the attention has left out.
-        reorder_tensor_arrays: Whether alignment histories are returned in the order of the results.
+        reorder_tensor_arrays: True if alignment histories are returned in the order of the results.
 
     Raises:
         TypeError: `output_layer` is no layer.

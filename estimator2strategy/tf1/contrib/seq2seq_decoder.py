@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Decoder(abc.ABC):
-    """What `dynamic_decode` runs."""
+    """A decoder, which `dynamic_decode` runs."""
 
     @property
     def batch_size(self) -> Any:

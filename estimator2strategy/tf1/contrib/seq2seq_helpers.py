@@ -125,7 +125,7 @@ class TrainingHelper(_ScalarIds):
     Args:
         inputs: Structure of [batch, time, ...] tensors.
         sequence_length: int32 [batch].
-        time_major: Whether `inputs` are [time, batch, ...].
+        time_major: True if `inputs` are [time, batch, ...].
         name: Of the name scope.
 
     Raises:
@@ -407,7 +407,7 @@ class InferenceHelper(Helper):
         sample_shape: Of one sample.
         sample_dtype: Of the samples.
         start_inputs: Inputs of the first step.
-        end_fn: Whether sample ids are the end, bool [batch].
+        end_fn: `end_fn(sample_ids)` -> bool [batch], True where a sequence ends.
         next_inputs_fn: Makes inputs of sample ids.
     """
 

@@ -35,7 +35,7 @@ def build_tf115_graphs() -> None:
 
 @functools.cache
 def keras_is_there() -> None:
-    """What is different from the moment on in which the facade first hands out Keras 2."""
+    """Switches on the behaviour that holds once the facade has handed out Keras 2."""
     _tf_switches.keras_moments_may_lack_a_mask()
     if not legacy_code.scope().tf2:
         _tf_switches.keras_dtypes_by_caller(legacy_code.is_legacy_frame)

@@ -3,7 +3,7 @@
 TensorFlow's own switches change the whole process: after `tf.compat.v1.disable_v2_behavior()`
 Keras's `fit` and strategies run in graph mode. The ones here change the thread that calls them
 between graph and eager mode. Shapes, and variables and control flow in v1 graphs, depend on whose
-code asks (`by_caller.py`): legacy code can ask for TF 2's of the latter two.
+code asks (`by_caller.py`). Legacy code can ask for the variables and control flow of TF 2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What became of each name of TF 1.15, `tf.contrib` aside; read without TensorFlow.
+"""The place of each name of TF 1.15 today, except `tf.contrib`; read without TensorFlow.
 
     table.find("tf.keras.layers.Dense").home       # "tf_keras.api._v1.keras:layers.Dense"
     table.find("tf.nn.dropout").home               # "tensorflow.compat.v1:nn.dropout"
@@ -82,7 +82,7 @@ def canonical(name: str) -> str:
 
 
 def find(name: str) -> Symbol | None:
-    """What stands for a legacy name today; None if TF 1.15 had none such."""
+    """The row of a legacy name; None if TF 1.15 had no such name."""
     name = canonical(name)
     roots = flat_roots(name)
     if roots and name not in FLAT and not existed(name):

@@ -86,7 +86,7 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def member(path: str, bases: Sequence[Any], name: str) -> Any:
-    """What `name` is in the legacy module `path`.
+    """The value of `name` in the legacy module `path`.
 
     Raises:
         AttributeError: TF 1.15 had no such name there.
@@ -117,7 +117,7 @@ def _flat(path: str) -> _Flat:
 
 
 def names_in(path: str, bases: Sequence[Any]) -> list[str]:
-    """What `dir` says of the legacy module `path`."""
+    """The result of `dir` for the legacy module `path`."""
     own = {n.split(".")[path.count(".") + 1] for n in name_table.rows() if n.startswith(f"{path}.")}
     return sorted(own.union(*(_public(base) for base in bases)))
 

@@ -1,4 +1,4 @@
-"""Which exports to delete, as filters of paths: `tensorflow.python.estimator.gc` of TF 1.
+"""Filters of paths that choose exports to delete: `tensorflow.python.estimator.gc` of TF 1.
 
     delete = negation(largest_export_versions(3))
     for path in delete(get_paths(folder, parser)): ...

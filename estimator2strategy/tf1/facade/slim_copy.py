@@ -1,8 +1,8 @@
-"""tf-slim, which is what became of `tf.contrib.slim` and `layers`, run on the TF 1.15 facade.
+"""tf-slim, the successor of `tf.contrib.slim` and `tf.contrib.layers`, on the TF 1.15 facade.
 
 tf-slim 1.1 expects `tf.layers` and some names at places that TensorFlow 2.16 and Keras 3 emptied.
-So its files are executed a second time, as modules of this package, and these find the facade's
-there. The installed package and TensorFlow are left as they are.
+So its files are executed a second time, as modules of this package, which import the facade. The
+installed package and TensorFlow stay as they are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What became of the names of TF 1.15: tables that are read without TensorFlow.
+"""Tables of the names of TF 1.15 and their places today; read without TensorFlow.
 
     contrib = symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
     contrib.find("tf.contrib.layers.python.layers.layers.conv2d").home   # "tf_slim.layers:conv2d"

@@ -1,8 +1,8 @@
 """`tf.tpu.rewrite` and its kin in a plain Session, where TPU cores are emulated.
 
-TensorFlow makes a graph for a TPU of the computation, for which a CPU has no kernels. On an
-emulated core the computation is part of the graph around it. Without emulation TensorFlow's own
-functions do what they did, for programs that build graphs for a TPU without running them.
+TensorFlow makes a TPU's graph of the computation, and a CPU has no kernels for that. On an emulated
+core the computation is part of the graph around it. Without emulation TensorFlow's own functions
+run, for programs that build graphs for a TPU without running them.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(FLAGS.tpu)
     strategy = tf.distribute.experimental.TPUStrategy(resolver)
 
-TF 1.15's Estimator started the TPU when it trained. Today's strategy asks for the TPU's devices as
-it is made, so it is connected to and started first, unless it was.
+TF 1.15's Estimator started the TPU when it trained. Today's strategy needs the TPU's devices in its
+constructor. So this one first connects to the TPU and starts it, unless that was done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a check found, on what evidence, and what it did not look at.
+"""The report of a check: findings, their evidence, and the places that were not checked.
 
 report.findings[0].rule          # "E2S201"
 report.levels[0].verdicts        # what one level of evidence says of one model
@@ -14,7 +14,7 @@ from estimator2strategy.tools.check.facts import Fact
 
 
 class Severity(enum.IntEnum):
-    """How bad a finding is; comparable."""
+    """The weight of a finding; comparable."""
 
     INFO = 1  # works, and is worth knowing
     WARNING = 2  # may fail, or mean something else than it did
@@ -25,7 +25,7 @@ class Severity(enum.IntEnum):
 
 
 class Evidence(enum.IntEnum):
-    """What a verdict rests on, least first; a lower one never stands for a higher."""
+    """The evidence behind a verdict, weakest first; a weaker one never stands for a stronger."""
 
     STATIC = 1
     RECORDED = 2
@@ -42,7 +42,7 @@ class Evidence(enum.IntEnum):
 
     @property
     def option(self) -> str:
-        """What `--levels` calls it."""
+        """Its name in `--levels`."""
         return self.name.lower().replace("_", "-")
 
 
@@ -86,7 +86,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What stays the same when lines above it change."""
+        """The part of a finding that stays when lines above it change."""
         return (self.rule, self.path, self.symbol, self.text)
 
 
@@ -100,7 +100,7 @@ class NotChecked:
 
 
 class Outcome(enum.Enum):
-    """What a verdict says."""
+    """The answer of a verdict."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -109,7 +109,7 @@ class Outcome(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What a level of evidence says of one question.
+    """The answer of a level of evidence to one question.
 
     Attributes:
         question: In a few words, with the mode: "train: records", "train: fits a v3-8".
@@ -124,7 +124,7 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True)
 class LevelReport:
-    """What one level of evidence says of one model.
+    """The report of one level of evidence on one model.
 
     Attributes:
         level: The evidence that all of this rests on.

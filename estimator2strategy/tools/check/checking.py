@@ -46,7 +46,7 @@ BEYOND = (
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What rules may ask beside the file."""
+    """The questions that rules may ask beside the file."""
 
     project: Project
     settings: Settings

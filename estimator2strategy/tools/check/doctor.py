@@ -64,7 +64,7 @@ print(json.dumps({
 
 @dataclasses.dataclass(frozen=True)
 class Environment:
-    """What can be known without importing anything.
+    """The facts about this machine that need no import.
 
     Attributes:
         python: Major and minor version.
@@ -103,7 +103,7 @@ class Problem:
 
 
 def read_environment() -> Environment:
-    """Of this process."""
+    """The environment of this process."""
     versions = {}
     for package in _PACKAGES:
         try:
@@ -120,7 +120,7 @@ def read_environment() -> Environment:
 
 
 def problems(here: Environment) -> list[Problem]:
-    """What does not go together, errors first."""
+    """The versions and settings that do not go together, errors first."""
     found = [problem for check in _CHECKS if (problem := check(here))]
     return sorted(found, key=lambda problem: problem.severity, reverse=True)
 
@@ -322,7 +322,7 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
 
 
 def probe(seconds: float) -> dict[str, object]:
-    """What TensorFlow says of itself, imported in another process; {"error": why} if it cannot."""
+    """TensorFlow's facts about itself, from another process; {"error": why} if it fails."""
     try:
         result = subprocess.run(
             [sys.executable, "-c", _PROBE],

@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def text(rule: Rule) -> str:
-    """What is known of a rule, for a terminal."""
+    """The text about a rule, for a terminal."""
     samples = ""
     if rule.bad is not None and rule.good is not None:
         samples = f"\nfound in:\n{_indented(rule.bad)}\nnot in:\n{_indented(rule.good)}"

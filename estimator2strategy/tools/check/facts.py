@@ -1,4 +1,4 @@
-"""What a level of evidence measured or counted, in forms that every format can show.
+"""Facts that a level of evidence measured or counted, in forms that every format can show.
 
 Number("FLOPs of a step", 3.08e12, "FLOPs per core")
 Table("variables", ("name", "shape", "bytes"), (("dense/kernel", "784x10", 31360),))
@@ -34,7 +34,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """How much of a limit is used, in the unit of its Bars; `limit` None: there is none."""
+    """The used part of a limit, in the unit of its Bars; `limit` is None if there is none."""
 
     label: str
     used: float

@@ -1,4 +1,4 @@
-"""What Estimator programs look like: what makes an estimator, which function is an input_fn."""
+"""Patterns of Estimator programs: calls that make an estimator, functions that are input_fns."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def returned(function: Function) -> list[ast.expr]:
-    """What a function returns, by its own return statements."""
+    """The expressions in a function's own return statements."""
     return [n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value]
 
 

@@ -1,11 +1,11 @@
-"""The files of a program together: imports are followed, functions are found by what they are for.
+"""The files of a program together. It follows imports, and finds functions by their purpose.
 
     project = Project(files)
     project.model_functions             # each def that makes an EstimatorSpec
     project.tpu_code                    # the calls that the TPU would execute
 
-Modules that the program imports are read as they are needed, if they are near its files; they help
-to resolve names, and are not reported on.
+Modules that the program imports are read when a name leads there, if they lie near its files. They
+help to resolve names; rules do not report on them.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Project:
 
     @functools.cached_property
     def tpu_code(self) -> dict[Source, list[Call]]:
-        """By file, the calls in model functions for a TPU and in what these call."""
+        """The calls in model functions for a TPU, and in the functions that these call, by file."""
         starts = [
             Definition(model.node, model.source)
             for model in self.model_functions

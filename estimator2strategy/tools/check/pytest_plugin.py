@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Checked:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
         report: All of it.
@@ -57,7 +57,7 @@ class Checked:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found, the source included."""
+        """All findings, those in the source too."""
         return self.report.findings
 
     @property

@@ -1,4 +1,4 @@
-"""What a rule is. Each is a file in `rules/` that registers itself:
+"""Rules. Each is a file in `rules/` that registers itself:
 
 @rule(
     "E2S999", "no-such-thing", Severity.ERROR,
@@ -28,7 +28,7 @@ GUIDE = "migration_guide"
 
 @dataclasses.dataclass(frozen=True)
 class Hit:
-    """Where a rule found something: a node or a line, and what to say of it.
+    """One case that a rule found: a node or a line, and the message.
 
     `severity` and `fix` are the rule's own where they are None. In a recorded graph `node` is an
     op, made at the line that is meant; a function, defined there; or None: the whole model_fn.
@@ -48,13 +48,13 @@ class Rule:
         id: Never changes its meaning, and is never used again: "E2S201".
         name: The same in words, for people: "fixed-batch-size".
         severity: Of a finding, unless the finding says otherwise.
-        title: What it finds, in one line.
-        why: What goes wrong, and on what that rests.
-        fix: What to do.
-        guide: The page of the migration guide that says more, "" if there is none.
-        bad, good: A program with a finding, and the same without. None, None for the rules about
-            what is not source.
-        target: What the samples are checked for.
+        title: The kind of case that it finds, in one line.
+        why: The failure that follows, and the evidence for it.
+        fix: The remedy.
+        guide: The page of the migration guide that says more; "" if there is none.
+        bad, good: A program with a finding, and the same without; None for a rule that no source
+            can show.
+        target: The target for which the samples are checked.
         level: The evidence that its findings rest on.
         find: Finds it in a file; or in what was recorded.
         found_by: The module in `tools/check` that makes the findings, where `find` makes none.
@@ -76,7 +76,7 @@ class Rule:
 
     @property
     def page(self) -> str:
-        """Where it is documented, relative to the repository."""
+        """The page and heading that document it, relative to the repository."""
         return f"{GUIDE}/rules/{self.id[:4].lower()}.md#{self.id.lower()}-{self.name}"
 
 

@@ -1,4 +1,4 @@
-"""What a check is asked for, by `[tool.estimator2strategy.check]` and the command line."""
+"""The settings of a check, from `[tool.estimator2strategy.check]` and the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SettingsError(Exception):
 
 
 class Target(enum.Enum):
-    """What the program is to run on."""
+    """The TensorFlow that the program is to run on."""
 
     FACADE = "facade"  # this package: `e2s run`, or `import estimator2strategy.tf1 as tf`
     TF2 = "tf2"  # the `tensorflow` that is installed, 2.16 or newer
@@ -28,10 +28,10 @@ class Target(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What to check for.
+    """The settings of a check.
 
     Attributes:
-        target: What the program is to run on.
+        target: The TensorFlow that the program is to run on.
         fail_on: The lowest severity that makes the exit code 1; None for none.
         select: Rules to check; ids, beginnings of ids, or names. Empty for all.
         ignore: Rules to leave out.

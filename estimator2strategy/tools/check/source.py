@@ -1,11 +1,11 @@
-"""One file of source: its tree, its scopes, and what the names in it stand for.
+"""One file of source: its tree, its scopes, and the objects that its names stand for.
 
     source = Source.parse(path, text)
     source.resolve(node, scope)        # "tensorflow.contrib.layers.conv2d", through any alias
     source.calls                       # every call, with the scope it is in
 
-Names are followed as far as they can be told without running anything: imports, assignments that
-are made once, definitions. What may be several things is None, and no rule says anything about it.
+Names are resolved without running anything, by imports, by variables that are assigned once, and by
+definitions. A name that may stand for several things is None, and no rule reports on it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class LexicalScope:
     """The names that a module, class or function binds.
 
     Attributes:
-        node: What it is the scope of.
+        node: The module, class or function.
         parent: The scope around it, None for a module.
-        name: Dotted name of what it is in: "Model.call.body"; "" for a module.
+        name: Dotted name of the definition: "Model.call.body"; "" for a module.
         bindings: Name -> what binds it: the target of an import (a str), an expression that is
             assigned, a definition, or None for anything else (an argument, a loop variable).
         imported: Names in `bindings` that an import binds, with the module and level of each.
@@ -77,7 +77,7 @@ class LexicalScope:
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """What a name of an import statement is: `module`, or `name` in it; `level` counts the dots."""
+    """The target of an imported name: `module`, or `name` in it; `level` counts the dots."""
 
     module: str
     name: str | None
@@ -346,7 +346,7 @@ class Source:
         return None
 
     def from_star(self, name: str) -> str | None:
-        """What a name is that `from module import *` may bind; None if that is not known."""
+        """The target of a name that `from module import *` may bind; None if that is not known."""
         if name in self._searched:
             return None  # modules that import all of one another
         self._searched.add(name)

@@ -26,7 +26,7 @@ class Suppression:
 
 
 def suppressions(source: Source) -> list[Suppression]:
-    """Those of a file."""
+    """The suppressions in a file."""
     if "e2s:" not in source.text:
         return []
     found = []

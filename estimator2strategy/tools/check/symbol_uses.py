@@ -14,7 +14,7 @@ from estimator2strategy.tools.check.source import Source, parents
 
 
 class Flavour(enum.Enum):
-    """By which module a program reaches a name of TensorFlow."""
+    """The module by which a program reaches a name of TensorFlow."""
 
     PLAIN = "tensorflow"
     V1 = "tensorflow.compat.v1"
@@ -31,10 +31,10 @@ class Use:
         flavour: By which module it is reached.
         node: Its first use, the import if it is imported.
         count: How many lines use it.
-        is_import: Whether an import statement names it.
+        is_import: True if an import statement names it.
         row: What the facade has for it; None if TF 1.15 had no such name.
-        in_tensorflow: Whether today's TensorFlow has it, reached in this way; None if not known.
-        needs_keras_2: Whether it is there only beside Keras 2.
+        in_tensorflow: True if today's TensorFlow has it, reached in this way; None if not known.
+        needs_keras_2: True if it is there only beside Keras 2.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Use:
 
 
 def flavour(raw: str | None) -> Flavour:
-    """By which module a full name is reached."""
+    """The module by which a full name is reached."""
     if raw is None or raw.startswith("estimator2strategy"):
         return Flavour.FACADE
     for found in (Flavour.V1, Flavour.V2):
@@ -59,7 +59,7 @@ def flavour(raw: str | None) -> Flavour:
 
 @functools.lru_cache(maxsize=4)
 def uses(source: Source) -> tuple[Use, ...]:
-    """Those of a file, in order."""
+    """The uses of TensorFlow's names in a file, in order."""
     if not re.search(r"\btensorflow|estimator2strategy", source.text) and not source.imports:
         return ()
     first: dict[tuple[str, Flavour], ast.AST] = {}

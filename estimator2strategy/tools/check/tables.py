@@ -1,4 +1,4 @@
-"""What is known of a name of TensorFlow, without TensorFlow.
+"""Facts about names of TensorFlow, from tables, without TensorFlow.
 
     served("tf.contrib.layers.conv2d")              # what the facade has for it, or why not
     exists("tf.layers.dense", "v2")                 # False: plain TensorFlow 2 has no such name
@@ -32,7 +32,7 @@ def contrib() -> symbols.SymbolTable:
 
 @functools.cache
 def served(name: str) -> Symbol | None:
-    """What the facade has for a legacy name; None if TF 1.15 had no such name."""
+    """The facade's row for a legacy name; None if TF 1.15 had no such name."""
     if name == "tf.contrib":
         return Symbol(name, "works")
     if name.startswith("tf.contrib."):
@@ -178,6 +178,6 @@ class ArgumentChange:
 
 @functools.cache
 def changed(name: str) -> ArgumentChange | None:
-    """How the arguments of a function have changed that is in TF 1.15 and in TF2."""
+    """The change of a function's arguments from TF 1.15 to TF2; None if they are the same."""
     row = _tensorflow2()["arguments"].get(name)
     return ArgumentChange(*(tuple(line.split()) for line in row)) if row else None

@@ -49,7 +49,7 @@ def inspected(store: Store) -> str:
 def differences(
     first: Store, second: Store, pairs: Mapping, tolerance: float = 0.0
 ) -> list[EntryDifference]:
-    """What differs, reading one tensor of each at a time.
+    """The differences of two checkpoints; reads one tensor of each at a time.
 
     Args:
         pairs: Which entry of `first` is which of `second`.
@@ -109,7 +109,7 @@ def diff_text(found: Sequence[EntryDifference], first: Store, second: Store) -> 
 
 
 def converted_text(out: str, done: Converted) -> str:
-    """What went where, and what deserves a look."""
+    """The report of a conversion: where each tensor went, and which deserve a look."""
     counts = {how: sum(row.how == how for row in done.mapping.rows) for how in
               ("name", "suffix", "shape", "order", "given")}  # fmt: skip
     by = ", ".join(f"{count} by {how}" for how, count in counts.items() if count)

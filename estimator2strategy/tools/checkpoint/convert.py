@@ -28,7 +28,7 @@ _MULTIPLIED = 1_000_000  # steps; after these any power is 0
 
 @dataclasses.dataclass(frozen=True)
 class Converted:
-    """What was done.
+    """The result of a conversion.
 
     Attributes:
         mapping: Which tensor went where.

@@ -1,4 +1,4 @@
-"""Which tensor of one checkpoint is which of another: inferred, kept in a file, edited by hand.
+"""Pairs of tensors of two checkpoints: inferred, kept in a file, edited by hand.
 
 As JSON, or as CSV with the columns source, target, how, scale. `how` says what a row rests on:
 
@@ -74,7 +74,7 @@ class _Pairs:
         self.found: dict[str, tuple[str, str]] = {}  # target -> source, how
 
     def left(self, side: int, slots: bool) -> list[tuple[Entry, Identity]]:
-        """What has no partner yet: variables of the model, or (`slots`) all the rest."""
+        """The entries without a partner: variables of the model, or with `slots` all others."""
         taken = {self._taken(side, target, source) for target, (source, _) in self.found.items()}
         pairs = [(e, self.what[side][e.label]) for e in self.stores[side].entries]
         return [

@@ -1,4 +1,4 @@
-"""What a variable is, from its name: whose it is, what of it, and of which optimizer's slots.
+"""The role of a variable, from its name: a model's variable, or a slot of an optimizer.
 
 identified(["hidden/kernel", "hidden/kernel/Adam"])
 # {"hidden/kernel": Identity(("hidden",), "kernel", ""), "hidden/kernel/Adam": ... "momentum"}
@@ -16,7 +16,7 @@ COUNTER = "counter"  # of saves, which says nothing of the model
 
 
 class Identity(NamedTuple):
-    """What a variable is.
+    """The role of a variable.
 
     Attributes:
         owner: Tokens of the layer's name.
@@ -136,7 +136,7 @@ def _slot_by_suffix(label: str, flat: dict[str, str]) -> tuple[str, str] | None:
 
 
 def tf1_name(identity: Identity, name: str, centered: bool = False) -> str:
-    """What TF1 would call it, from the label of the variable that it belongs to.
+    """Its name in TF1, from the label of the variable that it belongs to.
 
     Args:
         centered: The slots of RMSProp are three.

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, whatever its format: entries, read one at a time."""
+"""The contents of a checkpoint of any format: entries, read one at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Format(str, enum.Enum):
-    """What wrote a checkpoint; the values are those of `--to`."""
+    """The writer of a checkpoint; the values are those of `--to`."""
 
     TF1 = "tf1"  # `tf.train.Saver`: tensors by name
     TF2 = "tf2"  # `tf.train.Checkpoint`: the same files, with a graph of objects

@@ -1,4 +1,4 @@
-"""What a divergence looks like: the mistakes that leave such traces in the first step."""
+"""Likely causes of a divergence: mistakes that leave such traces in the first step."""
 
 from __future__ import annotations
 

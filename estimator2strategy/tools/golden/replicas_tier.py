@@ -1,8 +1,8 @@
 """The tier "replicas": the golden's batches on emulated TPU cores.
 
-Twice. With the whole batch on every core, nothing may differ, whatever the model does within a
-batch: the mean over the cores is what one device computed. With the batch dealt out, a model may
-differ by its own design: batch norm and clipping then see the examples of one core.
+The batches are run twice. With the whole batch on every core nothing may differ, for any model: the
+mean over the cores is the result of one device. With the batch divided among the cores a model may
+differ by its own design: batch norm and clipping then see the examples of one core only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a comparison with a golden says: checks, in tiers, each with its tolerance and slack."""
+"""The result of a comparison with a golden: checks in tiers, each with its tolerance and slack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Side(NamedTuple):
-    """What was recorded on one side: the golden's, or here.
+    """The recording of one side: the golden's, or here.
 
     Attributes:
         about: As golden.json.
@@ -30,7 +30,7 @@ class CheckStatus(enum.Enum):
 
 
 class Tolerance(NamedTuple):
-    """How far two numbers may be apart: `relative` to the golden's, and `absolute`."""
+    """The allowed distance of two numbers: `relative` to the golden's, and `absolute`."""
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -81,7 +81,7 @@ class Check:
 
     @property
     def slack(self) -> str:
-        """How far below its tolerance the largest error is."""
+        """The distance of the largest error from its tolerance, in words."""
         if self.share is None or self.status is CheckStatus.UNCHECKED:
             return ""
         if self.share == 0:

@@ -1,4 +1,4 @@
-"""What every form of a comparison says: its rows, its headline, and the lines after the table."""
+"""The parts of every form of a comparison: its rows, its headline, the lines after the table."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def comparison(
 
 
 def contract(golden: Side, here: Side, training: Training) -> list[Check]:
-    """What can be read off without a number: names, shapes, dtypes, counts."""
+    """Checks that need no computation: names, shapes, dtypes, counts."""
     sides = (golden.about, here.about)
     variables = [
         [(v["name"], tuple(v["shape"]), v["dtype"]) for v in side["train"]["variables"]]

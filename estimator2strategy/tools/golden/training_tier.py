@@ -34,7 +34,7 @@ _FLOAT32 = 6e-8
 
 
 class Quantity(enum.Enum):
-    """What is compared of a step; the values are the names in a golden's `train/`."""
+    """Compared quantities of a step; the values are the names in a golden's `train/`."""
 
     LOSS = "losses"
     GRADIENTS = "gradients"
@@ -96,7 +96,7 @@ class Training:
         return tolerance.times(self._factors.get(tier, 1.0))
 
     def of_step(self, step: int) -> tuple[Tolerance, Tolerance, Tolerance]:
-        """What the loss, the gradients and the updates of a step may differ by."""
+        """The tolerances of the loss, the gradients and the updates of a step."""
         if step == 0:
             one_step = [self.allowed("one step", t) for t in (GRADIENT, UPDATE)]
             return (self.allowed("forward", LOSS), one_step[0], one_step[1])
@@ -146,7 +146,7 @@ class Training:
         return np.where([name in quiet for name in names], 0.0, shares)
 
     def divergence_at(self, step: int) -> Divergence | None:
-        """What differs first within a step: the loss, then gradients, then updates."""
+        """The first quantity of a step that differs: the loss, then gradients, then updates."""
         golden, here = self.losses()
         loss, gradients, updates = self.of_step(step)
         share = float(loss.shares(golden[step : step + 1], here[step : step + 1])[0])

@@ -51,7 +51,7 @@ class Mark:
 
 @dataclasses.dataclass(frozen=True)
 class MigratedFile:
-    """What became of a file.
+    """A file after migration.
 
     Attributes:
         before, text: The file as it was, and as it becomes.

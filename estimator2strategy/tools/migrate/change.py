@@ -1,4 +1,4 @@
-"""What a codemod yields: edits, and the places that it leaves to the user."""
+"""The results of a codemod: edits, and the places that it leaves to the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SafetyTier(enum.IntEnum):
-    """How sure it is that the program still does what it did."""
+    """The certainty that the program still does what it did."""
 
     SAFE = 1  # the same function under another name, or proven equal by a test
     REVIEW = 2  # may mean something else, in ways that the codemod's page names

@@ -1,4 +1,4 @@
-"""What a codemod is. Each is a file in `codemods/` that registers itself:
+"""Codemods. Each is a file in `codemods/` that registers itself:
 
 @codemod(
     "no-such-thing", stage=2, tier=SafetyTier.SAFE, title="tf.no_such_thing to tf.thing",

@@ -1,4 +1,4 @@
-"""Which TensorFlow a file was written for: what `import tensorflow as tf` means in it."""
+"""The TensorFlow that a file was written for: the meaning of its `import tensorflow as tf`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_GRAPH = ("tf.app.", "tf.flags.", "tf.logging.", "tf.compat.v1.", "tf.enable"
 
 
 class Era(enum.Enum):
-    """What a file was written for."""
+    """The TensorFlow that a file was written for."""
 
     TF1 = "TF 1.x"
     TF2 = "TF 2.0 to 2.15"
@@ -31,7 +31,7 @@ class Era(enum.Enum):
 
 
 def era(source: Source) -> Era:
-    """What the names in a file tell of it."""
+    """The era of a file, by the names in it."""
     if any(target.module.startswith("tensorflow.compat.v1") for target, _ in source.imports):
         return Era.TF1
     if any(map(_is_only_in_tf1, symbol_uses.uses(source))):
@@ -40,7 +40,7 @@ def era(source: Source) -> Era:
 
 
 def facts(sources: Iterable[Source]) -> Facts:
-    """What the files of a program show together; they know one another (`Project`)."""
+    """Facts about the files of a program together; they know one another (`Project`)."""
     sources = list(sources)
     return Facts(
         is_legacy=any(era(source) is Era.TF1 for source in sources),

@@ -1,4 +1,4 @@
-"""What `e2s migrate` says: the diff, the counts, what is left to the user."""
+"""The output of `e2s migrate`: the diff, the counts, the places left to the user."""
 
 from __future__ import annotations
 

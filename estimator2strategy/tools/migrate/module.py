@@ -40,7 +40,7 @@ _NeededImport = tuple[str, str | None, str | None]
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What the files of a program show together.
+    """Facts about the files of a program together.
 
     Attributes:
         is_legacy: Some file uses names that only TF 1.x had.
@@ -151,7 +151,7 @@ class Module:
         return self.free(f"{names[-1]}_")
 
     def needed(self, module: str, name: str | None, *aliases: str) -> tuple[str, _NeededImport]:
-        """How to spell `name` of `module` (or the module), and the import that binds it.
+        """The spelling of `name` of `module` (or of the module), and the import that binds it.
 
         The import is the one that is there already, or a new one by the first free alias.
         """

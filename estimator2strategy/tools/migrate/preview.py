@@ -1,4 +1,4 @@
-"""What codemods would make of a program: every file is read, and nothing is written.
+"""A preview of codemods on a program: every file is read, and nothing is written.
 
 plan = make_plan(["trainer/"], chosen, tier=SafetyTier.SAFE)
 plan.files[0].migrated.text
@@ -45,7 +45,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What becomes of a program.
+    """The files of a program after migration.
 
     Attributes:
         files: Those that could be read.
@@ -65,16 +65,16 @@ class Plan:
 
     @property
     def counts(self) -> collections.Counter[tuple[str, SafetyTier]]:
-        """How many changes each codemod makes, by its name and their tier."""
+        """The number of changes of each codemod, by its name and their tier."""
         return sum((p.migrated.counts for p in self.files), collections.Counter())
 
     @property
     def withheld(self) -> collections.Counter[str]:
-        """How many changes each codemod has for `--tier review`."""
+        """The number of changes that each codemod has for `--tier review`."""
         return sum((p.migrated.withheld for p in self.files), collections.Counter())
 
     def marks(self, *, new: bool) -> list[Place]:
-        """What is left to the user; lines of the files as they become, or as they are."""
+        """The places left to the user, with lines of the files after migration, or before."""
         return [
             Place(p.shown, m.new_line if new else m.line, f"{m.codemod}: {m.message}")
             for p in self.files

@@ -1,6 +1,6 @@
-"""The step of a recorded model, given to compilers: XLA's for CPUs, and the TPU's in `libtpu`.
+"""Compiles the step of a recorded model: with XLA for CPUs, and with the TPU's compiler, `libtpu`.
 
-Nothing here runs a step. `core_program` says what one core runs, `kernels` which of its ops XLA
-does not have, `lowering` makes XLA's program of it; `tpu_compiler` sends that to the TPU compiler,
-in a process of its own (`worker`, through `pjrt`).
+Nothing here runs a step. `core_program` takes the program of one core from a recording, `kernels`
+finds its ops that XLA lacks, and `lowering` makes XLA's program of it. `tpu_compiler` sends that to
+the TPU's compiler, in a process of its own (`worker`, through `pjrt`).
 """

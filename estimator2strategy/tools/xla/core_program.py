@@ -1,4 +1,4 @@
-"""What one core runs in a step, as a function of its part of the batch.
+"""The program of one core in a step, as a function of its part of the batch.
 
 program = core_program(recording, tensors=[loss], ops=[train_op])
 program.nodes           # the recorded nodes that a core runs
@@ -69,7 +69,7 @@ class CoreProgram:
 def core_program(
     recording: Recording, tensors: Sequence[tf.Tensor] = (), ops: Sequence[tf.Operation] = ()
 ) -> CoreProgram:
-    """What a core runs of a recording, or the host where the model was recorded for that.
+    """The program of a core in a recording, or of the host if the model was recorded for one.
 
     Args:
         tensors: Where the model was recorded for the host: what a step returns.

@@ -1,4 +1,4 @@
-"""What messages of TensorFlow and of XLA's compilers mean, and what to do: tables.
+"""Tables of messages of TensorFlow and XLA's compilers: their causes and remedies.
 
     diagnosis = diagnose(text)
     diagnosis.cause, diagnosis.fix
@@ -18,8 +18,8 @@ class Diagnosis:
     """Why something was refused.
 
     Attributes:
-        cause: What is wrong, in our words, or theirs where we know none.
-        fix: What to do; "" if unknown.
+        cause: The cause in our words, or in theirs where we know none.
+        fix: The remedy; "" if unknown.
     """
 
     cause: str
@@ -109,7 +109,7 @@ _OPS = {
 
 
 def diagnose(text: str) -> Diagnosis:
-    """What a message means; the first line of it where no row of the table matches."""
+    """The cause and the fix of a message; its first line alone where no row matches."""
     for pattern, cause, fix in _MESSAGES:
         if re.search(pattern, text):
             return Diagnosis(cause, fix)
@@ -123,7 +123,7 @@ def first_line(text: str) -> str:
 
 
 def fix_of_op(op: str) -> str:
-    """What to do about an op that XLA does not have; "" if the table does not say."""
+    """The remedy for an op that XLA does not have; "" if the table has none."""
     for pattern, fix in _OPS.items():
         if re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), op):
             return fix

@@ -3,8 +3,8 @@
     fit = largest(compile_batch, start=8, first=compile_batch(8))
     fit.batch, fit.too_large        # 184 fits, 192 does not
 
-Memory grows about linearly with the batch, so the next guess lies where the line through the last
-results meets the limit; the answer rests on compilations alone.
+Memory grows about linearly with the batch. So the next guess lies where the line through the last
+results meets the limit. Only batches that were compiled count as the answer.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _next(tried: dict[int, Compiled]) -> int | None:
 
 
 def grain_of(batch: int) -> int:
-    """How near to the answer is near enough, at a batch that fits."""
+    """The distance from the answer that is near enough, at a batch that fits."""
     if batch < _GRAIN:
         return 1
     grain = _GRAIN

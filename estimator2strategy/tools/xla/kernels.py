@@ -1,4 +1,4 @@
-"""Which recorded ops XLA cannot compile: all of them at once, before anything is compiled.
+"""The recorded ops that XLA cannot compile: all at once, before anything is compiled.
 
 TensorFlow names only the first such op. This asks its registry of kernels about every op that a
 core runs, also in the branches of conds and the bodies of loops.
@@ -50,7 +50,7 @@ def unsupported(program: CoreProgram) -> list[UnsupportedOp]:
 
 
 def described(op: UnsupportedOp) -> tuple[str, str | None]:
-    """What to say of it: the message, and what to do if the table of fixes says."""
+    """The message, and the remedy if the table of fixes has one."""
     inside = " (in a branch or a loop)" if op.inside else ""
     return f"{op.op} {op.reason}{inside}", fix_of_op(op.op) or None
 

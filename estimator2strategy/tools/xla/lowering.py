@@ -1,10 +1,10 @@
-"""Makes XLA's program of what a core runs, and compiles it for the CPU.
+"""Makes XLA's program of a core's step, and compiles it for the CPU.
 
     module = lower(program)          # HLO for all replicas, sums as all-reduces; for a TPU compiler
     seconds = compile_for_cpu(program)
 
-Nothing is run. Variables get memory that is never touched, and batches are shapes only, so that a
-model can be compiled that this machine could not train.
+Nothing is run. Variables get memory that is never touched, and batches are only shapes. So a model
+can be compiled that this machine could not train.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     executable = compiler.compile(topology, hlo_module, replicas=8)
     executable.memory.peak_memory_in_bytes, executable.costs["flops"]
 
-The API is a C ABI that only grows: every struct says its size, and functions are found by their
-place in one table. Structs and places are those of `xla/pjrt/c/pjrt_c_api.h` (version 0.90), which
-is in TensorFlow's wheel.
+The API is a C ABI that only grows: every struct holds its size, and each function has its place in
+one table. Structs and places are those of `xla/pjrt/c/pjrt_c_api.h` (version 0.90), which is in
+TensorFlow's wheel.
 
 A failed check inside of libtpu ends the process, so use this in a process of its own; see `worker`.
 """
@@ -50,7 +50,7 @@ _ENVIRONMENT = {
 
 
 class PjrtError(Exception):
-    """What a call of the API answered.
+    """An error that a call of the API returned.
 
     Attributes:
         code: "INVALID_ARGUMENT" and the like.
@@ -159,7 +159,7 @@ _GetMemory = _struct(
 
 @dataclasses.dataclass(frozen=True)
 class Executable:
-    """What the compiler says of a program; all of one device.
+    """The compiler's figures for a program; all of one device.
 
     Attributes:
         memory: Bytes, by the names of PJRT_Executable_GetCompiledMemoryStats_Args.
@@ -211,7 +211,7 @@ class Compiler:
         return topology
 
     def num_devices(self, topology: int) -> int:
-        """How many devices it has: cores, or chips whose cores work as one."""
+        """The number of its devices: cores, or chips whose cores work as one."""
         arguments = _GetDevices(topology=topology)
         self._call(_DEVICES, arguments)
         number: int = arguments.num_descriptions

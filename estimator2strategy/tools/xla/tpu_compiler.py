@@ -4,8 +4,8 @@
     result = compiler.compile(tpus.table()["v3-8"], lower(program))
     result.peak_bytes, result.tpu.hbm_bytes
 
-The process is given a time limit and what it writes is kept aside: libtpu may hang, and a failed
-check inside of it ends the process. A result is kept by what was compiled, and by what.
+libtpu may hang, and a failed check inside of it ends the process. So the process has a time limit,
+and its output is kept. A result is cached under a hash of the program and of the compiler.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 class CompileStatus(enum.Enum):
-    """How a compilation ended."""
+    """The end of a compilation."""
 
     COMPILES = "compiles"
     TOO_LARGE = "does not fit into memory"
@@ -48,7 +48,7 @@ class CompileStatus(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """What the compiler of a TPU says of a program; all of one device.
+    """The answer of a TPU's compiler on a program; all figures of one device.
 
     Attributes:
         tpu: Which TPU.
@@ -59,7 +59,7 @@ class Compiled:
         seconds: How long the compiler worked.
         cpu_seconds: The same, of one core of this machine.
         text: What it said, where it did not compile.
-        kept: Whether all this is from an earlier check.
+        kept: True if all this is from an earlier check.
     """
 
     tpu: Tpu
@@ -78,7 +78,7 @@ class Compiled:
 
     @property
     def excess_bytes(self) -> int:
-        """By how much it is over the memory of a device."""
+        """The bytes by which it exceeds the memory of a device."""
         over = self.peak_bytes - self.tpu.hbm_bytes
         return max(over, 0) if self.status is CompileStatus.TOO_LARGE else 0
 
@@ -172,7 +172,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def cache_folder() -> Path:
-    """Where results are kept: in the user's cache folder, after the XDG base directories."""
+    """The folder of kept results: in the user's cache folder, after the XDG base directories."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "estimator2strategy" / "tpu"
 
@@ -238,6 +238,6 @@ def _compiled(tpu: Tpu, result: dict[str, Any]) -> Compiled:
 
 
 def needed_bytes(text: str) -> int:
-    """What a program needs, from the message that it does not fit; 0 if that does not say it."""
+    """The bytes that a program needs, from the message that it does not fit; 0 if not said."""
     match = _TOO_LARGE.search(text)
     return int(float(match[1]) * _UNITS[match[2]]) if match else 0

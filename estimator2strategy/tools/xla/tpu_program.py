@@ -1,9 +1,9 @@
-"""What a TPUStrategy sends to a TPU for a step: traced, and read. No TPU is needed.
+"""The program that a TPUStrategy sends to a TPU for a step, traced and read without a TPU.
 
     program = train_program(recording)      # recorded under a TPUStrategy; see `tpu_metadata`
     program.replicas, program.variables, program.nodes
 
-A program is what `strategy.run` marks in a graph, with the functions that it calls.
+The program is the part of a graph that `strategy.run` marks, with the functions that it calls.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def traced(
 
     Args:
         step: The step that a block repeats; None: the run is no step.
-        in_graph: Whether to trace it inside a tf.Graph, where nobody asks for the devices of its
+        in_graph: True to trace it inside a tf.Graph, where nobody asks for the devices of its
             variables. Always so for several hosts, which are not there.
     """
     request = Request(tuple(t.name for t in tensors), tuple(op.name for op in ops))
@@ -104,7 +104,7 @@ class TpuProgram:
 
     @property
     def variables(self) -> list[NodeDef]:
-        """Those inputs through which variables enter."""
+        """The inputs through which variables enter."""
         resource = tf.resource.as_datatype_enum
         return [node for node in self.inputs if node.attr["T"].type == resource]
 

@@ -16,14 +16,14 @@ from estimator2strategy.tools.xla.tpu_program import TpuProgram
 
 @dataclasses.dataclass(frozen=True)
 class Mismatch:
-    """What is otherwise than recorded; at a recorded `node`, if at one."""
+    """A mismatch with the recording, at a recorded `node` if it is at one."""
 
     sentence: str
     node: str = ""
 
 
 def differences(sent: TpuProgram, program: CoreProgram) -> list[Mismatch]:
-    """What is otherwise in the traced program than in the recording; empty if nothing is."""
+    """The mismatches of the traced program with the recording."""
     sentences = (*_cores(sent, program), *_variables(sent, program), *_counts(sent, program))
     return [*map(Mismatch, sentences), *_ops_of_hosts(sent, program)]
 

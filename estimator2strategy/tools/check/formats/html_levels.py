@@ -1,4 +1,4 @@
-"""What levels of evidence say of a model, as parts of the HTML page: tables, bars and curves."""
+"""The levels of evidence on the HTML page: tables, bars and curves."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _outcome(level: LevelReport) -> tuple[str, str]:
 
 
 def section(level: LevelReport) -> str:
-    """All that a level says of a model."""
+    """The section of one level's report."""
     verdicts = "".join(
         f"<tr><td>{html.escape(v.question)}</td>"
         f'<td><b class="{v.outcome.name.lower()}">{v.outcome.value}</b></td>'

@@ -1,4 +1,4 @@
-"""For programs: all that the report holds. `version` changes when a field changes its meaning."""
+"""The whole report as JSON, for programs. `version` changes when a field changes its meaning."""
 
 from __future__ import annotations
 

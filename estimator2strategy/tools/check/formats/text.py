@@ -1,4 +1,4 @@
-"""For people, in a terminal or a log; notes (info) are counted, and listed on request."""
+"""The report as text, for a terminal or a log. Notes (info) are counted, and listed on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Estimator's contract refuses, found where nothing more exact is known."""
+"""Results of model_fn that Estimator's contract refuses, where no other rule is more exact."""
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.graph_samples import TPU_INPUT

@@ -31,7 +31,7 @@ def raised_by_user(error: BaseException) -> bool:
 
 
 def of_program(what: str, error: BaseException) -> CheckError:
-    """What to say of an error that ended code of the program.
+    """The CheckError for an error that ended code of the program.
 
     Args:
         what: What was running: "model_fn of trainer.model, in train".
@@ -55,7 +55,7 @@ def _last_user_line(error: BaseException) -> str:
 
 
 def attempted(what: str, function: Callable[[], Any]) -> Any:
-    """What `function`, code of the program, returns.
+    """The result of `function`, which is code of the program.
 
     Raises:
         CheckError: It raised an error, or ended the process.

@@ -1,4 +1,4 @@
-"""What the levels share that compile or trace a step: the program of a core, and its findings."""
+"""The shared part of the levels that compile or trace a step: a core's program, its findings."""
 
 from __future__ import annotations
 

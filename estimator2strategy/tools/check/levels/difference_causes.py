@@ -29,12 +29,12 @@ Values = Callable[[list[str]], dict[str, np.ndarray]]
 
 @dataclasses.dataclass(frozen=True)
 class Cause:
-    """What a difference most likely comes from.
+    """The most likely cause of a difference.
 
     Attributes:
-        rule: Of the finding.
-        op: Where in the program; None if nowhere.
-        words: What to say.
+        rule: The rule of the finding.
+        op: The op that it is about; None for none.
+        words: The message.
     """
 
     rule: str

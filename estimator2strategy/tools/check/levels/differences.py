@@ -47,7 +47,7 @@ class TensorDifference:
 def compare(
     cores: Mapping[str, np.ndarray], one: Mapping[str, np.ndarray], precision: str = "float32"
 ) -> list[TensorDifference]:
-    """Those of the tensors that both have which differ, in the order of `cores`."""
+    """The tensors in both that differ, in the order of `cores`."""
     names = [name for name in cores if name in one]
     found = (difference(name, cores[name], one[name], precision) for name in names)
     return [found_one for found_one in found if found_one is not None]
@@ -56,7 +56,7 @@ def compare(
 def difference(
     name: str, cores: np.ndarray, one: np.ndarray, precision: str = "float32"
 ) -> TensorDifference | None:
-    """How two arrays differ; None if they do not."""
+    """The difference of two arrays; None if they are equal."""
     cores, one = (np.asarray(x, np.float64) for x in (cores, one))
     if cores.shape != one.shape or not cores.size:
         return None

@@ -1,4 +1,4 @@
-"""What is in a recording, counted: its variables, inputs, random ops, sums over cores, metrics."""
+"""Counts of a recording's variables, inputs, random ops, sums over cores, and metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ tf1 = tf.compat.v1
 
 
 def facts(recorded: Recorded) -> Iterator[Fact]:
-    """What is worth knowing of a recording, in the order in which to read it."""
+    """The facts about a recording, in the order in which to read them."""
     yield from _variables(recorded)
     yield _fed(recorded)
     yield from _random(recorded)
@@ -36,7 +36,7 @@ def facts(recorded: Recorded) -> Iterator[Fact]:
 
 
 def size_in_bytes(tensor: tf.Tensor | tf.Variable) -> int:
-    """How much memory a variable or tensor takes; 0 where its shape is not known."""
+    """The memory of a variable or tensor; 0 where its shape is not known."""
     if not tensor.shape.is_fully_defined():
         return 0
     return math.prod(tensor.shape.as_list()) * tensor.dtype.base_dtype.size

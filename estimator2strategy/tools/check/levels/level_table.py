@@ -10,13 +10,13 @@ from estimator2strategy.tools.check.settings import SettingsError
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    """How a level is reached.
+    """A level of evidence: its module, its time limit, and the proof that it gives.
 
     Attributes:
-        module: Has `check(subject: Subject) -> LevelReport`.
-        seconds: How long it may take for one model, unless `--time-limit` says otherwise.
-        proves: What it shows when it passes, in one line.
-        beyond: What it cannot show.
+        module: The module that has `check(subject: Subject) -> LevelReport`.
+        seconds: The time limit for one model, unless `--time-limit` gives another.
+        proves: The proof that it gives when it passes, in one line.
+        beyond: The questions that it cannot answer.
         runs_the_program: Its `check` gets the `Asked`, and runs the program as a whole itself.
     """
 

@@ -147,8 +147,8 @@ def function_of(target: str, facade: bool = True, *, of_any_kind: bool = False) 
 
     Args:
         target: The name.
-        facade: Whether the program's `tensorflow` is TF 1.15's.
-        of_any_kind: Whether it may be something else than a function.
+        facade: True if the program's `tensorflow` is TF 1.15's.
+        of_any_kind: True if it may be something else than a function.
 
     Raises:
         CheckError: There is no such module or function, or the module raised an error.

@@ -1,4 +1,4 @@
-"""Whether this machine has the memory for what a level is about to do."""
+"""The memory that this machine has left for a level."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from estimator2strategy.tools.check.levels.check_error import CheckError
 
 
 def available_bytes() -> float:
-    """What processes can still take here; infinite where the system does not say."""
+    """The bytes that processes can still take here; infinite where the system does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

@@ -24,7 +24,7 @@ _LAST_LINES = 15
 
 
 def run(asked: Asked, level: Evidence) -> LevelReport:
-    """What a level says of a model; a process that fails is a problem in the report."""
+    """The report of a level on a model; a process that fails is a problem in it."""
     limit = asked.time_limit or LEVELS[level].seconds
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="e2s_check_") as folder:
@@ -93,7 +93,7 @@ def _last_lines(said: Any) -> str:
 
 
 def main(folder: str) -> None:
-    """What the process does: makes the subject, runs the level, leaves the report in `folder`."""
+    """Runs in the process: makes the subject, runs the level, leaves the report in `folder`."""
     threading.Thread(target=_end_without, args=[os.getppid()], daemon=True).start()
     asked, level = pickle.loads(Path(folder, "asked").read_bytes())
     sys.path += [entry for entry in asked.path if entry not in sys.path]

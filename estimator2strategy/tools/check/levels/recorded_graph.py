@@ -32,7 +32,7 @@ class Recorded:
 
     Attributes:
         mode: What was called.
-        on_cores: Whether model_fn was called as for one core of several.
+        on_cores: True if model_fn was called as for one core of several.
         graph: The v1 graph of both.
         spec: What model_fn returned: in terms of one core, with `on_cores`.
         fed: The flat tensors that model_fn was called with (placeholders, with `on_cores`).

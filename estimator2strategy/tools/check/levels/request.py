@@ -1,4 +1,4 @@
-"""What to check, as the command line says it; nothing of the program is imported yet."""
+"""The request of a command line; nothing of the program is imported yet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Asked:
         checkpoint: A checkpoint, or a folder of them, that the model is to fit.
         program: A program and its own arguments, in place of `model` and `inputs`.
         cores: How many cores to emulate.
-        facade: Whether the program's `tensorflow` is TF 1.15's.
+        facade: True if the program's `tensorflow` is TF 1.15's.
         root: The folder that the model is imported in, and that paths in findings are relative to.
         path: Further places to import from.
         levels: Which levels to go through.

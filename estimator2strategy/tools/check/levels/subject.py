@@ -34,14 +34,14 @@ tf1 = tf.compat.v1
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """What estimators for a model are made of.
+    """The parts from which estimators for a model are made.
 
     Attributes:
         model_fn: The user's.
         params: Hyperparameters.
         config: A RunConfig, of a TPUEstimator if `for_tpu`.
         batch_sizes: Mode -> global batch size; None for an Estimator.
-        for_tpu: Whether it is a TPUEstimator's.
+        for_tpu: True if it is a TPUEstimator's.
         batch_axis, embedding: As of TPUEstimator.
     """
 
@@ -132,7 +132,7 @@ class Subject:
             mode: One of `modes`.
             on_cores: As one core of `cores` emulated ones; otherwise on one device.
             strategy: As one replica of this one instead.
-            refused: Whether a recording is of use that the package refuses to run; see
+            refused: True if a recording is of use that the package refuses to run; see
                 `Recorded.refused`.
 
         Raises:

@@ -36,7 +36,7 @@ def find(source, context):
 
 
 def differences(call, change):
-    """What TF2 would not take, or would take for something else, in a call written for TF1."""
+    """The arguments of a TF1 call that TF2 refuses, or takes for something else."""
     return [*_names(call, change), *_positions(call, change)]
 
 

@@ -1,4 +1,4 @@
-"""What random ops draw (dropout, noise): fed, so that it is the same in every TensorFlow."""
+"""Random numbers (dropout, noise): fed, so that they are the same in every TensorFlow."""
 
 import numpy as np
 import tensorflow as tf
@@ -39,7 +39,7 @@ _OTHER_RANDOM = ("Random", "Stateless", "Multinomial", "ParameterizedTruncatedNo
 
 
 class Draws:
-    """What random ops are fed in place of what they would draw: the same everywhere.
+    """The numbers that random ops are fed in place of their own: the same everywhere.
 
     Args:
         ends: Operations; the random ops that these need are fed.

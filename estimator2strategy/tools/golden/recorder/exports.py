@@ -1,4 +1,4 @@
-"""What can be asked of an exported model: its signatures, fed with recorded features."""
+"""Results of an exported model: its signatures, fed with recorded features."""
 
 import numpy as np
 import tensorflow as tf
@@ -17,7 +17,7 @@ def described(infos):
 
 
 def received(inputs, features):
-    """What to feed to a signature: features of the same names, or tf.Examples made of them.
+    """The feeds of a signature: features of the same names, or tf.Examples made of them.
 
     Raises:
         ValueError: The recorded features do not fit.

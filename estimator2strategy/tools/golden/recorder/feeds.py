@@ -55,7 +55,7 @@ class Feed(tf1.train.SessionRunHook):
                 del estimator._call_model_fn
 
     def ends(self):
-        """What of the graph is going to run; model_fn has just returned."""
+        """The tensors of the graph that will run; model_fn has just returned."""
         spec = self.spec
         return _tensors((spec.loss, spec.predictions, spec.eval_metric_ops))
 

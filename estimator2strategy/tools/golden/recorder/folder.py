@@ -79,7 +79,7 @@ class Golden:
         return unpacked(self._results, name)
 
     def results(self, prefix):
-        """What follows `prefix` -> array, for all results whose name starts with it."""
+        """The results whose name starts with `prefix`: rest of the name -> array."""
         names = {name.partition("|")[0] for name in self._results.files}
         return {n[len(prefix) :]: self.result(n) for n in sorted(names) if n.startswith(prefix)}
 

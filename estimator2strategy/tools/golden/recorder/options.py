@@ -34,7 +34,7 @@ def add_source(parser):
 
 
 def source_of(options):
-    """What `add_source` was given, as JSON; `options` gets an error for what is missing."""
+    """The options of `add_source`, as JSON; `options` gets an error for a missing one."""
     if options.program:
         return {"program": options.program, "cwd": os.getcwd()}
     if not (options.model_fn or options.estimator) or not options.input:

@@ -1,4 +1,4 @@
-"""Where Estimators come from: a whole program, or functions that are named."""
+"""Sources of Estimators: a whole program, or functions that are named."""
 
 import contextlib
 import importlib
@@ -125,7 +125,7 @@ class Platform:
         runpy.run_path(argv[0], run_name="__main__")
 
     def load(self, target):
-        """As the function `load`."""
+        """The object of a target; see the function `load`."""
         return load(target, self.module)
 
     def module(self, name):

@@ -1,4 +1,4 @@
-"""What hands an input_fn to a strategy."""
+"""Inputs as dataset functions, for a strategy."""
 
 import ast
 

@@ -15,13 +15,13 @@ _STEPS = ("tf.train.get_global_step", "tf.train.get_or_create_global_step")
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerRow:
-    """What an optimizer becomes.
+    """An optimizer of Keras that takes the place of one of TF1.
 
     Attributes:
         keras: The class of keras.optimizers.
         arguments: Its arguments in order, each with its name in Keras; "" for none.
         fixed: Arguments whose defaults differ, with what tf.train had.
-        constant_rate: Whether it is the same only while the learning rate does not change.
+        constant_rate: True if it is the same only while the learning rate does not change.
     """
 
     keras: str

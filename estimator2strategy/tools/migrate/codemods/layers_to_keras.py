@@ -17,13 +17,13 @@ from estimator2strategy.tools.migrate.codemod import (
 
 @dataclasses.dataclass(frozen=True)
 class LayerRow:
-    """What a function of tf.layers becomes.
+    """The Keras layer that takes the place of a function of tf.layers.
 
     Attributes:
         keras: The class of keras.layers.
         arguments: Its arguments after `inputs`, in order.
-        has_variables: Whether it has any; their names must stay.
-        trains: Whether it does something else in training.
+        has_variables: True if it has any; their names must stay.
+        trains: True if it does something else in training.
     """
 
     keras: str

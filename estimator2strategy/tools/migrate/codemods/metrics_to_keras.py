@@ -14,7 +14,7 @@ from estimator2strategy.tools.migrate.codemod import (
 
 @dataclasses.dataclass(frozen=True)
 class KerasMetricRow:
-    """What a function of tf.metrics becomes.
+    """The Keras metric that takes the place of a function of tf.metrics.
 
     Attributes:
         keras: The class of keras.metrics.
