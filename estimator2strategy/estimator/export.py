@@ -110,7 +110,7 @@ class UnsupervisedInputReceiver(ServingInputReceiver):
     """
 
     def __new__(cls, features: Any, receiver_tensors: Any) -> UnsupervisedInputReceiver:
-        """As `ServingInputReceiver`, without alternatives."""
+        """Like `ServingInputReceiver`, without alternatives."""
         receiver = super().__new__(cls, features, receiver_tensors)
         assert isinstance(receiver, UnsupervisedInputReceiver)
         return receiver

@@ -96,7 +96,7 @@ def model_to_estimator_v2(
     metric_names_map: Mapping[str, str] | None = None,
     export_outputs: Mapping[str, type[ExportOutput]] | None = None,
 ) -> Estimator:
-    """As `model_to_estimator`; its checkpoints are of objects by default.
+    """Like `model_to_estimator`, but its checkpoints are of objects by default.
 
     Source: `tf.keras.estimator.model_to_estimator`, TensorFlow 2.15.
     """

@@ -384,7 +384,10 @@ def _checked_metric_pair(key: str, pair: Any) -> tuple[Any, Any]:
 
 
 def _is_metric_object(value: Any) -> bool:
-    """By what it does: Keras 3 and tf-keras have no class in common, and need not be installed."""
+    """True for a value with the methods of a metric.
+
+    Keras 3 and tf-keras have no class in common, and need not be installed.
+    """
     return all(callable(getattr(value, name, None)) for name in ("update_state", "result"))
 
 

@@ -201,7 +201,7 @@ _TASKS: dict[str, Callable[..., Any]] = {
 
 
 def _task(config: RunConfig) -> Callable[..., Any]:
-    """What the task of this process does.
+    """The work of this process's task.
 
     Raises:
         ValueError: `TF_CONFIG` names none, or one that there is not.

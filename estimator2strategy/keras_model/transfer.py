@@ -85,7 +85,7 @@ def _leaves(layer: Any) -> Iterator[Any]:
 
 
 def _matched(layer: Any, scope: str, values: Mapping[str, np.ndarray]) -> list[str] | None:
-    """For each weight of `layer` the name of a legacy variable; None if they do not fit."""
+    """The name of a legacy variable for each weight of `layer`; None if they do not fit."""
     by_name = [_in_scope(layer, scope, weight) for weight in layer.weights]
     in_order = [n for n in values if n.rpartition("/")[0] == scope]
     for names in (by_name, in_order):

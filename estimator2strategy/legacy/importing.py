@@ -150,7 +150,7 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A00
 
 
 def _import_tensorflow(name: str, fromlist: Sequence[str] | None) -> ModuleType:
-    """What `import name` or `from name import fromlist` binds."""
+    """The object that `import name` or `from name import fromlist` binds."""
     root, module = _walk(name)
     for attribute in fromlist or ():
         if attribute != "*":
@@ -160,7 +160,7 @@ def _import_tensorflow(name: str, fromlist: Sequence[str] | None) -> ModuleType:
 
 @functools.cache
 def _start() -> None:
-    """What is different from the moment on in which legacy code first imports TensorFlow."""
+    """Switches on the behaviour that holds once legacy code has imported TensorFlow."""
     from estimator2strategy.engine.runtime import devices, requested_strategy
     from estimator2strategy.tf1.facade import by_caller, modes
 

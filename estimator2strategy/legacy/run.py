@@ -149,7 +149,7 @@ def _file_of(program: ProgramToRun) -> str:
 
 
 def _find(module: str) -> importlib.machinery.ModuleSpec | None:
-    """As `importlib.util.find_spec`, which imports the packages that `module` is in."""
+    """Like `importlib.util.find_spec`, which imports the packages that `module` is in."""
     package = module.rpartition(".")[0]
     path = None
     if package:

@@ -27,7 +27,7 @@ def _in_scope(scope: str, build: Callable[[Any], None]) -> Callable[[Any], None]
 
 @contextlib.contextmanager
 def _built_here(cells: list[Any]) -> Iterator[None]:
-    """In this context cells are built in the name scope of now, whatever scope is entered."""
+    """A context in which cells are built in the present name scope, not in one that is entered."""
     scope = tf.compat.v1.get_default_graph().get_name_scope()
     for cell in cells:
         vars(cell)["build"] = _in_scope(f"{scope}/" if scope else "", cell.build)

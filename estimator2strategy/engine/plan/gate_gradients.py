@@ -44,7 +44,7 @@ def open_gates(nodes: Iterable[Any]) -> None:
 
 
 def _effects_behind(nodes: Iterable[Any]) -> dict[str, int] | None:
-    """By node, which ops with an effect have run when it has: a bit for each.
+    """Node -> the ops with an effect that have run when it has, as a bit for each.
 
     None if the graph has a loop of TF 1's, in which some nodes come before their inputs.
     """

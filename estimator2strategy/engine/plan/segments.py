@@ -140,7 +140,7 @@ def _alternating(
 def _constants(
     recorded: RecordedGraph, names: Sequence[str], on_host: Callable[[str], bool]
 ) -> set[str]:
-    """Those of `names` that compute the same whenever they run."""
+    """The nodes of `names` that compute the same whenever they run."""
     found: set[str] = set()
     for name in names:
         constant = found.issuperset(map(input_node, recorded[name].input))
@@ -199,7 +199,7 @@ def _with_gifts(
 
 
 def _depth(recorded: RecordedGraph, name: str, depth: dict[str, int]) -> int:
-    """How many sums lie on the longest way to `name` (not counting itself); fills `depth`."""
+    """The number of sums on the longest way to `name`, without itself; fills `depth`."""
     stack = [name]
     while stack:
         node = recorded[stack[-1]]

@@ -34,7 +34,7 @@ _LEARNING_RATE = 0.2
 
 
 def _default_learning_rate(network: Linear) -> float:
-    """Of the optimizer where a program gives None."""
+    """The learning rate of the optimizer, where a program gives None."""
     return min(_LEARNING_RATE, 1.0 / math.sqrt(len(network.feature_columns)))
 
 

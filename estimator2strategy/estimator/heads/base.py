@@ -95,7 +95,7 @@ class Head(abc.ABC):
         update_ops: Sequence[Any] | None = None,
         regularization_losses: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
-        """What a model_fn returns.
+        """The spec that a model_fn returns.
 
         Args:
             features: Where weights are found.
@@ -305,7 +305,7 @@ class SingleHead(BuiltInHead):
     def _observed(
         self, features: Mapping[str, Any], logits: Any, labels: Any, regularization_losses: Any
     ) -> Observed:
-        """What the rows measure."""
+        """The tensors that the rows measure."""
         logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
         labels, unweighted, weights = self._losses(features, logits, labels)
         observed = {
@@ -395,6 +395,6 @@ def all_classes(
 def classification_output(
     scores: tf.Tensor, n_classes: int, label_vocabulary: Sequence[str] | None = None
 ) -> export.ClassificationOutput:
-    """What a classifier exports: a score of each class, and its name."""
+    """The export output of a classifier: a score of each class, and its name."""
     classes = all_classes(scores, n_classes, label_vocabulary)
     return export.ClassificationOutput(scores=scores, classes=classes)

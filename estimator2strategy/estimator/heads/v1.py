@@ -57,7 +57,7 @@ class _V1(SingleHead):
         return LossSpec(self._reduced(unweighted, weights), unweighted, weights, labels)
 
     def create_estimator_spec(self, *args, **kwargs):
-        """What a model_fn returns.
+        """The spec that a model_fn returns.
 
         Takes features, mode, logits, labels, optimizer, train_op_fn and regularization_losses, in
         this order; the optimizer is one of `tf.compat.v1.train`.

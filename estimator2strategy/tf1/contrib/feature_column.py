@@ -49,7 +49,7 @@ class _SequenceNumericColumn(
 
 
 def _cache(inputs: Any) -> Any:
-    """What the old kind of columns looks features up in, as the new kind does."""
+    """The cache in which the old kind of columns looks features up, as the new kind does."""
     return types.SimpleNamespace(get=lambda key, manager: inputs.get(key))
 
 

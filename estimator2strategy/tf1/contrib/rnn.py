@@ -65,7 +65,7 @@ def _lstm_variables(cell: Any, input_size: int) -> None:
 
 
 def _lstm_arguments(cell: Any, dtype: Any) -> dict[str, Any]:
-    """What both block kernels are given."""
+    """The arguments of both block kernels."""
     no_peephole = dict.fromkeys(("wci", "wcf", "wco"), tf.zeros([cell._num_units], dtype))
     return {
         "w": cell._kernel,

@@ -27,7 +27,7 @@ class AttentionMechanism(abc.ABC):
     @property
     @abc.abstractmethod
     def state_size(self) -> Any:
-        """Of what is handed from one step to the next."""
+        """The size of the state that one step hands to the next."""
 
 
 class _Attention(AttentionMechanism):
@@ -100,7 +100,7 @@ class _Attention(AttentionMechanism):
 
     @property
     def batch_size(self) -> Any:
-        """Of the memory."""
+        """The batch size of the memory."""
         return self._batch_size
 
     @property

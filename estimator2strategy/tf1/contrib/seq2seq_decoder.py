@@ -11,7 +11,7 @@ class Decoder(abc.ABC):
 
     @property
     def batch_size(self) -> Any:
-        """Of the inputs."""
+        """The batch size of the inputs."""
         raise NotImplementedError
 
     @property

@@ -24,12 +24,12 @@ class Helper(abc.ABC):
     @property
     @abc.abstractmethod
     def sample_ids_shape(self) -> tf.TensorShape:
-        """Of what `sample` returns, without the batch."""
+        """The shape of the result of `sample`, without the batch."""
 
     @property
     @abc.abstractmethod
     def sample_ids_dtype(self) -> tf.DType:
-        """Of what `sample` returns."""
+        """The dtype of the result of `sample`."""
 
     @abc.abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
@@ -151,12 +151,12 @@ class TrainingHelper(_ScalarIds):
 
     @property
     def inputs(self) -> Any:
-        """As they were given."""
+        """The inputs, as they were given."""
         return self._inputs
 
     @property
     def sequence_length(self) -> tf.Tensor:
-        """As it was given."""
+        """The sequence lengths, as they were given."""
         return self._sequence_length
 
     def _read(self, time: Any, all_finished: Any) -> Any:
@@ -206,7 +206,7 @@ class _Scheduled(TrainingHelper):
         super().__init__(**kwargs)
 
     def _chosen(self, seed: int | None) -> tf.Tensor:
-        """Which examples read what was made, bool [batch]."""
+        """The examples that read the cell's own output, bool [batch]."""
         probability = self._sampling_probability
         return (
             _v1.random_uniform([self.batch_size], seed=seed, dtype=probability.dtype) < probability
@@ -404,8 +404,8 @@ class InferenceHelper(Helper):
 
     Args:
         sample_fn: Makes sample ids of outputs.
-        sample_shape: Of one sample.
-        sample_dtype: Of the samples.
+        sample_shape: The shape of one sample.
+        sample_dtype: The dtype of the samples.
         start_inputs: Inputs of the first step.
         end_fn: `end_fn(sample_ids)` -> bool [batch], True where a sequence ends.
         next_inputs_fn: Makes inputs of sample ids.

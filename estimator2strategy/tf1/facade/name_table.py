@@ -115,7 +115,7 @@ def flat_row(roots: list[str], name: str) -> Symbol | None:
 
 
 def _find_in_flat(roots: list[str], name: str) -> Symbol | None:
-    """What stands for `name`, of a file below `roots`: the shortest end of it that is something."""
+    """The row for `name`, of a file below `roots`: that of its shortest end that has a row."""
     parts = name.removeprefix(f"{roots[-1]}.").split(".")
     for start in reversed(range(len(parts))):
         rest = ".".join(parts[start:])

@@ -154,7 +154,7 @@ class Head(abc.ABC):
         train_op_fn: Callable | None = None,
         regularization_losses: Any = None,
     ) -> Any:
-        """What a model_fn returns."""
+        """The spec that a model_fn returns."""
 
 
 Head.register(v1._V1)  # type: ignore[type-abstract]

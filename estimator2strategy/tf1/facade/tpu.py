@@ -116,7 +116,7 @@ def _one_core(function: str, cores: int) -> None:
 
 
 def _on_host(computation: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    """What `computation` gives as `tpu.rewrite` gave it: tensors that wait for all returned ops.
+    """The results of `computation` as in `tpu.rewrite`: tensors that wait for all returned ops.
 
     Returns:
         A list of tensors; a structure of them where `computation` returned a nested one; an

@@ -67,7 +67,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         return super().num_accelerators(*args, **kwargs)
 
     def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
-        """Which cores there are, in graph mode too."""
+        """The cores of a TPU system, in graph mode too."""
         if devices.emulated_cores():
             return devices.emulated_metadata()
         with modern_world():

@@ -301,7 +301,7 @@ def _unparsable(shown: str, text: str, error: Exception) -> Finding:
 def _silenced_by_comments(
     findings: Iterable[Finding], settings: Settings
 ) -> tuple[list[Finding], int]:
-    """Those findings of a level that no comment in their file silences, and how many one does."""
+    """The findings of a level that no comment in their file silences, and the number silenced."""
     comments: dict[str, set[tuple[int, str]]] = {}
     kept, silenced = [], 0
     for finding in findings:

@@ -27,7 +27,7 @@ class Feature:
 
 @functools.lru_cache(maxsize=4)
 def parsed_and_returned(source: Source, project: Project) -> tuple[Feature, ...]:
-    """In code for TPUs, the features of dicts that a function parses and returns untouched."""
+    """The features of dicts that a function for TPUs parses and returns untouched."""
     if source not in project.tpu_sources:
         return ()
     return tuple(

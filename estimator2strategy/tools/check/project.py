@@ -95,7 +95,7 @@ class Project:
         return self._canonical[raw]
 
     def _follow(self, source: Source, target: Import) -> str | None:
-        """What an import binds: a name of a library, or `@file` or `@file::name` of the project."""
+        """The target of an import: a library's name, or `@file` or `@file::name` of the project."""
         if target.level == 0 and target.module.partition(".")[0] in _LIBRARIES:
             return f"{target.module}.{target.name}" if target.name else target.module
         path = self._module(source, target.module, target.level)
@@ -114,7 +114,7 @@ class Project:
         return self._modules[key]
 
     def _member(self, base: str, name: str) -> str | None:
-        """What `base.name` is."""
+        """The target of `base.name`."""
         if not base.startswith("@"):
             return f"{base}.{name}"
         path, _, qualified = base[1:].partition("::")

@@ -434,7 +434,7 @@ _LEAVES = frozenset(
 
 
 def _preference(target: str) -> tuple[int, int]:
-    """Which of several imports of one name a program gets: the facade, if it asks for it."""
+    """The sort key of imports that bind one name: the facade's first, then TensorFlow's."""
     order = ("estimator2strategy", "tensorflow", "")
     return (next(i for i, start in enumerate(order) if target.startswith(start)), -len(target))
 

@@ -57,7 +57,7 @@ def _is_in_installed_module(name: str) -> bool:
 
 
 def _private_of_the_estimator(name: str) -> Symbol | None:
-    """What stands for a name of a deep module of tensorflow_estimator, or for one below it."""
+    """The row for a name of a deep module of tensorflow_estimator, or for a name below it."""
     name = facade.canonical(name)
     for root, modules in facade.FLAT.items():
         for end in range(name.count(".") + 1, root.count(".") + 1, -1):

@@ -98,7 +98,7 @@ class UndecidedError(CheckpointError):
 
 @contextlib.contextmanager
 def _template(kind: Format, like: str | None, model: str | None) -> Iterator[Store]:
-    """What the new checkpoint is made like."""
+    """The checkpoint whose form the new one takes."""
     if like:
         store = open_store(like, model)
         if store.kind != kind:

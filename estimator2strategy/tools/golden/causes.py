@@ -80,7 +80,7 @@ def _other_rate(training: Training, found: Divergence) -> str:
 def _factor(
     training: Training, kind: Quantity, step: int, only_trained: bool = False
 ) -> float | None:
-    """By how much all norms of a step are larger here; None if not by one factor."""
+    """The factor by which all norms of a step are larger here; None if there is no one factor."""
     names = training.trainable if kind is Quantity.GRADIENTS else training.variables
     noisy, trained = training.noisy(step), set(training.trainable)
     golden, here = (side[:, 0] for side in training.sized(kind, step))

@@ -43,7 +43,7 @@ class Quantity(enum.Enum):
 
     @property
     def one(self) -> str:
-        """Of a single tensor."""
+        """Its name for a single tensor."""
         return "loss" if self is Quantity.LOSS else self.value[:-1]
 
 

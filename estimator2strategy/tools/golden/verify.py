@@ -121,7 +121,7 @@ def _factor(text: str) -> dict[str, float]:
 
 
 def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
-    """What to replay: what the command line says, else what was recorded."""
+    """The source to replay: that of the command line, else the recorded one."""
     if options.program or options.model_fn or options.estimator:
         return source_of(options)
     source = golden.about["source"]
@@ -242,7 +242,7 @@ def _replicas(
 
 @contextlib.contextmanager
 def _quiet_stdout():
-    """What the program prints, TensorFlow's kernels too, goes to stderr: stdout is the report."""
+    """Sends prints of the program and of TensorFlow's kernels to stderr; stdout is the report's."""
     sys.stdout.flush()
     ours = os.dup(1)
     os.dup2(2, 1)

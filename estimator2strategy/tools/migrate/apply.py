@@ -123,7 +123,7 @@ def _apply(
 
 
 def _innermost(module: Module, changes: Sequence[Change]) -> list[Change]:
-    """Those around no other: what is around them is found again in the next round."""
+    """The changes that contain no other; the next round finds those around them again."""
     spans = {change: _span(module, change) for change in changes}
     return [
         change

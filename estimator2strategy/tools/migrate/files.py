@@ -163,7 +163,7 @@ def _update(file: TextFile, digest: str | None) -> None:
 
 
 def _record_path(file: TextFile) -> Path:
-    """In the repository's .git, or in the user's cache."""
+    """The path of the record: in the repository's .git, or in the user's cache."""
     folder = Path(os.path.realpath(file.path)).parent
     inside = _git(folder, "rev-parse", "--git-path", "e2s-migrate.json")
     if inside is not None:
@@ -173,7 +173,7 @@ def _record_path(file: TextFile) -> Path:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git says; None if it fails, or is not installed."""
+    """The output of git; None if it fails, or is not installed."""
     try:
         result = subprocess.run(
             ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False

@@ -88,7 +88,7 @@ def _migrate(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace, tier: SafetyTier) -> Plan:
-    """What the chosen codemods do; without a choice, the first stage that does something."""
+    """The plan of the chosen codemods; without a choice, of the first stage that has changes."""
     from estimator2strategy.tools.migrate.preview import make_plan
 
     def planned(chosen: list[Codemod]) -> Plan:

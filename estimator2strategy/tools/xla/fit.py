@@ -103,7 +103,7 @@ def grain_of(batch: int) -> int:
 
 
 def _guess(tried: dict[int, Compiled], below: int) -> int:
-    """Where the line through two results, the nearest to the limit, meets it."""
+    """The batch at which the line through the two results nearest to the limit meets it."""
     known = {b: result.peak_bytes for b, result in tried.items() if result.peak_bytes}
     if not known:
         return max(below * 2, 1)

@@ -110,7 +110,7 @@ class TpuProgram:
 
     @property
     def batch(self) -> list[list[NodeDef]]:
-        """For each tensor of the batch, the host's nodes that give it to replica 0, 1, ..."""
+        """The host's nodes that give each tensor of the batch to replica 0, 1, ..."""
         tensors = [node for node in self.inputs if node not in self.variables]
         # The first one is the replicas' numbers.
         return [[self.source(edge) for edge in node.input] for node in tensors[1:]]

@@ -92,7 +92,7 @@ def _evidence(finding: Finding) -> str:
 
 
 def _level(level: LevelReport) -> list[Segment]:
-    """What a level says of a model: verdicts, facts, and what it did not look at."""
+    """The text of a level's report: verdicts, facts, and the parts that it did not check."""
     out = [("\n", ""), (f"{level.subject} ({level.level.words})\n", "bold underline")]
     for verdict in level.verdicts:
         said = f": {verdict.message}" if verdict.message else ""

@@ -99,7 +99,7 @@ def with_batch_size(subject: Subject, batch_size: int) -> Subject:
 
 
 def _results(recorded: Recorded) -> tuple[list[tf.Tensor], list[tf.Operation]]:
-    """What a step of a model computes that was recorded for the host; metrics are the host's."""
+    """The results of a step of a model that was recorded for the host; metrics are the host's."""
     spec = recorded.spec
     if recorded.mode == Mode.PREDICT:
         flat = tf.nest.flatten(spec.predictions, expand_composites=True)

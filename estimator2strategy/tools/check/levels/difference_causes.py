@@ -145,7 +145,7 @@ def _inside(cores: Recorded, op: tf.Operation, found: TensorDifference) -> Cause
 
 
 def _near(cores: Recorded, op: tf.Operation) -> set[str]:
-    """What is behind an op, up to the next tensors that have a batch axis and do not differ."""
+    """The ops behind an op, up to the next tensors that have a batch axis and do not differ."""
     stop = {"MatMul", "Conv2D", "BatchMatMul", "BatchMatMulV2", "Placeholder", "VarHandleOp"}
     return cores.behind([op.name], stop_at=stop)
 

@@ -286,7 +286,7 @@ def _intercepted(found: dict[str, Any]) -> Iterator[None]:
 
 
 def _model_of(estimator: Any) -> Any:
-    """What to make an estimator like this one of, on other devices."""
+    """The parts that make an estimator like this one, on other devices."""
     for_tpu = isinstance(estimator, TPUEstimator)
     return Model(
         estimator._model_fn,

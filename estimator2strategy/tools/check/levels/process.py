@@ -115,7 +115,7 @@ def _end_without(parent: int) -> None:
 
 
 def report_of(asked: Asked, level: Evidence) -> LevelReport:
-    """What a level says of a model, in this process."""
+    """The report of a level on a model, made in this process."""
     start = time.perf_counter()
     try:
         import tensorflow as tf

@@ -68,7 +68,7 @@ def recordings(subject: Subject, mode: Mode) -> Iterator[Recorded]:
 
 
 def findings_in(recorded: Recorded, subject: Subject) -> Iterator[Finding]:
-    """What the rules find in a recording."""
+    """The findings of the rules in a recording."""
     # Where the input was refused there is no model to look at.
     whole = recorded.spec is not None
     for rule in rules_of(_LEVEL) if whole else [rules()[_REFUSED]]:

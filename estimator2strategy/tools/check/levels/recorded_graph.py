@@ -1,4 +1,4 @@
-"""What one call of input_fn and model_fn built, and questions to it."""
+"""The graph that one call of input_fn and model_fn built, and questions to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimator2strategy.tools.check.levels.request import Mode
 
 
 class Executor(enum.Enum):
-    """Who executes an op of a recorded graph."""
+    """The part of the system that executes an op of a recorded graph."""
 
     INPUT = "input_fn"  # the host, before the model
     MODEL = "model_fn"  # a core; with use_tpu=False the one device that there is
@@ -28,7 +28,7 @@ class Executor(enum.Enum):
 
 @dataclasses.dataclass(eq=False)
 class Recorded:
-    """What one call of input_fn and model_fn built.
+    """The graph that one call of input_fn and model_fn built.
 
     Attributes:
         mode: What was called.
@@ -84,7 +84,7 @@ class Recorded:
         return {op.name: number for number, op in enumerate(self.operations)}
 
     def part(self, op: tf.Operation) -> Executor:
-        """Who executes an op. The placeholders for a core's batch count as input."""
+        """The part that executes an op. The placeholders for a core's batch count as input."""
         number = self._numbers[op.name]
         if number < self.start:
             return Executor.INPUT
@@ -92,7 +92,7 @@ class Recorded:
 
     @functools.cached_property
     def roots(self) -> list[tf.Tensor | tf.Operation]:
-        """What of the model must run in each step: train op, loss, what the host is given."""
+        """The ops of the model that must run in each step: train op, loss, tensors for the host."""
         spec = self.spec
         wanted = {
             Mode.TRAIN: [spec.loss, spec.train_op],
@@ -137,7 +137,7 @@ class Recorded:
 
     @property
     def random_ops(self) -> list[tf.Operation]:
-        """Those that draw random numbers with a state of their own; inside of functions not."""
+        """The ops with random numbers and a state of their own; not those inside of functions."""
         return [op for op in self.operations if {"seed", "seed2"} <= set(op.node_def.attr)]
 
     def has_stream(self, op: tf.Operation) -> bool:
@@ -160,7 +160,7 @@ class Recorded:
 
     @functools.cached_property
     def core_ops(self) -> list[tf.Operation]:
-        """What a core executes in each step, in creation order; functions' inner nodes not."""
+        """The ops that a core executes in each step, in creation order; no nodes of functions."""
         behind = map(self.graph.get_operation_by_name, self.nodes.ancestors(self.root_ops))
         return [op for op in behind if self.part(op) is Executor.MODEL]
 

@@ -74,7 +74,7 @@ def check(subject: Subject) -> LevelReport:
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """What the comparison of one mode found.
+    """The result of comparing one mode.
 
     Attributes:
         examples: How many there were in the batch.

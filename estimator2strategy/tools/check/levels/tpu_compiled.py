@@ -74,7 +74,7 @@ class _Lowered:
 
 @dataclasses.dataclass(frozen=True)
 class _Answer:
-    """What is known of one TPU.
+    """The answer for one TPU.
 
     Attributes:
         tpu: Which TPU.

@@ -68,7 +68,7 @@ def _of_hosts(subject: Subject, hosts: int) -> Subject:
 
 
 def _traced(step: Compiling) -> tuple[TpuProgram | None, list[Mismatch]]:
-    """What is sent, and what is wrong with it."""
+    """The program that is sent, and its mismatches."""
     recording = step.recorded.recording
     assert recording is not None  # `recorded_for` saw to it
     try:

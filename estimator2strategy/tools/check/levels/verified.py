@@ -69,7 +69,7 @@ def check(asked: Asked) -> LevelReport:
 
 
 def _source(asked: Asked, golden: Any) -> dict[str, Any]:
-    """What to replay: the model under check; what is not said of it, as it was recorded."""
+    """The source to replay: the model under check, with the golden's options where it has none."""
     if asked.program:
         return {"program": list(asked.program), "cwd": str(asked.root)}
     names = ("eval_input", "predict_input", "serving", "params", "batch_size")

@@ -293,7 +293,7 @@ class _Loops:
 
 
 def _names_of(made, source):
-    """What the Estimators are called: names and attributes that they are assigned to."""
+    """The names and attributes to which the Estimators are assigned."""
     found, functions = set(), set()
     for call in made:
         found |= _targets(call.node)
@@ -311,7 +311,7 @@ def _targets(node):
 
 
 def _others(call, known, why):
-    """What a call is given beside what is known."""
+    """The arguments of a call beside the known ones."""
     for keyword in call.node.keywords:
         if keyword.arg is not None and keyword.arg not in known:
             yield f"it is given {keyword.arg}: {why}"

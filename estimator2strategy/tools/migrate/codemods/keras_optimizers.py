@@ -234,7 +234,7 @@ def _arguments(module, call, row):
 
 
 def _written(module, method, bound):
-    """What stands for a call of minimize, compute_gradients or apply_gradients."""
+    """The code that replaces a call of minimize, compute_gradients or apply_gradients."""
     tf = module.tf
     given = [module.written(node) for node in method.args]
     named = {keyword.arg: module.written(keyword.value) for keyword in method.keywords}

@@ -83,7 +83,7 @@ def find(module):
 
 
 def _found(module, function, made):
-    """What becomes of one iterator; `made` is the call that makes it."""
+    """The change of one iterator; `made` is the call that makes it."""
     todo = Todo(made, "do what follows in a dataset.map(...), and return the dataset")
     dataset = module.written(_dataset(module, made))
     statement = module.statement(made)
