@@ -29,11 +29,11 @@ class Deployment:
     """The devices that one mode of a TPUEstimator runs on.
 
     Attributes:
-        mode: A ModeKeys.
+        mode: A value of ModeKeys.
         batch_size: The global batch size, in examples. None: not given (CPU only).
-        strategy: Over the TPU cores; None: on the host, as with `use_tpu=False`.
-        pipeline: How input_fn is called; see `InputPipelineConfig`.
-        device_assignment: Which cores each replica has, where it has several.
+        strategy: A strategy over the TPU cores; None: the host, as with `use_tpu=False`.
+        pipeline: The way of calling input_fn; see `InputPipelineConfig`.
+        device_assignment: The cores of each replica, where it has several.
         job: `TPUConfig.tpu_job_name`.
 
     Source: `_InternalTPUContext`, tensorflow_estimator 2.15 tpu_context.py.

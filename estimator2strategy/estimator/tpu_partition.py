@@ -1,4 +1,4 @@
-"""`TPUConfig.input_partition_dims`: how each input is cut over the cores of one replica."""
+"""`TPUConfig.input_partition_dims`: splits each input among the cores of one replica."""
 
 from __future__ import annotations
 

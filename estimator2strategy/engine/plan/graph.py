@@ -57,15 +57,15 @@ def element_of(node: NodeDef) -> dict[str, list[Any]]:
 class RecordedGraph:
     """The nodes of a recorded `tf.Graph`, in creation order.
 
-    Creation order matters: replayed side effects on one resource happen in the order in which the
-    legacy program wrote them down.
+    The order matters: a replay runs side effects on one resource in the order in which the legacy
+    program made them.
 
-    Keeps the `tf.Graph` alive, because the callbacks of `tf.py_func` live exactly as long.
+    This object keeps the `tf.Graph` alive, because the callbacks of `tf.py_func` die with it.
 
     Args:
-        graph: What a legacy function built.
-        hosts: Devices of the hosts that feed the cores, as nodes name them. A node keeps such a
-            device when it is replayed; all other devices that a program names are forgotten.
+        graph: The graph that a legacy function built.
+        hosts: Devices of the hosts that feed the cores, as nodes name them. A replayed node keeps
+            such a device; all other devices that a program names are dropped.
     """
 
     def __init__(self, graph: tf.Graph, hosts: Collection[str] = ()):

@@ -95,13 +95,13 @@ def compiled(
     ops: Sequence[str],
     on_host: Callable[[str], bool],
 ) -> list[Segment]:
-    """The parts of a step that lie between what the host does, in order.
+    """The parts of a step between the host's ops, in order.
 
-    What touches one resource keeps its order. Constants, and what is computed from them alone (a
-    shape, say, which XLA has to know), are part of whatever uses them.
+    Ops on one resource keep their order. Constants, and ops on constants alone, belong to each part
+    that uses them: a shape, for example, must be known to XLA.
 
     Args:
-        outputs, ops: What the step returns and runs.
+        outputs, ops: The tensors that the step returns and the ops that it runs.
         on_host: True if the host runs a node.
     """
     names = _missing(recorded, [*map(input_node, outputs), *ops], set(), set())

@@ -18,13 +18,13 @@ class Recording:
     Attributes:
         graph: The v1 graph; the legacy functions ran in it, nothing of it ran yet.
         spec: The EstimatorSpec that model_fn returned (or stand-ins for it, see `splices`).
-        input_hooks: Hooks that set the input going, first among the hooks.
-        splices: Where replay goes on in TF2 code, in the order of their dependence.
-        strategy: Over whose replicas model_fn runs; None: it runs on the host.
-        on_cores: Names of the variables that each replica has its own copy of.
-        iterations: `TPUConfig.iterations_per_loop`: how many steps hooks see as one. None: they
-            are shown every step that they want to see.
-        worker: Which of several processes this one is that train in step; None: it trains alone.
+        input_hooks: Hooks that start the input; they are the first of all hooks.
+        splices: Places at which replay goes on in TF2 code, in the order of their dependence.
+        strategy: The strategy whose replicas run model_fn; None: the host runs it.
+        on_cores: Names of the variables of which each replica has its own copy.
+        iterations: `TPUConfig.iterations_per_loop`: the number of steps that hooks see as one.
+            None: hooks see every step that they want to see.
+        worker: The place of this process among those that train in step; None: it trains alone.
         metrics: Name -> (value, update) of the metrics of an evaluation that replicas count; None:
             the spec's, on the host.
     """

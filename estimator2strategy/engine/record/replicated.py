@@ -46,12 +46,12 @@ class Cores:
 
     Attributes:
         fed: The input of all cores.
-        strategy: Whose replicas they are.
-        spec: What model_fn returned, in terms of one core.
-        variables: Names of the variables that each core has its own copy of: those that there were
-            when model_fn had returned. What is made later (for a host_call, say) is the host's.
-        op: Stands in the host graph for one step of all cores.
-        later: Splices of what the host makes of the cores' results.
+        strategy: The strategy whose replicas are the cores.
+        spec: The spec that model_fn returned for one core.
+        variables: Names of the variables of which each core has its own copy. model_fn made them;
+            a variable that is made later (for a host_call, say) is the host's.
+        op: The op of the host graph that stands for one step of all cores.
+        later: Splices for the host's work on the cores' results.
         left_out: The summaries that model_fn made, where no core can write one.
     """
 

@@ -183,9 +183,9 @@ class BuiltInHead(Head):
 
 
 class SingleHead(BuiltInHead):
-    """A head of one loss: what those of this package have in common.
+    """A head with one loss: the base of all heads in this package but `MultiHead`.
 
-    Subclasses say what labels mean, what an example loses, and what is predicted and measured.
+    Subclasses define the labels, the loss of an example, the predictions and the metrics.
     """
 
     _loss_fn_arguments: tuple[str, ...] = ("features", "loss_reduction")

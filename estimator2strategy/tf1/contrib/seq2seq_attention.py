@@ -244,24 +244,24 @@ class AttentionWrapperState(
 
 
 class AttentionWrapper(tf1.nn.rnn_cell.RNNCell):
-    """A cell whose input is joined by, and whose output is, what it attends to.
+    """A cell with attention: it reads its input with the last attention, and returns the next one.
 
     Args:
         cell: The cell inside.
-        attention_mechanism: One, or a list of them.
+        attention_mechanism: One mechanism, or a list of them.
         attention_layer_size: Size, or list of sizes, of the layers on output and context; without
             one the attention is the context itself.
         alignment_history: True if the state keeps all alignments in a TensorArray.
         cell_input_fn: Joins input and attention; concatenates by default.
         output_attention: True if the output is the attention, not that of `cell`.
-        initial_cell_state: What `zero_state` has for `cell`.
-        name: Of the layer.
+        initial_cell_state: The state of `cell` in `zero_state`.
+        name: The layer's name.
         attention_layer: Layers of the program's own, in place of `attention_layer_size`.
         attention_fn: Computes (attention, alignments, state) in place of the default.
-        dtype: Of the layer.
+        dtype: The layer's dtype.
 
     Raises:
-        TypeError: A mechanism is none.
+        TypeError: An `attention_mechanism` is not one.
         ValueError: There is not one layer for each mechanism.
     """
 

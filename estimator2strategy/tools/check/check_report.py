@@ -66,9 +66,9 @@ class Finding:
         path: Relative to where the check was started, with `/`.
         line, column: From 1; `column` in characters.
         rule: "E2S201".
-        severity: How bad it is here; a rule may say otherwise than its default.
-        message: What is wrong here.
-        fix: What to do about it.
+        severity: Its weight here, which may differ from the rule's default.
+        message: The problem at this place.
+        fix: The remedy.
         symbol: The function or class it is in, "" at the top of the file.
         text: The line, with single spaces; with path, rule and symbol it identifies the finding.
     """
@@ -129,11 +129,11 @@ class LevelReport:
     Attributes:
         level: The evidence that all of this rests on.
         subject: The model, as the user named it.
-        verdicts: Answers; `failed` ones have a finding or a problem that says more.
-        findings: Each with `evidence=level`.
-        facts: What was measured or counted.
-        not_checked: What this level could not see.
-        problems: Why it could not do its job, if so.
+        verdicts: Its answers; a finding or a problem says more about a `failed` one.
+        findings: Its findings, each with `evidence=level`.
+        facts: The things that it measured or counted.
+        not_checked: The parts that it could not see.
+        problems: The reasons why it could not do its job, if it could not.
         seconds: Wall time.
     """
 
@@ -161,17 +161,17 @@ class Report:
     """The result of one check.
 
     Attributes:
-        findings: Those that count: not suppressed, not in the baseline; by path and line.
-        files: What was read.
-        target: What the program is to run on; see `settings.Target`.
+        findings: The findings that count, by path and line: neither suppressed nor in the baseline.
+        files: The files that were read.
+        target: The TensorFlow that the program is to run on; see `settings.Target`.
         evidence: The highest level that was reached.
         not_checked: Places that could not be judged.
-        beyond: What no check of this level can see.
-        suppressed: How many findings a comment in the source silences.
-        baselined: How many are in the baseline.
-        problems: Why the tool could not do its job, if so.
+        beyond: The questions that no check of this level can answer.
+        suppressed: The number of findings that a comment in the source silences.
+        baselined: The number of findings in the baseline.
+        problems: The reasons why the tool could not do its job, if it could not.
         seconds: Wall time.
-        levels: What the levels above static say, model by model.
+        levels: The reports of the levels above static, model by model.
     """
 
     findings: tuple[Finding, ...]

@@ -10,9 +10,9 @@ def find(source):
         if call.name == "tf.no_such_thing":
             yield Hit(call.node, "tf.no_such_thing does not exist")
 
-A rule about what a program builds is one in `graph_rules/`, with `level=Evidence.RECORDED`; its
-function gets a `levels.subject.Recorded`, and its hits have an op for a node. A rule whose findings
-another module makes has no function: it is a row of `described_rules.py`.
+A rule about a recorded graph is a file in `graph_rules/`, with `level=Evidence.RECORDED`. Its
+function gets a `levels.recorded_graph.Recorded`, and its hits have an op as node. A rule whose
+findings another module makes has no function: it is a row of `described_rules.py`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ GUIDE = "migration_guide"
 class Hit:
     """One case that a rule found: a node or a line, and the message.
 
-    `severity` and `fix` are the rule's own where they are None. In a recorded graph `node` is an
-    op, made at the line that is meant; a function, defined there; or None: the whole model_fn.
+    A `severity` or `fix` that is None is the rule's own. In a recorded graph `node` is an op, which
+    was made at the line in question, or a function that is defined there, or None for the whole
+    model_fn.
     """
 
     node: Any

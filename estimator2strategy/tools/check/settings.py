@@ -36,7 +36,7 @@ class Settings:
         select: Rules to check; ids, beginnings of ids, or names. Empty for all.
         ignore: Rules to leave out.
         exclude: Patterns of paths to leave out, relative to the root.
-        severity: Rule -> what its findings count as.
+        severity: Rule -> the severity of its findings.
         baseline: The baseline file, relative to the root.
         root: The folder that paths are relative to.
     """

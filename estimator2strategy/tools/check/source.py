@@ -87,7 +87,7 @@ class Import:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Call:
-    """A call, where it stands, and what is called (None if that cannot be told)."""
+    """A call, its place, and the name of the called object (None if it cannot be resolved)."""
 
     node: ast.Call
     scope: LexicalScope
@@ -145,12 +145,12 @@ class Source:
     """A parsed file; see the module.
 
     Attributes:
-        path: Where it is on disk.
+        path: Its path on disk.
         shown: The path as it is reported.
         tree: The module, whose nodes have a `parent`.
         lines: The text by line.
         scope: The module's scope.
-        calls, imports: Those in the file, in order.
+        calls, imports: The calls and imports of the file, in order.
         chains: The longest dotted names (`a.b.c`) that are read, each with its scope.
         functions: Each `def` with its own scope.
         classes: Each class with its own scope.

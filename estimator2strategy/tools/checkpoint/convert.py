@@ -56,17 +56,17 @@ def convert(
     """Writes `source` as a checkpoint of another kind.
 
     Args:
-        out: What to write: a prefix, a `.weights.h5` or a `.keras` file.
-        kind: What the new one is to look as if written by.
-        like: A checkpoint of that kind, whose names, and whose values where there are no others,
-            the new one takes. Not needed for tf1 (names are then made from the source's), nor
-            with `model`.
+        out: The path to write: a prefix, a `.weights.h5` or a `.keras` file.
+        kind: The writer that the new checkpoint seems to come from.
+        like: A checkpoint of that kind. The new one takes its names, and its values where the
+            source has none. Not needed with `model`, nor for tf1, whose names are made from the
+            source's.
         model: `module:function` that builds the Keras model (with its optimizer, by `compile`).
         rows: A mapping; None: it is inferred.
         partial: Variables of the model that have no source keep the values of `like`.
 
     Raises:
-        CheckpointError: What belongs where could not be decided; nothing is written.
+        CheckpointError: Some tensors could not be paired; nothing is written.
     """
     if kind is Format.TF1 and not like:
         return _named_as_source(source, out)

@@ -1,9 +1,9 @@
 """Pairs of tensors of two checkpoints: inferred, kept in a file, edited by hand.
 
-As JSON, or as CSV with the columns source, target, how, scale. `how` says what a row rests on:
+The file is JSON, or CSV with the columns source, target, how, scale. `how` is the reason for a row:
 
     name    the same layer, by name
-    suffix  the same name, below a scope of its own on one side
+    suffix  the same name, below another scope on one side
     shape   the only two of this role and shape
     order   as many of this role and shape on both sides, in the order of their creation: look at it
     given   by you
@@ -40,12 +40,12 @@ class MappingRow:
 
 @dataclasses.dataclass(frozen=True)
 class Mapping:
-    """All pairs, and what has none.
+    """The pairs of two checkpoints, and the tensors without a partner.
 
     Attributes:
-        rows: In the order of the target.
-        undecided: Label of a target -> labels of what has its shape.
-        unused: Labels of the source that nothing takes.
+        rows: The pairs, in the order of the target.
+        undecided: Label of a target without a source -> labels of sources that have its shape.
+        unused: Labels of the source that no target takes.
     """
 
     rows: tuple[MappingRow, ...]

@@ -21,7 +21,7 @@ class Identity(NamedTuple):
     Attributes:
         owner: Tokens of the layer's name.
         role: "kernel", "bias", ...; or STEP and the like, which belong to no layer.
-        slot: "" for a variable of the model, else which of an optimizer's slots it is.
+        slot: The name of the optimizer's slot; "" for a variable of the model.
     """
 
     owner: tuple[str, ...]

@@ -66,9 +66,9 @@ class Check:
     """One thing that was compared.
 
     Attributes:
-        what: In a few words: "loss of each step".
-        status: What came of it.
-        tolerance: As text.
+        what: The compared thing, in a few words: "loss of each step".
+        status: The result.
+        tolerance: The tolerance, as text.
         share: The largest error as a share of the tolerance; None where nothing was measured.
         detail: The first divergence, or why there was nothing to compare.
     """
@@ -113,9 +113,9 @@ class Comparison:
     """A whole comparison.
 
     Attributes:
-        tiers: From the least to the most that can differ.
-        golden, here: What was compared.
-        cause: What the first divergence looks like, if something is known to look like it.
+        tiers: The tiers, from the least to the most that can differ.
+        golden, here: The two sides.
+        cause: The likely cause of the first divergence; "" if none is known.
         factors: Tiers whose tolerances were widened or narrowed.
     """
 

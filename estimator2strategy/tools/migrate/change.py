@@ -26,11 +26,11 @@ class Change:
     """One edit.
 
     Attributes:
-        node: What is replaced.
-        by: What takes its place: a node, several statements (`FlattenSentinel`), or nothing
+        node: The node that is replaced.
+        by: Its replacement: a node, several statements (`FlattenSentinel`), or nothing
             (`RemoveFromParent()`).
         imports: Imports that it needs, each as (module, name or None, alias or None).
-        tier: How sure it is, if it is not what the codemod says.
+        tier: Its certainty, where that is not the codemod's.
     """
 
     node: cst.CSTNode

@@ -10,8 +10,8 @@ def find(module):
     for call in module.calls("tf.no_such_thing"):
         yield module.replace(call.node, "tf.thing()")
 
-It may yield a `Todo` instead, where it sees what it cannot decide. It is called again on what it
-made, until it finds nothing more; so it must not find what it has made itself.
+Where a codemod cannot decide, it yields a `Todo`. It is called again on its own result until it
+finds nothing more, so it must not find code that it has made itself.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Codemod:
     """A codemod.
 
     Attributes:
-        name: What it is called on the command line: "metrics-to-keras".
+        name: Its name on the command line: "metrics-to-keras".
         stage: The rung of the ladder that it belongs to.
-        tier: How sure its changes are, unless a change says otherwise.
-        title: What it does, in one line.
-        why: What it rests on, and what it does not touch.
-        proof: What shows that the program does the same (or, for review, what may differ).
-        samples: What it changes.
+        tier: The certainty of its changes, unless a change has its own.
+        title: Its effect, in one line.
+        why: The facts that it relies on, and the cases that it leaves alone.
+        proof: The evidence that the program does the same (or, for review, what may differ).
+        samples: Programs that it changes, before and after.
         unchanged: Programs that it must leave as they are.
         find: Finds its cases in a file.
     """

@@ -1,7 +1,7 @@
-"""Reading and writing the user's files: nothing is lost, whatever happens in between.
+"""Reads and writes the user's files, so that nothing is lost if something goes wrong.
 
-A file is written in one go, only while it is still what was read; in a git repository only where
-git can bring back what was there; and not if it is no longer what the last dry run showed.
+A file is written in one go. It must not have changed since it was read, or since the last dry run
+showed it. In a git repository git must be able to bring its text back.
 """
 
 from __future__ import annotations

@@ -32,24 +32,24 @@ MODES = tuple(Mode)
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """A model to check above static, and how. Goes to the process of each level.
+    """The request to check a model above static. The process of each level gets it.
 
     Attributes:
         name: The model, as the user named it.
         model: `MODULE:function` or `FILE.py:function`; "" with a `program`.
         inputs: Mode -> the input_fn for it, likewise.
-        params: Hyperparameters, or `MODULE:name` of what has or returns them.
+        params: Hyperparameters, or the `MODULE:name` of an object that has or returns them.
         modes: The modes to check; empty: all that there is an input for.
         batch_size: Global, in examples; None: `EXAMPLES_PER_CORE` for each core.
         checkpoint: A checkpoint, or a folder of them, that the model is to fit.
         program: A program and its own arguments, in place of `model` and `inputs`.
-        cores: How many cores to emulate.
+        cores: The number of cores to emulate.
         facade: True if the program's `tensorflow` is TF 1.15's.
         root: The folder that the model is imported in, and that paths in findings are relative to.
         path: Further places to import from.
-        levels: Which levels to go through.
+        levels: The levels to go through.
         time_limit: Seconds for each level; None: the level's own limit.
-        options: Of single levels, by name: {"tpu": ("v3-8",)}.
+        options: The options of single levels, by name: {"tpu": ("v3-8",)}.
     """
 
     name: str

@@ -83,17 +83,17 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """A model under check; what every level is a function of.
+    """A model under check: the argument of every level.
 
     Attributes:
         name: As the user named it.
-        model: What estimators for it are made of.
+        model: The parts of estimators for it.
         inputs: Mode -> input_fn.
-        modes: Those to check; each has an input.
-        cores: How many cores to emulate.
+        modes: The modes to check; each has an input.
+        cores: The number of cores to emulate.
         checkpoint: A checkpoint, or a folder of them, that it is to fit.
         root: The folder that paths in findings are relative to.
-        options: Of single levels, by name.
+        options: The options of single levels, by name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The folder that is a golden: its files, and how arrays are kept in them; no TensorFlow."""
+"""The folder of a golden: its files, and the form of arrays in them, without TensorFlow."""
 
 import hashlib
 import json
