@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from estimator2strategy.tools.check import baseline, formats
+from estimator2strategy.tools.check import accepted_findings, formats
 from estimator2strategy.tools.check.check_report import Report
 from estimator2strategy.tools.check.checking import STALE, check
 from estimator2strategy.tools.check.formats import text as text_format
@@ -189,7 +189,7 @@ def _write_baseline(report: Report, settings: Settings, options: argparse.Namesp
     path = settings.root / settings.baseline
     if report.problems:
         raise SettingsError("; ".join(report.problems))
-    entries = baseline.read(path)
+    entries = accepted_findings.read(path)
     if options.write_baseline and entries:
         raise SettingsError(
             f"{path} exists, and a baseline only shrinks (--prune-baseline). Fix or silence what "
@@ -199,17 +199,17 @@ def _write_baseline(report: Report, settings: Settings, options: argparse.Namesp
     if options.write_baseline:
         # Notes do not fail a check, and are no debt.
         fail_on = settings.fail_on or 0
-        entries = baseline.of(finding for finding in new if finding.severity >= fail_on)
+        entries = accepted_findings.of(finding for finding in new if finding.severity >= fail_on)
     else:
         stale = (f.text for f in report.findings if f.rule == STALE)
         entries = _without(entries, list(stale))
-    baseline.write(path, entries)
+    accepted_findings.write(path, entries)
     sys.stdout.write(f"{path}: {entries.total()} findings\n")
     return 0
 
 
-def _without(entries: baseline.Baseline, stale: list[str]) -> baseline.Baseline:
-    left = baseline.Baseline(entries)
+def _without(entries: accepted_findings.Baseline, stale: list[str]) -> accepted_findings.Baseline:
+    left = accepted_findings.Baseline(entries)
     for key in entries:
         rule, path, _, text = key
         left[key] -= min(stale.count(f"{rule} {path} {text}"), left[key])

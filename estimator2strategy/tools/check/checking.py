@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from estimator2strategy.legacy import python2
-from estimator2strategy.tools.check import baseline
+from estimator2strategy.tools.check import accepted_findings
 from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -103,8 +103,8 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
         findings += [finding for finding in found if finding not in findings]
         suppressed += silenced
     findings = [f for f in findings if f.rule in chosen]
-    entries = baseline.read(settings.root / settings.baseline)
-    new, unused = baseline.split(sorted(findings), entries)
+    entries = accepted_findings.read(settings.root / settings.baseline)
+    new, unused = accepted_findings.split(sorted(findings), entries)
     baselined = len(findings) - len(new)
     if STALE in chosen:
         ran = {Evidence.STATIC, *(level.level for level in levels)}
@@ -325,7 +325,7 @@ def _silencing(path: str, settings: Settings) -> set[tuple[int, str]]:
 
 
 def _stale(
-    unused: baseline.Baseline, checked: set[str], looked_for: set[str], settings: Settings
+    unused: accepted_findings.Baseline, checked: set[str], looked_for: set[str], settings: Settings
 ) -> Iterator[Finding]:
     rule = rules()[STALE]
     for rule_id, path, symbol, text in sorted(unused):

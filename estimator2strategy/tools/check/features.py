@@ -7,7 +7,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator
 
-from estimator2strategy.tools.check.programs import own_nodes, returned
+from estimator2strategy.tools.check.estimator_programs import own_nodes, returned
 from estimator2strategy.tools.check.project import Project, is_tensorflow, is_tf
 from estimator2strategy.tools.check.source import Call, Function, Source
 

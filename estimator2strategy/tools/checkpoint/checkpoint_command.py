@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from estimator2strategy.errors import CheckpointError
-    from estimator2strategy.tools.checkpoint.convert import UndecidedError
+    from estimator2strategy.tools.checkpoint.conversion import UndecidedError
 
     try:
         exit_code: int = options.run(options)
@@ -77,7 +77,7 @@ def _diff(options: argparse.Namespace) -> int:
 
 def _convert(options: argparse.Namespace) -> int:
     from estimator2strategy.tools.checkpoint import checkpoint_report, mapping
-    from estimator2strategy.tools.checkpoint.convert import convert
+    from estimator2strategy.tools.checkpoint.conversion import convert
     from estimator2strategy.tools.checkpoint.opening import open_store
     from estimator2strategy.tools.checkpoint.store import Format
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from estimator2strategy.tools.checkpoint import mapping as mapping_lib
-from estimator2strategy.tools.checkpoint.convert import Converted
+from estimator2strategy.tools.checkpoint.conversion import Converted
 from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
 from estimator2strategy.tools.checkpoint.roles import identified
 from estimator2strategy.tools.checkpoint.store import Store

@@ -16,7 +16,7 @@ _MODULES = (
     "folder",
     "options",
     "structures",
-    "inputs",
+    "batches",
     "draws",
     "feeds",
     "exports",

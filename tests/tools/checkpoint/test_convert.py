@@ -17,7 +17,7 @@ from estimator2strategy.tools.checkpoint import (
     roles,
 )
 from estimator2strategy.tools.checkpoint.checkpoint_command import main
-from estimator2strategy.tools.checkpoint.convert import UndecidedError, convert
+from estimator2strategy.tools.checkpoint.conversion import UndecidedError, convert
 from estimator2strategy.tools.checkpoint.opening import open_store
 from estimator2strategy.tools.checkpoint.store import Format
 from estimator2strategy.tools.golden.recorder.folder import Golden

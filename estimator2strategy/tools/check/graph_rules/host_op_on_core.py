@@ -2,7 +2,7 @@
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.graph_samples import tpu_model
-from estimator2strategy.tools.check.host_ops import HOST_OPS
+from estimator2strategy.tools.check.host_op_table import HOST_OPS
 from estimator2strategy.tools.check.rule import Hit, rule
 
 

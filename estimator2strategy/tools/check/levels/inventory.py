@@ -16,7 +16,7 @@ from estimator2strategy.tools.check.facts import (
     Number,
     Table,
 )
-from estimator2strategy.tools.check.host_ops import HOST_OPS
+from estimator2strategy.tools.check.host_op_table import HOST_OPS
 from estimator2strategy.tools.check.levels.recorded_graph import Executor, Recorded
 from estimator2strategy.tools.check.levels.request import Mode
 

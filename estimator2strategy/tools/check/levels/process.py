@@ -47,7 +47,7 @@ def _run(asked: Asked, level: Evidence, folder: Path, limit: float) -> str | Non
     }
     with Path(folder, "said").open("w+", encoding="utf-8", errors="replace") as said:
         child = subprocess.Popen(
-            [sys.executable, "-m", "estimator2strategy.tools.check.levels", str(folder)],
+            [sys.executable, "-m", "estimator2strategy.tools.check.levels.run_level", str(folder)],
             cwd=asked.root,
             env=environment,
             stdin=subprocess.DEVNULL,

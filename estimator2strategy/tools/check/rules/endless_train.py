@@ -1,7 +1,7 @@
 """Runs that never end."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.programs import given_input, runs
+from estimator2strategy.tools.check.estimator_programs import given_input, runs
 from estimator2strategy.tools.check.rule import Hit, rule
 
 

@@ -1,7 +1,7 @@
 """Training on cores without a sum over them."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.programs import is_optimizer_step
+from estimator2strategy.tools.check.estimator_programs import is_optimizer_step
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _SUMS = {"CrossShardOptimizer", "cross_replica_sum", "all_reduce", "CrossReplicaSum"}

@@ -1,7 +1,7 @@
 """Runs on a TPU without a number of steps."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.programs import runs
+from estimator2strategy.tools.check.estimator_programs import runs
 from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit, rule
 

@@ -3,7 +3,7 @@
 import ast
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.programs import input_functions
+from estimator2strategy.tools.check.estimator_programs import input_functions
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import arguments_of
 

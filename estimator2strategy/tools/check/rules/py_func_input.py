@@ -1,7 +1,7 @@
 """Python functions in the input pipeline of a TPU."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.programs import input_functions
+from estimator2strategy.tools.check.estimator_programs import input_functions
 from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit, rule
 

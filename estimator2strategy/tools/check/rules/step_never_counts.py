@@ -1,7 +1,7 @@
 """A train op that does not count the global step."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.programs import is_optimizer_step
+from estimator2strategy.tools.check.estimator_programs import is_optimizer_step
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _COUNTS = ("assign_add", "global_step + 1", "global_step+1", "optimize_loss", "create_train_op")

@@ -1,7 +1,7 @@
 """Numbers of steps that are refused."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.programs import runs
+from estimator2strategy.tools.check.estimator_programs import runs
 from estimator2strategy.tools.check.rule import Hit, rule
 
 

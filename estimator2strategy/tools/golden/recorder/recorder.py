@@ -11,6 +11,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.tools.golden.recorder.batches import drawn_batches
 from estimator2strategy.tools.golden.recorder.exports import described, received
 from estimator2strategy.tools.golden.recorder.feeds import Feed, TrainFeed
 from estimator2strategy.tools.golden.recorder.folder import (
@@ -23,7 +24,6 @@ from estimator2strategy.tools.golden.recorder.folder import (
     say,
     sha256,
 )
-from estimator2strategy.tools.golden.recorder.inputs import drawn_batches
 from estimator2strategy.tools.golden.recorder.structures import is_dense, rebuilt
 
 tf1 = tf.compat.v1

@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.check.programs import input_functions, returned
+from estimator2strategy.tools.check.estimator_programs import input_functions, returned
 from estimator2strategy.tools.check.source import arguments_of
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.check.programs import input_functions, own_nodes
+from estimator2strategy.tools.check.estimator_programs import input_functions, own_nodes
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Sample,
