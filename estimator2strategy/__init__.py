@@ -39,12 +39,17 @@ _HOMES = {
     "transfer_weights": "estimator2strategy.keras_model.transfer",
 }
 
-__all__ = sorted([*_HOMES, "__version__"])
+# Public modules, imported at first use too: `import estimator2strategy as e2s; e2s.estimator`.
+_MODULES = ("errors", "estimator", "legacy", "metrics", "tf1")
+
+__all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -174,6 +174,15 @@ def test_public_name_resolves(name):
     assert getattr(estimator2strategy, name) is not None
 
 
+@pytest.mark.parametrize("name", ["estimator", "legacy", "tf1"])
+def test_public_module_needs_no_import_of_its_own(name):
+    module = in_fresh_process(
+        f"import sys, estimator2strategy as e2s; assert 'estimator2strategy.{name}' not in"
+        f" sys.modules; print(e2s.{name}.__name__)"
+    )
+    assert module == f"estimator2strategy.{name}"
+
+
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Trainer'"):
         _ = estimator2strategy.Trainer
