@@ -1,0 +1,167 @@
+"""The rules of ARCHITECTURE.md that the source shows: who may import whom, and where tests are.
+
+Its table of rooms is the only list of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks import house, imports
+
+pytestmark = pytest.mark.oldest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = imports.read(ROOT / "estimator2strategy")
+ROOMS = imports.rooms_of((ROOT / "ARCHITECTURE.md").read_text())
+
+_AT_ITS_USE = "the name that legacy code asks for is all that may be imported"
+_WITHOUT_TENSORFLOW = "the command reads its arguments, and refuses them, without TensorFlow"
+# Module -> why it imports others of the package inside functions.
+LAZY = {
+    "engine/runtime/requested_strategy": "`e2s run` checks the strategy's name without TensorFlow",
+    "estimator/heads/metric_rows": "tf-keras takes seconds to import, and few heads need it",
+    "legacy/importing": "a program starts without TensorFlow, and may set it up before it imports",
+    "tf1": _AT_ITS_USE,
+    "tools/check/graph_rules/no_xla_kernel": "rules are read without TensorFlow",
+    "tools/check/levels/process": "a level reports that TensorFlow is missing",
+    "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",
+    "tools/checkpoint/checkpoint_command": _WITHOUT_TENSORFLOW,
+    "tools/checkpoint/keras_file": "files are read without Keras; only a model needs it",
+    "tools/golden/record_command": _WITHOUT_TENSORFLOW,
+    "tools/golden/verify": _WITHOUT_TENSORFLOW,
+    "tools/migrate/migrate_command": "the command says that libcst is missing",
+}
+# Folders of tests/ that are about no room; `fresh` is a tool of the tests.
+NO_ROOMS = {"examples", "fresh", "goldens", "parity", "programs"}
+
+
+def test_every_module_is_in_a_room():
+    outside = [module for module in PACKAGE.trees if imports.room_of(module, ROOMS) is None]
+    # `engine` and `tools`, which say in a docstring what their rooms have in common.
+    assert [m for m in outside if len(PACKAGE.trees[m].body) > 1] == []
+
+
+def test_every_room_is_there():
+    for room in ROOMS:
+        assert any(imports.room_of(module, ROOMS) == room.name for module in PACKAGE.trees), room
+
+
+def test_no_room_imports_one_that_its_row_does_not_name():
+    allowed = {room.name: room.imports | {room.name} for room in ROOMS}
+    assert [
+        str(found)
+        for found in PACKAGE.imports
+        if (room := imports.room_of(found.importer, ROOMS)) is not None
+        and imports.room_of(found.imported, ROOMS) not in allowed[room]
+    ] == []
+
+
+def test_no_row_names_a_room_that_is_not_imported():
+    used = {
+        (imports.room_of(found.importer, ROOMS), imports.room_of(found.imported, ROOMS))
+        for found in PACKAGE.imports
+    }
+    named = {(room.name, other) for room in ROOMS for other in room.imports}
+    assert named - used == set()
+
+
+def test_no_import_climbs():
+    above: set[str] = set()
+    for room in ROOMS:
+        assert room.imports <= above, f"{room.name} names rooms that do not stand above it"
+        above.add(room.name)
+    assert list(map(str, imports.climbs(PACKAGE, ROOMS))) == []
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    assert imports.circles(PACKAGE) == []
+
+
+def test_an_import_inside_a_function_has_its_reason_in_the_list():
+    lazy = {found.importer: str(found) for found in PACKAGE.imports if found.is_lazy}
+    assert {module: said for module, said in lazy.items() if module not in LAZY} == {}
+    assert set(LAZY) - set(lazy) == set()
+
+
+TABLE = """
+| room | idea | imports |
+| --- | --- | --- |
+| `low` | `x` | |
+| `wing/b` | | |
+| `wing` | | `low`, `wing/b` |
+
+"""
+SOURCES = {
+    "one/__init__.py": "from one.low import constant\n",
+    "one/low.py": "",
+    "one/wing/__init__.py": "",
+    "one/wing/a.py": "from . import b\nfrom ..low import name\n",
+    "one/wing/b.py": "def late():\n    import one.wing.a as a, one.wing.a.name\n",
+    "one/top.py": "import os, one\nfrom one import wing, nothing\nfrom one.wing.b import late\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path):
+    for name, text in SOURCES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return imports.read(tmp_path / "one")
+
+
+def test_imports_are_read_in_all_forms(package):
+    assert [(i.importer, i.imported, i.line, i.is_lazy) for i in package.imports] == [
+        ("__init__", "low", 1, False),
+        ("top", "__init__", 1, False),
+        ("top", "__init__", 2, False),
+        ("top", "wing", 2, False),
+        ("top", "wing/b", 3, False),
+        ("wing/a", "wing/b", 1, False),
+        ("wing/a", "low", 2, False),
+        ("wing/b", "wing/a", 2, True),
+    ]
+
+
+def test_circles_and_climbs_are_found(package):
+    rooms = imports.rooms_of(TABLE)
+    assert [room.imports for room in rooms] == [set(), set(), {"low", "wing/b"}]
+    assert imports.circles(package) == [("wing/a", "wing/b")]
+    assert [str(found) for found in imports.climbs(package, rooms)] == ["wing/b:2 imports wing/a"]
+    assert imports.room_of("wing/b", rooms) == "wing/b"
+    assert imports.room_of("top", rooms) is None
+
+
+def test_every_folder_of_tests_is_one_of_the_package():
+    folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
+    names = {folder.relative_to(ROOT / "tests").as_posix() for folder in folders} - {"."}
+    assert [
+        name
+        for name in sorted(names)
+        if name.partition("/")[0] not in NO_ROOMS and not (ROOT / PACKAGE.name / name).is_dir()
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "room", [room.name for room in ROOMS if (ROOT / PACKAGE.name / room.name).is_dir()]
+)
+def test_every_room_has_tests_in_a_folder_of_its_name(room):
+    assert list((ROOT / "tests" / room).glob("test_*.py"))
+
+
+def test_the_figures_of_the_house_are_printed(capsys):
+    house.main([])
+    rows = [line.split("|")[1:3] for line in capsys.readouterr().out.splitlines()[2:]]
+    found = {name.strip(): value.strip() for name, value in rows}
+    assert found["circles of imports"] == found["imports that climb"] == "0"
+    assert int(found["entries at the top of the package"]) <= 12
+    assert int(found["file names that occur twice or more"]) < 10
+
+
+def test_attributes_are_those_that_methods_assign_and_the_body_annotates():
+    body = "x: int\n    def f(self, b):\n        self.y, b.z = 1, 2\n        self.w += 1\n"
+    (cls,) = ast.parse(f"class A:\n    {body}").body
+    assert house.attributes(cls) == {"w", "x", "y"}
