@@ -16,7 +16,7 @@ export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/matplotlib
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format check-types unit bench docs clean
+.PHONY: help demo quick test lint unit slow format bench docs clean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -25,7 +25,11 @@ help:  ## this list
 demo: $(VENV)/.demo  ## train an unchanged TF 1.x TPUEstimator program, draw a picture
 	@$(BIN)/python examples/mnist_tpu/demo.py --out demo
 
-test: lint unit  ## all checks: style, types, tests
+quick: $(VENV)/.dev  ## an answer within two minutes: style, and two fifths of the tests
+	@$(BIN)/ruff check --quiet && $(BIN)/ruff format --check --quiet
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m quick $(PYTEST_ARGS)
+
+test: lint unit  ## style, types, and all tests but the slow ones
 
 lint: $(VENV)/.dev  ## style and types
 	@echo "ruff check ..." && $(BIN)/ruff check --quiet
@@ -33,7 +37,10 @@ lint: $(VENV)/.dev  ## style and types
 	@echo "mypy ..." && $(BIN)/mypy
 
 unit: $(VENV)/.dev  ## tests only; PYTEST_ARGS="-k name" chooses some
-	@$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
+
+slow: $(VENV)/.dev  ## the slow tests: kills, clusters, whole programs of others
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow $(PYTEST_ARGS)
 
 format: $(VENV)/.dev  ## put the code into shape
 	@$(BIN)/ruff check --quiet --fix && $(BIN)/ruff format

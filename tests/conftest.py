@@ -23,6 +23,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.tf1.facade import by_caller
+from tests.quick import is_quick
 
 LOGICAL_CPUS = 8
 
@@ -36,6 +37,12 @@ def pytest_configure() -> None:
     tf.config.set_logical_device_configuration(cpu, split)
     tf.config.list_logical_devices()  # starts them: no test can ask for another number
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.WARN)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_quick(item.path) and not item.get_closest_marker("slow"):
+            item.add_marker("quick")
 
 
 @pytest.fixture(autouse=True, scope="session")
