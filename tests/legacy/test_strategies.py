@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime import requested_strategy as strategies
 from estimator2strategy.errors import DeviceError
 from tests import fresh
@@ -128,6 +129,11 @@ def test_what_a_name_stands_for_on_a_cpu(ask, emulated_cores, name, kind, replic
     assert isinstance(strategy, kind)
     assert strategy.num_replicas_in_sync == replicas
     assert estimator.tpu.RunConfig().train_distribute is strategy
+
+
+def test_the_cores_of_a_tpu_are_dealt_out_as_a_default_tpu_config_says():
+    layout = devices.CoreLayout()._asdict()
+    assert layout == {name: getattr(estimator.tpu.TPUConfig(), name) for name in layout}
 
 
 def test_more_replicas_than_gpus_are_refused(ask, monkeypatch):
