@@ -28,8 +28,6 @@ from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
 
-# A larger state (a shuffle buffer of images, say) costs more than it is worth.
-_MOST_BYTES = 2**30
 _PENDING = "pending"
 
 
@@ -40,10 +38,13 @@ class InputPosition(tf1.train.SessionRunHook):
 
     Args:
         folder: The model_dir.
+        most_bytes: A larger state (a shuffle buffer of images, say) is not saved: it costs more
+            than it is worth.
     """
 
-    def __init__(self, folder: str):
+    def __init__(self, folder: str, most_bytes: int = 2**30):
         self._files = PositionFiles(folder)
+        self._most_bytes = most_bytes
         self._replay: Replay | None = None
         self._started = False
         self._origins: dict[str, str] | None = None
@@ -101,7 +102,8 @@ class InputPosition(tf1.train.SessionRunHook):
             with modern_world():
                 assert self._replay
                 self._origins = self._origins or iterators.origins(self._replay)
-                return self._files.write(checkpoint, _records(self._replay, self._origins))
+                records = _records(self._replay, self._origins, self._most_bytes)
+                return self._files.write(checkpoint, records)
         except (tf.errors.OpError, _TooLargeError) as error:
             self._can_be_saved = False
             tf1.logging.warn(
@@ -129,11 +131,15 @@ class _TooLargeError(Exception):
     pass
 
 
-def _records(replay: Replay, origins: Mapping[str, str]) -> Iterator[bytes]:
-    """A header, and then the parts of each iterator's state."""
+def _records(replay: Replay, origins: Mapping[str, str], most_bytes: int) -> Iterator[bytes]:
+    """A header, and then the parts of each iterator's state.
+
+    Raises:
+        _TooLargeError: They are larger than `most_bytes`.
+    """
     states = {name: list(iterators.saved(replay, name)) for name in origins}
     size = sum(len(part) for state in states.values() for part in state)
-    if size > _MOST_BYTES:
+    if size > most_bytes:
         raise _TooLargeError(f"it takes {size / 2**30:.1f} GB, mostly for what is being shuffled.")
     header = {
         "iterators": {name: [origins[name], len(state)] for name, state in states.items()},

@@ -25,8 +25,6 @@ tf1 = tf.compat.v1
 _UNTOUCHED = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
 
 
-# A signal that comes again so soon (seconds) is the same: sent to a process, and to its group.
-_SAME = 0.5
 # How long Python may take to act on the second signal before the process is ended.
 _PATIENCE = 1.0
 
@@ -41,12 +39,17 @@ class Interruption:
     and this class does nothing about it. It does nothing either in other threads than the main one,
     where Python allows no handlers.
 
+    Args:
+        same_seconds: A signal that comes again so soon is the same: sent to a process, and to its
+            group.
+
     Raises:
         KeyboardInterrupt: On closing, after a SIGINT.
         SystemExit: On closing, after a SIGTERM; the code is 143, which shells give such an end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, same_seconds: float = 0.5) -> None:
+        self._same_seconds = same_seconds
         self._received: signal.Signals | None = None
         self._when = 0.0
         self._before: dict[signal.Signals, Any] = {}
@@ -90,7 +93,7 @@ class Interruption:
                     continue
                 if first is None:
                     first = now
-                elif now - first > _SAME and not self._acted.wait(_PATIENCE):
+                elif now - first > self._same_seconds and not self._acted.wait(_PATIENCE):
                     os._exit(128 + number[0])
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -99,7 +102,7 @@ class Interruption:
         now = time.monotonic()
         if self._received is None:
             self._received, self._when = signal.Signals(number), now
-        elif now - self._when > _SAME:
+        elif now - self._when > self._same_seconds:
             self._put_back()
             signal.raise_signal(number)
 

@@ -18,15 +18,19 @@ from typing import Any
 _PREFIX = f"{__name__.rpartition('.')[0]}._"
 
 
-def module(name: str) -> types.ModuleType:
+def module(name: str, prefix: str = _PREFIX) -> types.ModuleType:
     """Our own copy of a module of tf-slim: "tf_slim.layers.layers".
+
+    Args:
+        name: Of the module.
+        prefix: Of the name that the copy has.
 
     Raises:
         ModuleNotFoundError: tf-slim is not installed, or has no such module.
     """
-    own = _PREFIX + name
+    own = prefix + name
     parent, _, last = name.rpartition(".")
-    path = module(parent).__path__ if parent and own not in sys.modules else None
+    path = module(parent, prefix).__path__ if parent and own not in sys.modules else None
     if own in sys.modules:  # perhaps by now, as packages import what is in them
         return sys.modules[own]
     spec = importlib.machinery.PathFinder.find_spec(name, path)
@@ -49,7 +53,7 @@ def module(name: str) -> types.ModuleType:
         del sys.modules[own]
         raise
     if parent:
-        setattr(module(parent), last, copy)
+        setattr(module(parent, prefix), last, copy)
     return copy
 
 

@@ -321,11 +321,16 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
 )
 
 
-def probe(seconds: float) -> dict[str, object]:
-    """TensorFlow's facts about itself, from another process; {"error": why} if it fails."""
+def probe(seconds: float, program: str = _PROBE) -> dict[str, object]:
+    """TensorFlow's facts about itself, from another process; {"error": why} if it fails.
+
+    Args:
+        seconds: How long it may take.
+        program: Prints the facts as JSON in its last line.
+    """
     try:
         result = subprocess.run(
-            [sys.executable, "-c", _PROBE],
+            [sys.executable, "-c", program],
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
             capture_output=True,
             text=True,

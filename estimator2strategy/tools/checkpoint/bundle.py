@@ -24,7 +24,6 @@ from estimator2strategy.tools.checkpoint.store import (
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-_SHARD = 256 << 20  # bytes that are in memory while a checkpoint is written
 
 
 class BundleStore(Store):
@@ -118,12 +117,17 @@ def _created(prefix: str) -> list[str]:
     return names
 
 
-def write_bundle(prefix: str, tensors: Iterable[tuple[str, int, Callable[[], object]]]) -> None:
-    """Writes a checkpoint, holding at most some 256 MB of it in memory.
+def write_bundle(
+    prefix: str,
+    tensors: Iterable[tuple[str, int, Callable[[], object]]],
+    most_bytes: int = 256 << 20,
+) -> None:
+    """Writes a checkpoint, and holds a part of it in memory.
 
     Args:
         prefix: Of the new checkpoint.
         tensors: Name, size in bytes, and a function that reads the value.
+        most_bytes: How much is held, but for a tensor that is larger by itself.
     """
     folder = os.path.dirname(os.path.abspath(prefix))
     os.makedirs(folder, exist_ok=True)
@@ -148,7 +152,7 @@ def write_bundle(prefix: str, tensors: Iterable[tuple[str, int, Callable[[], obj
             held = 0
 
         for name, size, read in tensors:
-            if held + size > _SHARD:
+            if held + size > most_bytes:
                 flush()
             names.append(name)
             values.append(tf.convert_to_tensor(read()))

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime.input_position import InputPosition, PositionListener
 from tests.engine.runtime import processes
 from tests.engine.runtime.programs import (
     cores_estimator,
@@ -227,14 +228,20 @@ class TestFiles:
         interrupted(model, numbers(9), run=6)
         assert sorted(model.get_variable_names()) == ["global_step", "weight"]
 
-    def test_what_is_shuffled_must_not_be_huge(self, model_dir, log, monkeypatch):
-        monkeypatch.setattr("estimator2strategy.engine.runtime.input_position._MOST_BYTES", 1000)
-
+    def test_what_is_shuffled_must_not_be_huge(self, model_dir, log):
         def input_fn():
             noise = np.random.RandomState(0).uniform(size=[50, 1000]).astype("float32")
             return tf.data.Dataset.from_tensor_slices(noise).shuffle(50).repeat()
 
-        model = host_estimator(model_dir, save_checkpoints_steps=2)
-        interrupted(model, input_fn, run=4)
+        position = InputPosition(model_dir, most_bytes=1000)
+        options = estimator.TrainingOptions(resume_input=False)  # which has one of its own
+        config = estimator.RunConfig(model_dir, save_checkpoints_steps=2)
+        model = estimator.Estimator(falling, config=config, params={}, options=options)
+        with pytest.raises(RuntimeError, match="as asked"):
+            model.train(
+                input_fn,
+                hooks=[position, FailAt(4)],
+                saving_listeners=[PositionListener(position)],
+            )
         assert positions(model_dir) == []
         assert any("mostly for what is being shuffled" in line for line in log())

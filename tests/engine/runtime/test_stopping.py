@@ -93,12 +93,11 @@ class TestSignals:
         assert heard == [signal.SIGTERM]
         assert model.get_variable_value("global_step") == 9
 
-    def test_second_signal_acts_at_once(self, monkeypatch):
-        monkeypatch.setattr("estimator2strategy.engine.runtime.interruption._SAME", 0.0)
+    def test_second_signal_acts_at_once(self):
         passed = []
 
         def stop_twice():
-            with Interruption() as interruption:
+            with Interruption(same_seconds=0.0) as interruption:
                 signal.raise_signal(signal.SIGINT)
                 passed.append(interruption.requested)
                 signal.raise_signal(signal.SIGINT)

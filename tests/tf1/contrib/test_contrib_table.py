@@ -125,9 +125,8 @@ def test_without_tf_slim_its_names_say_how_to_install_it(monkeypatch):
     from estimator2strategy.tf1.facade import slim_copy
 
     monkeypatch.setattr(sys, "path", [])
-    monkeypatch.setattr(slim_copy, "_PREFIX", "no_copy_yet.")
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'estimator2strategy\[slim\]'"):
-        slim_copy.module("tf_slim")
+        slim_copy.module("tf_slim", prefix="no_copy_yet.")
 
 
 def test_contrib_is_no_part_of_tensorflow():
