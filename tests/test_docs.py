@@ -149,6 +149,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
     [
         *PAGES,
         *HOW_TO,
+        *sorted((ROOT / "architecture" / "rooms").glob("*.md")),
         *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "examples/README.md")),
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
