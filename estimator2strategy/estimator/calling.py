@@ -47,7 +47,7 @@ def call_tpu_model_fn(
     """Calls the model_fn of a TPUEstimator; returns the spec as it is.
 
     Args:
-        deployment: What it runs on.
+        deployment: The devices that it runs on.
         params: Hyperparameters; model_fn gets a copy, with what TPUEstimator adds.
         use_tpu: Makes `params['use_tpu']` true on the host too.
 

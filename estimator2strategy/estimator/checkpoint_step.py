@@ -18,7 +18,7 @@ def make_stop_at_checkpoint_step_hook(
     """A hook that ends training at `last_step`.
 
     Args:
-        estimator: What is trained.
+        estimator: The Estimator that is trained.
         last_step: Global step.
         wait_after_file_check_secs: A process that is not the chief goes on until a checkpoint of
             that step is there, and waits so long after each look.

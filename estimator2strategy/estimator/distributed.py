@@ -31,7 +31,7 @@ def record_training(
     """Records training on the replicas of a strategy.
 
     Args:
-        result: What input_fn returned.
+        result: The result of input_fn.
         call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
 
     Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.

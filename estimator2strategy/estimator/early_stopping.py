@@ -36,7 +36,7 @@ def make_early_stopping_hook(
     it; so it is part of the checkpoint.
 
     Args:
-        estimator: Whose training it is.
+        estimator: The Estimator that is trained.
         should_stop_fn: Called without arguments.
         run_every_secs: Seconds from one question to the next, or
         run_every_steps: steps.
@@ -68,10 +68,10 @@ def stop_if_higher_hook(
     """Stops when a metric was above `threshold`, at step `min_steps` or later.
 
     Args:
-        estimator: Whose training it is.
+        estimator: The Estimator that is trained.
         metric_name: As `evaluate` names it.
         threshold: To be crossed.
-        eval_dir: Where the events are; `estimator.eval_dir()` by default.
+        eval_dir: The folder of the events; `estimator.eval_dir()` by default.
         min_steps: Earlier evaluations do not count.
         run_every_secs: See `make_early_stopping_hook`.
         run_every_steps: See there.

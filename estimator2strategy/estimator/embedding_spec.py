@@ -257,7 +257,7 @@ class EmbeddingConfigSpec(_SpecFields):
             -> FeatureConfig.
         table_to_config_dict: Table -> TableConfig.
         partition_strategy: 'div' or 'mod': which host has which rows.
-        profile_data_directory: Where lookup statistics go, on TPUs.
+        profile_data_directory: The folder for lookup statistics, on TPUs.
 
     Raises:
         ValueError: Not exactly one of the two ways to name the tables is used; the optimizer or

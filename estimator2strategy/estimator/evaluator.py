@@ -54,13 +54,13 @@ class Evaluator:
     """Evaluates the latest checkpoint, when there is a new one, and calls the exporters.
 
     Args:
-        estimator: Whose checkpoints.
-        eval_spec: How to evaluate, and what to export.
+        estimator: The Estimator that writes the checkpoints.
+        eval_spec: The settings of evaluation and export.
         max_steps: Global step of the final export; None: no export is the final one.
 
     Attributes:
         metrics: Results of the last evaluation; None before the first.
-        exported: What the exporters returned after it.
+        exported: The results of the exporters after it.
 
     Source: `_TrainingExecutor._Evaluator`, tensorflow_estimator 2.15 training.py.
     """

@@ -42,7 +42,7 @@ class Exporter:
             estimator: The Estimator.
             export_path: Folder of these exports.
             checkpoint_path: The checkpoint that was evaluated.
-            eval_result: What `Estimator.evaluate` returned for it.
+            eval_result: The result of `Estimator.evaluate` for it.
             is_the_final_export: True if training has ended with this checkpoint. Never, if
                 `TrainSpec.max_steps` is None.
 
@@ -113,7 +113,7 @@ class LatestExporter(_SavedModelExporter):
         serving_input_receiver_fn: As for `Estimator.export_saved_model`.
         assets_extra: Likewise.
         as_text: Likewise.
-        exports_to_keep: How many of the newest exports are kept; None: all.
+        exports_to_keep: The number of newest exports to keep; None: all.
 
     Raises:
         ValueError: `exports_to_keep` is not positive.
@@ -170,7 +170,7 @@ class BestExporter(_SavedModelExporter):
             results are better. The default compares losses.
         assets_extra: As for `Estimator.export_saved_model`.
         as_text: Likewise.
-        exports_to_keep: How many of the newest exports are kept; None: all.
+        exports_to_keep: The number of newest exports to keep; None: all.
 
     Raises:
         ValueError: compare_fn has other arguments, `exports_to_keep` is not positive.

@@ -20,7 +20,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     from there, the others have their initial values.
 
     Args:
-        estimator: What is trained.
+        estimator: The Estimator that is trained.
         input_fn: As for `Estimator.evaluate`, and so are `steps`, `hooks` and `name`.
         every_n_iter: Steps between evaluations (on cores: calls of the training loop).
 

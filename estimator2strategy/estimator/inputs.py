@@ -33,7 +33,7 @@ def numpy_input_fn(
         y: Labels, likewise; None: the input has features only.
         batch_size: Rows in a batch. Batches go across the end of an epoch; the very last may be
             smaller.
-        num_epochs: How often each row comes; None: without end.
+        num_epochs: The number of passes over the rows; None: no end.
         shuffle: Must be given.
         queue_capacity: Among how many rows shuffling chooses.
         num_threads: The original's threads read `num_epochs` epochs each, so this multiplies them.

@@ -39,7 +39,7 @@ class ServedGraph:
 
     Attributes:
         mode: The mode in which model_fn is called.
-        tags: What a loader asks for to get this graph.
+        tags: The tags by which a loader asks for this graph.
         receiver_fn: Makes the placeholders that are fed, and of them what model_fn takes.
         call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
         check_variables: True to see that the checkpoint has all variables. Those of the first
@@ -71,9 +71,9 @@ def write_saved_model(
 
     Args:
         base: The folder of all versions of the model.
-        graphs: What to write; the first one's variables are what is saved.
+        graphs: The graphs to write; the variables of the first one are saved.
         checkpoint_path: Whence the variables come.
-        config: Whose seed and `session_config` to use.
+        config: The RunConfig with the seed and `session_config` to use.
         assets_extra: Path below `assets.extra` -> file to copy there.
         as_text: Write `saved_model.pbtxt`, not `saved_model.pb`.
         strip_default_attrs: Leave out attributes of nodes that have their default, so that older

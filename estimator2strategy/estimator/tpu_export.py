@@ -68,7 +68,7 @@ def call_computation(
         computation_inputs: (Nested) tensors.
         computation: `computation(inputs)` builds the graph, `tpu.rewrite` included, and returns a
             list of tensors.
-        batch_config: How to batch what several runs feed at the same time; None: not at all.
+        batch_config: Settings that batch the feeds of simultaneous runs; None: no batching.
 
     Returns:
         What the computation returns, of unknown shape.
@@ -111,7 +111,7 @@ def inference_on_tpu(
 
     Args:
         computation: `computation(*inputs_to_tpu)` returns a tensor or a list of tensors.
-        inputs_to_tpu: What to call it with.
+        inputs_to_tpu: The arguments to call it with.
         max_batch_size: None or 0: requests are not batched.
 
     The others: as in `BatchConfig`.

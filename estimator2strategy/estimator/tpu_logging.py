@@ -31,7 +31,7 @@ def logging_hooks(
         log_every: `RunConfig.log_step_count_steps`; None: nothing is logged.
         iterations: `TPUConfig.iterations_per_loop`.
         batch_size: The global batch size, in examples.
-        output_dir: Where the rates are also written as summaries; None: nowhere.
+        output_dir: A folder for summaries of the rates; None: no summaries.
         on_host: True if hooks see every step, and not only every execution.
 
     Source: `TPUEstimator.__init__` and `_augment_model_fn`, tensorflow_estimator 2.15.

@@ -32,7 +32,7 @@ def train_and_evaluate(
     train, the evaluator evaluates and exports until training is done.
 
     Args:
-        estimator: What to train.
+        estimator: The Estimator to train.
         train_spec: The training.
         eval_spec: The evaluations. In one process each checkpoint is evaluated as soon as it is
             saved, but those that come sooner than `throttle_secs` after the last one evaluated.

@@ -113,7 +113,7 @@ class LegacyModel(keras.Model):
         """Prepares `fit` and `evaluate`.
 
         Args:
-            steps_per_execution: How many steps run in one call, between callbacks.
+            steps_per_execution: The number of steps that run in one call, between callbacks.
             run_eagerly: False: what was recorded is not Python code any more.
             jit_compile: False (or "auto").
             of_model_fn: None of `optimizer`, `loss`, `metrics` and so on can be given.
@@ -246,7 +246,7 @@ class LegacyModel(keras.Model):
 
         Args:
             path: A checkpoint, or a folder whose latest one is taken.
-            partial: What it lacks (the slots of another optimizer, say) keeps its value.
+            partial: True if a variable that it lacks (an optimizer's slot, say) keeps its value.
 
         Returns:
             The checkpoint's path.

@@ -167,7 +167,7 @@ class LegacyProgram:
 
         Args:
             path: A checkpoint, or a folder whose latest one is taken.
-            partial: What it lacks keeps its value.
+            partial: True if a variable that it lacks keeps its value.
 
         Returns:
             The checkpoint's path.

@@ -87,7 +87,7 @@ class ReplayedModel:
     """A recorded model on the variables of a Keras model.
 
     Args:
-        recording: What model_fn built.
+        recording: The recording of model_fn.
         strategy: Over whose replicas it runs; None: on one device.
         shared: Name -> variable.
 

@@ -85,10 +85,10 @@ def run(
     """Runs a program in this process, which is then the program's: nothing is put back.
 
     Args:
-        program: What to run.
+        program: The program to run.
         emulate_tpu_cores: As of `emulate_tpu`.
         strategy: Under which Estimators train, a name of `requested_strategy.NAMES`.
-        profile_dir: Where trainings write profiles for TensorBoard.
+        profile_dir: The folder for profiles of trainings, for TensorBoard.
         legacy_modules: Installed packages that are legacy code too.
         modern_modules: Patterns of the program's modules that are TF2 code.
         forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.

@@ -50,7 +50,7 @@ class ConvertedMetric:
         """Adds one batch to `metric`; eagerly or in a `tf.function`, also inside its loops.
 
         Args:
-            metric: What `build` returned.
+            metric: The result of `build`.
             values: Values of `inputs`, in that order, with the dtypes they have there. Axes of
                 unknown size in `inputs`, such as the batch's, may differ from call to call.
         """
@@ -81,7 +81,7 @@ def convert(
         value: First element of its pair, a tensor of the recorded graph.
         update: Second element: what the metric function returned, or that converted to a tensor
             in the same graph.
-        calls: What `observe_metric_calls` collected while the pair was made.
+        calls: The calls that `observe_metric_calls` noted while the pair was made.
 
     Returns:
         None when the pair is not just what a known function returned, or when the call had

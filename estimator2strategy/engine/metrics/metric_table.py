@@ -48,7 +48,7 @@ class MetricRow:
         tensors: Its parameters that take a value per batch, in the order of `update_state`,
             where 'weights' is `sample_weight`.
         options: Its parameters that are fixed when the metric is built.
-        weights: How weights broadcast.
+        weights: The way in which weights broadcast.
         differences: When `keras` gives another number than the legacy function.
         metric: `metric(**options)` gives the metric without its variables.
         aligned: Labels and predictions have the same shape, but for a last axis of size 1.

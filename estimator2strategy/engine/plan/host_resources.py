@@ -46,7 +46,7 @@ def find_inside(node: Any, found: Mapping[str, Found], library: Mapping[str, Any
 
     Args:
         node: The cond's NodeDef; changed in place.
-        found: Those resources, by the edges that bring them.
+        found: The resources, by the edges that bring them.
         library: All functions, by name.
 
     Returns:
@@ -70,13 +70,13 @@ def find_inside(node: Any, found: Mapping[str, Found], library: Mapping[str, Any
 
 
 def keep_order(nodes: Iterable[Any], unseen: Mapping[str, Collection[str]]) -> None:
-    """Makes conds that find a resource, and what else uses it, wait for one another.
+    """Makes conds that find a resource wait for the other users of it, and the reverse.
 
-    A handle that all are given would say so.
+    Ops that get the resource's handle as an input are in order without that.
 
     Args:
-        nodes: In the order in which they are to run; changed in place.
-        unseen: What conds find, by their names.
+        nodes: The nodes in the order in which they are to run; changed in place.
+        unseen: The resources that conds find, by the names of the conds.
     """
     resources = {resource for found in unseen.values() for resource in found}
     if not resources:

@@ -17,7 +17,7 @@ def may_prefetch(recorded: RecordedGraph, names: Iterable[str], taker: str) -> b
     variable, a table), and not both of them call Python, which may know of the other.
 
     Args:
-        names: What the step runs.
+        names: The nodes that the step runs.
         taker: The one node behind them that takes a batch.
     """
     step = recorded.ancestors(names, lambda edge: input_node(edge) == taker)

@@ -29,7 +29,7 @@ def part_of(recorded: RecordedGraph, roots: Sequence[str], state: Collection[str
 
     Args:
         roots: Nodes that are to run.
-        state: Which variables are the part's own; those that `roots` do not need are left out.
+        state: The part's own variables; those that `roots` do not need are left out.
     """
     behind = recorded.ancestors(roots)
     own = [name for name in behind if name in state]

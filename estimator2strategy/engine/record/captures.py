@@ -70,8 +70,8 @@ def first_capture(
 
     Args:
         feeds: The placeholders for that part.
-        since: How many ops the graph had before the host's were made.
-        results: What the host needs; other ops of its may depend on anything. None: none may.
+        since: The number of ops in the graph before the host's were made.
+        results: The tensors that the host needs; its other ops may use anything. None: none may.
     """
     inside = _inside(graph, feeds)
     needed = None if results is None else _behind(results)

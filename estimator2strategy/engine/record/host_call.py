@@ -50,7 +50,7 @@ def every_n_steps(
     Args:
         steps: `TPUConfig.experimental_host_call_every_n_steps`.
         fetches: The tensors and ops.
-        inputs: What the host_call was given.
+        inputs: The arguments of the host_call.
 
     Returns:
         The op that stands for it in the host graph, and what it stands for.

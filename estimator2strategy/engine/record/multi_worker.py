@@ -24,8 +24,8 @@ class Worker:
     """One of several processes that train a model together.
 
     Attributes:
-        number: Which of them this is; 0 is the chief.
-        count: How many there are.
+        number: The number of this process; 0 is the chief.
+        count: The number of processes.
     """
 
     number: int
@@ -43,7 +43,7 @@ def record_training(
     """Records one process's part of a training.
 
     Args:
-        result: What input_fn returned in this process.
+        result: The result of input_fn in this process.
         call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
     """
     inputs = inputs_lib.features_and_labels(result)

@@ -70,7 +70,7 @@ class Cores:
             call: `call(features, labels)` calls model_fn.
             inside: `inside(num_cores)`: the context in which to call it. May give a list of the
                 summaries that it leaves out.
-            partitions: How each tensor is cut for the cores of one replica; see `ReplicatedModel`.
+            partitions: The split of each tensor among a replica's cores; see `ReplicatedModel`.
         """
         self.fed = fed
         self.strategy = strategy
@@ -144,7 +144,7 @@ class Cores:
 
         Args:
             function: The user's function.
-            name: What the contract calls it, such as 'metric_fn'.
+            name: Its name in the contract, such as 'metric_fn'.
 
         Yields:
             A list, to which the body adds the tensors and ops that the function returned.

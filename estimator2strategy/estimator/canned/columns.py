@@ -141,7 +141,7 @@ def linear_model(
         features: Feature name -> tensor.
         columns: Dense and categorical columns; TF 1's first kind goes through its `linear_model`.
         units: Number of sums.
-        combiner: How a categorical column adds up its values: "sum", "mean" or "sqrtn".
+        combiner: The way a categorical column adds up its values: "sum", "mean" or "sqrtn".
         scope: Variable scope of weights and bias of columns of today's kind.
 
     Raises:

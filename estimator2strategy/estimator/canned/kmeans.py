@@ -36,7 +36,7 @@ class KMeansClustering(Estimator):
     side in the order of their names; no labels.
 
     Args:
-        num_clusters: How many; not used where `initial_clusters` are given as values.
+        num_clusters: The number of clusters; not used where `initial_clusters` are values.
         model_dir: As for Estimator.
         initial_clusters: `RANDOM_INIT`, `KMEANS_PLUS_PLUS_INIT`, values [num_clusters, dimensions],
             or `f([batch], k)` that chooses up to k centers of a batch, and is called with further
@@ -45,10 +45,10 @@ class KMeansClustering(Estimator):
         seed: Of the choice of initial centers.
         use_mini_batch: False: each step is an iteration over a batch that must be all points.
         mini_batch_steps_per_iteration: After how many steps the centers are updated.
-        kmeans_plus_plus_num_retries: How many more points k-means++ draws for each center.
+        kmeans_plus_plus_num_retries: The number of extra points that are drawn for each center.
         relative_tolerance: Training stops where the loss changes by less than that, relatively.
         config: As for Estimator.
-        feature_columns: Which features of a dict are used, and how; None: all.
+        feature_columns: Columns that select and convert features of a dict; None: all features.
 
     Raises:
         ValueError: There is no such `initial_clusters` or `distance_metric`.

@@ -98,13 +98,13 @@ class Head(abc.ABC):
         """The spec that a model_fn returns.
 
         Args:
-            features: Where weights are found.
+            features: The features, which have the weights.
             mode: A value of `ModeKeys`.
             logits: Tensor of shape [D0, D1, ... DN, logits_dimension].
             labels: Not needed to predict.
             optimizer: To train: a legacy optimizer of tf-keras, which needs `trainable_variables`,
                 or one of `tf.compat.v1.train`, which takes all there are by default.
-            trainable_variables: What `optimizer` changes.
+            trainable_variables: The variables that `optimizer` changes.
             train_op_fn: Makes the train op from the loss, in place of `optimizer`.
             update_ops: Run at each training step too.
             regularization_losses: Scalars, added to the loss.

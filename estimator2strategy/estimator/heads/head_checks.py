@@ -158,7 +158,7 @@ def get_weights_and_check_match_logits(
     """Weights of shape [D0, D1, ... DN, 1], or of that of the logits if allowed; or 1.0.
 
     Args:
-        features: Where `weight_column` is found.
+        features: The features, which have `weight_column`.
         weight_column: A name, a numeric column, or None.
         logits: float32 [D0, D1, ... DN, logits_dimension].
         allow_per_logit_weights: True if weights may have the shape of the logits.

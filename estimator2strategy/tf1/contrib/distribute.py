@@ -20,7 +20,7 @@ class MirroredStrategy(tf.distribute.MirroredStrategy):
         devices: Names of devices; all GPUs by default, or the CPU.
         num_gpus: In place of `devices`: the first so many GPUs.
         num_gpus_per_worker: Another name of `num_gpus`.
-        cross_device_ops: How gradients are added up.
+        cross_device_ops: The object that adds up gradients.
         auto_shard_dataset: Only for several workers, which are not supported here.
         cross_tower_ops: The older name of `cross_device_ops`.
 

@@ -65,7 +65,7 @@ def sequence_numeric_column(
     Args:
         key: Of the feature, a SparseTensor [batch, length * numbers].
         shape: Of the numbers of one place.
-        default_value: What pads the sequences.
+        default_value: The value that pads the sequences.
         dtype: Of the feature.
         normalizer_fn: Applied to the feature.
 

@@ -59,7 +59,7 @@ class DataSet:
         one_hot: True if made-up labels are one-hot.
         dtype: tf.uint8, or tf.float32 for pixels from 0 to 1.
         reshape: True if an image becomes a row of pixels.
-        seed: What orders the batches.
+        seed: The seed of the order of batches.
 
     Raises:
         TypeError: Another dtype.

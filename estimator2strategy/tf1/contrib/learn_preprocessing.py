@@ -28,7 +28,7 @@ class CategoricalVocabulary:
     """Numbers for categories, such as words; 0 is what is not known.
 
     Args:
-        unknown_token: What stands for the number 0.
+        unknown_token: The token that stands for the number 0.
         support_reverse: True if `reverse` will be asked.
     """
 

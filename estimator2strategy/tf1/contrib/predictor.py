@@ -70,11 +70,11 @@ def from_saved_model(
 
     Args:
         export_dir: The folder that an export returned.
-        signature_def_key: Which of its signatures; "serving_default" by default.
+        signature_def_key: The key of a signature; "serving_default" by default.
         signature_def: In its place: a SignatureDef.
         input_names, output_names: In its place: names of tensors, by names of the caller's choice.
         tags: Separated by commas; "serve" by default.
-        graph: Where to load it; a new graph by default.
+        graph: The graph to load it into; a new one by default.
         config: ConfigProto of the Session.
 
     Raises:
@@ -115,7 +115,7 @@ def from_estimator(
     Args:
         estimator: A trained Estimator.
         serving_input_receiver_fn: As for `export_saved_model`.
-        output_key: Which of the model's export_outputs; the default one by default.
+        output_key: The key of one of the model's export_outputs; the default one by default.
         graph, config: See `from_saved_model`.
 
     Raises:

@@ -186,7 +186,7 @@ class EmbeddingWrapper(_Wrapper):
 
     Args:
         cell: The cell inside.
-        embedding_classes: How many ids there are.
+        embedding_classes: The number of ids.
         embedding_size: Columns of what the cell gets.
         initializer: Of the variable; the scope's, or uniform numbers of variance 1.
         reuse: True if the variable is there already.

@@ -74,7 +74,7 @@ class BeamSearchDecoder(Decoder):
         start_tokens: int32 [batch].
         end_token: int32 scalar.
         initial_state: Of the cell, for batch * beam_width sequences.
-        beam_width: How many beams each sequence has.
+        beam_width: The number of beams of each sequence.
         output_layer: A layer on the cell's outputs.
         length_penalty_weight: Exponent of the length that scores are divided by.
         coverage_penalty_weight: Weight of what the attention has left out.

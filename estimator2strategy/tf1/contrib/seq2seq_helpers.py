@@ -375,7 +375,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
     """Reads the embedding of a class sampled from the outputs, which are logits.
 
     Args:
-        softmax_temperature: What the logits are divided by.
+        softmax_temperature: The divisor of the logits.
         seed: Of the sampling.
     """
 

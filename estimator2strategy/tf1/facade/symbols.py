@@ -26,8 +26,8 @@ class Symbol:
             names in it.
         status: `works`, where it is written anew in this package; `home`, where it lives on in an
             installed library; `refused`, where it imports and its use is an error.
-        home: Where it is, as `module:attribute`; a module alone is itself the value.
-        advice: What a migrated program uses; for a refused name also why it is refused.
+        home: Its place, as `module:attribute`; a module alone is itself the value.
+        advice: The name for a migrated program; for a refused name also the reason.
         since: The version of this package from which on this is so.
     """
 

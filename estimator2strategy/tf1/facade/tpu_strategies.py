@@ -46,7 +46,7 @@ class TPUStrategyV1(tf.compat.v1.distribute.experimental.TPUStrategy, metaclass=
     Args:
         tpu_cluster_resolver: A TPUClusterResolver; None: that of this machine's TPU.
         steps_per_run: Only for Keras.
-        device_assignment: Which cores each replica has; None: one each.
+        device_assignment: The cores of each replica; None: one each.
 
     Raises:
         tf.errors.OpError: The TPU cannot be started.

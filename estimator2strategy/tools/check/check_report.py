@@ -114,7 +114,7 @@ class Verdict:
     Attributes:
         question: In a few words, with the mode: "train: records", "train: fits a v3-8".
         outcome: The answer.
-        message: Why; "" where the answer says it all.
+        message: The reason; "" where the answer says it all.
     """
 
     question: str

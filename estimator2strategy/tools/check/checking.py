@@ -66,8 +66,8 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
 
     Args:
         paths: The files and folders.
-        settings: What to check for.
-        levels: What the levels above static have found; it is in the report like the rest.
+        settings: The settings of the check.
+        levels: The reports of the levels above static; the report includes them.
     """
     start = time.perf_counter()
     problems: list[str] = []

@@ -141,7 +141,7 @@ def _check(
         batch_size: Global, in examples.
         checkpoint: A checkpoint, or a folder of them, that the model is to fit.
         program: `("train.py", "--flag=1")`, in place of `model` and `input`.
-        cores: How many to emulate.
+        cores: The number of cores to emulate.
         target: "facade" or "tf2".
         time_limit: Seconds for each level.
         options: Of single levels: `tpu="v3-8"`.

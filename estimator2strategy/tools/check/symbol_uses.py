@@ -30,9 +30,9 @@ class Use:
         name: "tf.contrib.layers.conv2d".
         flavour: By which module it is reached.
         node: Its first use, the import if it is imported.
-        count: How many lines use it.
+        count: The number of lines that use it.
         is_import: True if an import statement names it.
-        row: What the facade has for it; None if TF 1.15 had no such name.
+        row: The facade's row for it; None if TF 1.15 had no such name.
         in_tensorflow: True if today's TensorFlow has it, reached in this way; None if not known.
         needs_keras_2: True if it is there only beside Keras 2.
     """

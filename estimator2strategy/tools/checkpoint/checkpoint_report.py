@@ -52,7 +52,7 @@ def differences(
     """The differences of two checkpoints; reads one tensor of each at a time.
 
     Args:
-        pairs: Which entry of `first` is which of `second`.
+        pairs: The pairs of entries of `first` and `second`.
         tolerance: Largest difference of values that is none.
     """
     found = []

@@ -31,10 +31,10 @@ class Converted:
     """The result of a conversion.
 
     Attributes:
-        mapping: Which tensor went where.
+        mapping: The pairs of tensors.
         computed: Labels of the new checkpoint that follow from others: powers of betas.
         kept: Labels that have the value of the checkpoint that the new one is made like.
-        absent: What TF1 would have as well, and could not be made without `like`.
+        absent: The tensors that TF1 would also have, and that need `like`.
     """
 
     mapping: Mapping

@@ -26,8 +26,8 @@ class Entry:
     """One tensor of a checkpoint.
 
     Attributes:
-        key: What the format calls it.
-        label: What people call it, as `hidden/kernel` or `adam/hidden_kernel_momentum`; unique in
+        key: Its name in the format.
+        label: Its name for people, as `hidden/kernel` or `adam/hidden_kernel_momentum`; unique in
             its checkpoint. For TF1 the key itself.
         shape, dtype: Of the tensor; dtype as numpy names it.
     """
@@ -46,7 +46,7 @@ class Store(abc.ABC):
     """A checkpoint that is read.
 
     Attributes:
-        kind: What wrote it.
+        kind: Its writer.
         path: As it was opened.
         entries: In the order in which they were created, as far as that is known.
     """

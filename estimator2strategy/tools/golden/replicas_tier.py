@@ -48,12 +48,12 @@ def replicated(
     """Trains and predicts on emulated cores.
 
     Args:
-        golden: What is compared with.
+        golden: The golden to compare with.
         side: The same, read.
         estimator: As the program made it.
         start: Gives an Estimator a new model_dir with the golden's first checkpoint.
-        cores: How many there are.
-        factor: How wide the tolerances are.
+        cores: The number of cores.
+        factor: The factor by which tolerances are widened.
     """
     about = golden.about["batches"]["train"]
     batches = golden.batches("train") or []

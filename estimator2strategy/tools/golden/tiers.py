@@ -37,7 +37,7 @@ def comparison(
 
     Args:
         replicas: The checks of the tier that needs TensorFlow; see `golden.replicas_tier`.
-        factors: How wide the tolerances of tiers are.
+        factors: The factors by which the tolerances of tiers are widened.
     """
     training = Training(golden, here, factors)
     tiers = [GoldenTier(name, tuple(check(golden, here, training))) for name, check in _TIERS]

@@ -55,9 +55,9 @@ class MigratedFile:
 
     Attributes:
         before, text: The file as it was, and as it becomes.
-        counts: How many changes each codemod made, by its name and their tier.
-        withheld: How many it would make of a tier that was not asked for.
-        marks: What is left to the user.
+        counts: The number of changes of each codemod, by its name and their tier.
+        withheld: The number of its changes in a tier that was not asked for.
+        marks: The places left to the user.
     """
 
     before: str

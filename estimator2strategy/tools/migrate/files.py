@@ -28,7 +28,7 @@ class TextFile:
     """A file of Python, with all that is needed to write it back as it was.
 
     Attributes:
-        path: Where it is.
+        path: Its path.
         text: Its text, with the line ends that it has.
         data: Its bytes.
         encoding: As Python reads it; a byte order mark is not part of `text`.

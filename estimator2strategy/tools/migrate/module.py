@@ -57,9 +57,9 @@ class Module:
     """A parsed file.
 
     Attributes:
-        text: What is in it.
+        text: Its text.
         source: Its scopes, calls and names.
-        facts: What the program that it is part of shows.
+        facts: Facts about the program that it is part of.
     """
 
     def __init__(self, source: Source, facts: Facts):

@@ -48,10 +48,10 @@ class Plan:
     """The files of a program after migration.
 
     Attributes:
-        files: Those that could be read.
-        skipped: Those that could not be understood, and are left alone.
+        files: The files that could be read.
+        skipped: The files that could not be understood, and are left alone.
         unseen: Places where the program decides what it uses only when it runs.
-        problems: Why the tool could not do its job, if so.
+        problems: The reasons why the tool could not do its job, if it could not.
     """
 
     files: tuple[Planned, ...]

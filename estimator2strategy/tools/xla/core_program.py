@@ -29,7 +29,7 @@ class CoreProgram:
         feeds: Names of the tensors that it is given: a core's part of the batch.
         outputs: Names of the tensors that it returns.
         ops: Names of the ops that it runs.
-        replicas: How many cores run it, in step.
+        replicas: The number of cores that run it, in step.
     """
 
     recorded: RecordedGraph
@@ -72,7 +72,7 @@ def core_program(
     """The program of a core in a recording, or of the host if the model was recorded for one.
 
     Args:
-        tensors: Where the model was recorded for the host: what a step returns.
+        tensors: The tensors that a step returns, if the model was recorded for the host.
         ops: Likewise, what it runs.
 
     Raises:

@@ -29,7 +29,7 @@ class Fit:
     Attributes:
         batch: The largest batch of one device that was compiled and fits; 0: not even one example.
         too_large: The smallest that was compiled and does not fit; None: the search ended before.
-        best: What the compiler said of `batch`; None if there is none.
+        best: The compiler's answer for `batch`; None if there is none.
         tried: All batches that were compiled, with what the compiler said, in their order.
         failed: A compilation that ended otherwise, and the search with it.
     """
@@ -46,8 +46,8 @@ def largest(compile_batch: Callable[[int], Compiled], start: int, first: Compile
 
     Args:
         compile_batch: Compiles the step for so many examples on a device.
-        start: Where to begin, at least 1.
-        first: What the compiler says of that: that it fits, or that it is too large.
+        start: The first batch size, at least 1.
+        first: The compiler's answer for `start`: it fits, or it is too large.
     """
     tried = {start: first}
     batch = _next(tried)

@@ -25,7 +25,7 @@ class UnsupportedOp:
     Attributes:
         node: Its name; of an op in a function, the name of the recorded node that calls that.
         op: Its type.
-        reason: Why not, as the end of "X ...".
+        reason: The reason, as the end of "X ...".
         inside: The function that it is in, "" if in none.
     """
 

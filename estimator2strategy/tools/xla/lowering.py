@@ -29,7 +29,7 @@ class LoweringError(Exception):
     """XLA does not take the program.
 
     Attributes:
-        text: What TensorFlow says.
+        text: TensorFlow's message.
         nodes: The recorded nodes that it names.
     """
 

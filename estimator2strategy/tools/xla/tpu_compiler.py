@@ -51,14 +51,14 @@ class Compiled:
     """The answer of a TPU's compiler on a program; all figures of one device.
 
     Attributes:
-        tpu: Which TPU.
-        status: How it ended.
+        tpu: The TPU.
+        status: The end of the compilation.
         peak_bytes: Memory that the program needs at its peak, arguments included; 0 if unknown.
         argument_bytes: Of it, variables and the batch.
         flops: Floating-point operations of a step; 0.0 if unknown.
-        seconds: How long the compiler worked.
+        seconds: The time that the compiler took.
         cpu_seconds: The same, of one core of this machine.
-        text: What it said, where it did not compile.
+        text: The compiler's message, where it did not compile.
         kept: True if all this is from an earlier check.
     """
 

@@ -19,7 +19,7 @@ class Tpu:
         topology: The compiler's name: "v3:2x2", four chips.
         chip_config: How it is to see the two cores of a chip; "" for its default, "megacore" for
             one device.
-        devices: How many replicas there are: cores, or chips whose cores work as one.
+        devices: The number of replicas: cores, or chips whose cores work as one.
         hbm_gib: Memory that a program on one of them can have, as the compiler of libtpu 0.0.51
             says it.
         chip_gib: Memory of a chip, as Google's documentation says it; part of it is reserved.

@@ -34,7 +34,7 @@ def of_program(what: str, error: BaseException) -> CheckError:
     """The CheckError for an error that ended code of the program.
 
     Args:
-        what: What was running: "model_fn of trainer.model, in train".
+        what: The code that was running: "model_fn of trainer.model, in train".
     """
     if isinstance(error, CheckError):
         return error

@@ -28,7 +28,7 @@ class Compiling:
     Attributes:
         subject: The model.
         recorded: The recording of the mode.
-        program: What one core runs of it.
+        program: The program of one core.
         level: The evidence that findings rest on.
     """
 

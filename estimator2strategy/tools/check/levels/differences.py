@@ -23,7 +23,7 @@ class TensorDifference:
     """A tensor that is another one on several cores.
 
     Attributes:
-        name: Which.
+        name: Its name.
         relative: Largest difference, relative to the largest number.
         ratio: What to multiply one device's numbers with to get the cores'; None if no one number
             does it.

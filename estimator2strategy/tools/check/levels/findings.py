@@ -31,9 +31,9 @@ def finding(
         rule_id: "E2S601".
         place: An op, made at the line that is meant; a function, defined there; a pair (path,
             line); or None: model_fn.
-        message: What is wrong here.
+        message: The problem at this place.
         root: The folder that paths are relative to.
-        model_fn: Where a finding is that has no line of its own.
+        model_fn: The place of a finding that has no line of its own.
         fix, severity, evidence: In place of the rule's own.
     """
     rule = rules()[rule_id]

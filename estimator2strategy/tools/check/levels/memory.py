@@ -23,7 +23,7 @@ def require(wanted: float, what: str) -> None:
 
     Args:
         wanted: Bytes.
-        what: What needs them: "9 copies of the variables".
+        what: The user of the memory: "9 copies of the variables".
 
     Raises:
         CheckError: There is less.

@@ -31,16 +31,16 @@ class Recorded:
     """The graph that one call of input_fn and model_fn built.
 
     Attributes:
-        mode: What was called.
+        mode: The mode that was recorded.
         on_cores: True if model_fn was called as for one core of several.
         graph: The v1 graph of both.
-        spec: What model_fn returned: in terms of one core, with `on_cores`.
+        spec: The result of model_fn; that of one core, with `on_cores`.
         fed: The flat tensors that model_fn was called with (placeholders, with `on_cores`).
-        recording: What the package replays; None if it refuses to.
-        refused: Why it refuses, if so.
-        estimator: Which recorded it.
+        recording: The recording that the package replays; None if it refuses to.
+        refused: The error of that refusal; None if there is none.
+        estimator: The estimator that recorded it.
         metric_calls: The calls of `tf.metrics` functions, see `metrics.observe`.
-        start, end: How many ops there were before model_fn was called, and when it had returned.
+        start, end: The number of ops before model_fn was called, and after it returned.
     """
 
     SUMMARIES = SUMMARIES

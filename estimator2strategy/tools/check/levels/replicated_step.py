@@ -77,12 +77,12 @@ class Compared:
     """The result of comparing one mode.
 
     Attributes:
-        examples: How many there were in the batch.
+        examples: The number of examples in the batch.
         values: Name -> (on the cores, on one device) of the scalars to show.
         differences: Worst last, by the groups that are compared: loss, metrics, gradients...
-        cause: What they come from, if they differ.
+        cause: The cause of the differences, if there are any.
         drifting: Variables that have another value on each core.
-        random: Why nothing can be said: the loss depends on random numbers.
+        random: A random op on which the loss depends, which prevents an answer.
     """
 
     examples: int

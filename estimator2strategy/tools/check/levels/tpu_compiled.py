@@ -59,10 +59,10 @@ class _Lowered:
 
     Attributes:
         step: The recorded step; None if it cannot be recorded.
-        module: What compilers are given; empty if there is nothing to give.
-        findings: Why there is nothing, in the step.
+        module: The input of compilers; empty if there is none.
+        findings: The findings in the step that prevent one.
         said: The same in short.
-        problem: Why the step cannot be looked at, "" if it can.
+        problem: The reason why the step cannot be examined; "" if it can.
     """
 
     step: Compiling | None
@@ -77,13 +77,13 @@ class _Answer:
     """The answer for one TPU.
 
     Attributes:
-        tpu: Which TPU.
+        tpu: The TPU.
         verdict: In short.
-        findings: What is wrong with the step, if anything is.
-        problems: What could not be done.
-        compiled: What the compiler said; None where it was not asked.
+        findings: The findings in the step.
+        problems: The things that could not be done.
+        compiled: The compiler's answer; None where it was not asked.
         fitted: The search for the largest batch, if there was one.
-        program: What was compiled.
+        program: The compiled program.
     """
 
     tpu: Tpu

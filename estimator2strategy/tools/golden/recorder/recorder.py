@@ -41,7 +41,7 @@ class Recorder:
 
     Args:
         calls: The Estimator's own methods.
-        limits: How many batches to record.
+        limits: The numbers of batches to record.
         start: A checkpoint to start from; None: the initial values of the program.
         like: A Golden, whose batches and checkpoints are taken: nothing is drawn. Evaluation,
             prediction and export then use its last checkpoint, whatever training made.

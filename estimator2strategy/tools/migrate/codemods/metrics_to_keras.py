@@ -20,8 +20,8 @@ class KerasMetricRow:
         keras: The class of keras.metrics.
         tensors: Its arguments that hold values, in order.
         options: Its other arguments, and what Keras calls them.
-        tier: How sure it is that the number stays, without weights.
-        values: What is given to update_state, where that is not the tensors themselves.
+        tier: The certainty that the number stays, without weights.
+        values: The argument of update_state, where that is not the tensors themselves.
     """
 
     keras: str
