@@ -24,6 +24,7 @@ from estimator2strategy.tools.golden.result import (
     Check,
     CheckStatus,
     Side,
+    TierName,
     compared,
     unchecked,
 )
@@ -33,6 +34,7 @@ from estimator2strategy.tools.golden.training_tier import Training
 tf1 = tf.compat.v1
 
 _AS = "as of one device"
+_TRAINING = (TierName.FORWARD, TierName.ONE_STEP, TierName.N_STEPS)
 _STEPS = 3  # each step is as many steps of the golden as there are cores
 _LARGEST = 1 << 30  # bytes that may become constants of a graph
 
@@ -211,7 +213,7 @@ def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any) -> Check:
             "train/updates": np.array(watch.updates),
         },
     )
-    training = Training(side, here, dict.fromkeys(("forward", "one step", "N steps"), how.factor))
+    training = Training(side, here, dict.fromkeys(_TRAINING, how.factor))
     found = training.divergence()
     what = f"{how.what} ({how.cores})"
     if found is None:

@@ -57,8 +57,28 @@ class Tolerance(NamedTuple):
 
 EQUAL = Tolerance()
 
+
+class TierName(str, enum.Enum):
+    """The tiers, from the least to the most that can differ; reports say these words."""
+
+    CONTRACT = "contract"
+    FORWARD = "forward"
+    ONE_STEP = "one step"
+    N_STEPS = "N steps"
+    REPLICAS = "replicas"
+    EVALUATION = "evaluation"
+    EXPORT = "export"
+
+    __str__ = str.__str__
+
+    @property
+    def option(self) -> str:
+        """The name that `--tolerance` takes."""
+        return self.replace(" ", "-")
+
+
 # Tier -> how many times its tolerances are as wide as the package's own; 1 for those not named.
-Factors: TypeAlias = Mapping[str, float]
+Factors: TypeAlias = Mapping[TierName, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +115,7 @@ class Check:
 class GoldenTier:
     """One level of sameness, with its checks."""
 
-    name: str
+    name: TierName
     checks: tuple[Check, ...]
 
     @property

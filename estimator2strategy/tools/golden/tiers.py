@@ -12,6 +12,7 @@ from estimator2strategy.tools.golden.result import (
     Factors,
     GoldenTier,
     Side,
+    TierName,
     Tolerance,
     compared,
     same_sets,
@@ -27,7 +28,7 @@ from estimator2strategy.tools.golden.training_tier import (
 ROWS = Tolerance(1e-4, 1e-5)  # of predictions and of served outputs
 METRIC = Tolerance(1e-5, 1e-6)
 # Tiers with numbers that are measured, and not only compared for equality.
-MEASURED = ("forward", "one step", "N steps", "replicas", "evaluation", "export")
+MEASURED = tuple(name for name in TierName if name is not TierName.CONTRACT)
 
 
 def comparison(
@@ -41,7 +42,7 @@ def comparison(
     """
     training = Training(golden, here, factors)
     tiers = [GoldenTier(name, tuple(check(golden, here, training))) for name, check in _TIERS]
-    tiers.insert(4, GoldenTier("replicas", replicas))
+    tiers.insert(4, GoldenTier(TierName.REPLICAS, replicas))
     return Comparison(tuple(tiers), golden, here, cause_of(training), factors or {})
 
 
@@ -80,14 +81,14 @@ def forward(golden: Side, here: Side, training: Training) -> list[Check]:
     checks = [
         compared("loss of the first batch", losses[0][:1], losses[1][:1], training.of_step(0)[0])
     ]
-    rows = training.allowed("forward", ROWS)
+    rows = training.allowed(TierName.FORWARD, ROWS)
     return [*checks, *_rows(golden, here, "predict/first/", "predictions", rows)]
 
 
 def evaluation(golden: Side, here: Side, training: Training) -> list[Check]:
     """Losses and metrics of an evaluation, and predictions, of the golden's last checkpoint."""
     checks = []
-    loss, metrics, rows = (training.allowed("evaluation", t) for t in (LOSS, METRIC, ROWS))
+    loss, metrics, rows = (training.allowed(TierName.EVALUATION, t) for t in (LOSS, METRIC, ROWS))
     if "evaluate" not in golden.about:
         checks.append(unchecked("metrics", "the golden has no evaluation"))
     elif "evaluate" not in here.about:
@@ -116,7 +117,7 @@ def export(golden: Side, here: Side, training: Training) -> list[Check]:
         return [unchecked("signatures", "the program did not export here")]
     sides = [side.about["export"]["signatures"] for side in (golden, here)]
     checks = [same_sets("signatures", *map(_signatures, sides))]
-    rows = training.allowed("export", ROWS)
+    rows = training.allowed(TierName.EXPORT, ROWS)
     asked = [key for key in sides[0] if any(f"export/{key}/out/" in n for n in golden.results)]
     for key in sides[0]:
         if key in asked:
@@ -151,11 +152,11 @@ def _rows(golden: Side, here: Side, prefix: str, what: str, allowed: Tolerance) 
     return checks
 
 
-_TIERS: tuple[tuple[str, Callable[[Side, Side, Training], list[Check]]], ...] = (
-    ("contract", contract),
-    ("forward", forward),
-    ("one step", lambda golden, here, training: one_step(training)),
-    ("N steps", lambda golden, here, training: all_steps(training)),
-    ("evaluation", evaluation),
-    ("export", export),
+_TIERS: tuple[tuple[TierName, Callable[[Side, Side, Training], list[Check]]], ...] = (
+    (TierName.CONTRACT, contract),
+    (TierName.FORWARD, forward),
+    (TierName.ONE_STEP, lambda golden, here, training: one_step(training)),
+    (TierName.N_STEPS, lambda golden, here, training: all_steps(training)),
+    (TierName.EVALUATION, evaluation),
+    (TierName.EXPORT, export),
 )

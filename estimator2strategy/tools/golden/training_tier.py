@@ -16,6 +16,7 @@ from estimator2strategy.tools.golden.result import (
     CheckStatus,
     Factors,
     Side,
+    TierName,
     Tolerance,
     unchecked,
 )
@@ -91,17 +92,17 @@ class Training:
         self.sizes = {n: int(np.prod(inventory[n]["shape"] or [1])) for n in inventory}
         self.steps = min(len(side.results["train/losses"]) for side in self.sides)
 
-    def allowed(self, tier: str, tolerance: Tolerance) -> Tolerance:
+    def allowed(self, tier: TierName, tolerance: Tolerance) -> Tolerance:
         """A tolerance of a tier, as wide as was asked for."""
         return tolerance.times(self._factors.get(tier, 1.0))
 
     def of_step(self, step: int) -> tuple[Tolerance, Tolerance, Tolerance]:
         """The tolerances of the loss, the gradients and the updates of a step."""
         if step == 0:
-            one_step = [self.allowed("one step", t) for t in (GRADIENT, UPDATE)]
-            return (self.allowed("forward", LOSS), one_step[0], one_step[1])
-        later = self.allowed("N steps", LATER)
-        return self.allowed("N steps", LATER_LOSS), later, later
+            one_step = [self.allowed(TierName.ONE_STEP, t) for t in (GRADIENT, UPDATE)]
+            return (self.allowed(TierName.FORWARD, LOSS), one_step[0], one_step[1])
+        later = self.allowed(TierName.N_STEPS, LATER)
+        return self.allowed(TierName.N_STEPS, LATER_LOSS), later, later
 
     def losses(self) -> list[np.ndarray]:
         return [side.results["train/losses"][: self.steps] for side in self.sides]
@@ -210,7 +211,7 @@ def all_steps(training: Training) -> list[Check]:
     if lengths[0] != lengths[1]:
         detail = f"{lengths[0]} steps in the golden, {lengths[1]} here"
         return [Check("loss of each step", CheckStatus.FAILED, "equal", None, detail)]
-    tolerance = training.allowed("N steps", LATER_LOSS)
+    tolerance = training.allowed(TierName.N_STEPS, LATER_LOSS)
     shares = tolerance.shares(golden, here)
     share = float(shares.max(initial=0.0))
     found = training.divergence() if share > 1 else None
@@ -231,7 +232,7 @@ def _drift(training: Training) -> Check:
     trained = set(training.trainable)
     # What batch norm averages takes on the rounding of the biases before it.
     quiet = {n for n in names if n in noisy or (noisy and not _depends(n, trained))}
-    tolerance = training.allowed("N steps", DRIFT)
+    tolerance = training.allowed(TierName.N_STEPS, DRIFT)
     shares = np.zeros(len(names))
     for i, (difference, moved, size) in enumerate(found):
         if names[i] not in quiet:

@@ -30,6 +30,7 @@ from estimator2strategy.tools.golden.result import (
     Comparison,
     Factors,
     Side,
+    TierName,
     unchecked,
 )
 from estimator2strategy.tools.golden.tiers import MEASURED
@@ -91,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="[TIER=]FACTOR",
         help="widen tolerances so many times, of all tiers or of one of "
-        f"{', '.join(name.replace(' ', '-') for name in MEASURED)}; may be repeated, the last "
+        f"{', '.join(tier.option for tier in MEASURED)}; may be repeated, the last "
         "counts. What must be equal stays so",
     )
     parser.add_argument(
@@ -104,20 +105,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _factor(text: str) -> dict[str, float]:
+def _factor(text: str) -> dict[TierName, float]:
     """Tier -> factor, from `10` (of all tiers) or `one-step=10`."""
     name, equals, number = text.rpartition("=")
-    tier = name.replace("-", " ")
+    option = name.replace(" ", "-")
+    tiers = [tier for tier in MEASURED if not equals or tier.option == option]
     try:
         factor = float(number)
     except ValueError:
         factor = 0.0
-    if not 0 < factor < float("inf") or (equals and tier not in MEASURED):
-        known = ", ".join(name.replace(" ", "-") for name in MEASURED)
+    if not 0 < factor < float("inf") or not tiers:
+        known = ", ".join(tier.option for tier in MEASURED)
         raise argparse.ArgumentTypeError(
             f"{text!r}: give a number above 0, or TIER=NUMBER with one of {known}"
         )
-    return {tier: factor} if equals else dict.fromkeys(MEASURED, factor)
+    return dict.fromkeys(tiers, factor)
 
 
 def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
@@ -191,7 +193,7 @@ def compared(
     results["train/drift"] = _drift(golden, recorder.last)
     side = Side(golden.about, golden.all_results())
     replicas = _replicas(
-        golden, side, recorder.trained, cores, (factors or {}).get("replicas", 1.0)
+        golden, side, recorder.trained, cores, (factors or {}).get(TierName.REPLICAS, 1.0)
     )
     return tiers.comparison(side, Side(recorder.about, _unpacked(results)), replicas, factors)
 
