@@ -22,6 +22,7 @@ from tensorflow.compat.v1.train import (
     VocabInfo,
 )
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.devices import emulate_tpu_if_asked
 from estimator2strategy.engine.runtime.liveness import watch as watch_other_processes
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
@@ -72,7 +73,6 @@ from estimator2strategy.estimator.heads import (
     PoissonRegressionHead,
     RegressionHead,
 )
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.train_evaluate import train_and_evaluate

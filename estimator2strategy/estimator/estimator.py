@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
+import dataclasses
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -17,20 +17,21 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.legacy_code import called_from_tf115
 from estimator2strategy.engine.metrics.objects import metric_objects
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
-from estimator2strategy.engine.record import input_fn as inputs_lib
-from estimator2strategy.engine.record import multi_worker
-from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
+from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
+from estimator2strategy.engine.record.on_host import OnHost
+from estimator2strategy.engine.record.on_replicas import OnReplicas
+from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.runtime import evaluation, prediction, training
 from estimator2strategy.engine.runtime.checkpoints import step_in
 from estimator2strategy.engine.runtime.evaluation_cache import KeptEvaluation
 from estimator2strategy.engine.runtime.gc_pause import few_full_collections
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.engine.runtime.model_dir import held_for_training
-from estimator2strategy.engine.runtime.session_config import applied, applied_to_each
+from estimator2strategy.engine.runtime.session_config import applied_to_each
+from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
-from estimator2strategy.engine.worlds import legacy_world, recording
-from estimator2strategy.estimator import distributed
-from estimator2strategy.estimator.calling import call_model_fn, not_a_spec
 from estimator2strategy.estimator.checks import (
     check_not_overridden,
     checked_hooks,
@@ -39,8 +40,13 @@ from estimator2strategy.estimator.checks import (
     verify_model_fn_args,
 )
 from estimator2strategy.estimator.cluster import check_cluster, worker_of
+from estimator2strategy.estimator.estimator_recording import (
+    program_of,
+    record_for,
+    recording_graph,
+    replaceable,
+)
 from estimator2strategy.estimator.exporting import Exporting
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.specs import EstimatorSpec
@@ -197,9 +203,9 @@ class Estimator(Exporting):
             return self
         listeners = checked_listeners(saving_listeners)
         alone = held_for_training(self.model_dir) if self._config.is_chief else nullcontext()
-        with alone, few_full_collections() as started, self._recording() as graph:
+        with alone, few_full_collections() as started, recording_graph(self):
             all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
-            recorded = self._record_train(graph, input_fn)
+            recorded = record_for(self, ModeKeys.TRAIN, input_fn)
             self._warm_start(self.latest_checkpoint())
             loss = training.train(
                 recorded,
@@ -238,7 +244,7 @@ class Estimator(Exporting):
             ValueError: `steps` is not positive; a metric is called `global_step`.
         """
         checkpoint_path = checkpoint_path or self._latest_or_warn("evaluate")
-        with self._recording() as graph:
+        with recording_graph(self) as graph:
             all_hooks = self._evaluation_hooks(hooks, steps)
             kept = self._kept_evaluation if checkpoint_path else None
             found = self._record_evaluation(graph, input_fn, kept, all_hooks)
@@ -265,10 +271,9 @@ class Estimator(Exporting):
         Raises:
             ValueError: As `evaluate`, for what it finds before the first batch.
         """
-        with self._recording() as graph, observe_metric_calls() as calls:
-            recorded = self._record_eval(graph, self._record_eval_input(graph, input_fn))
-            pairs = evaluation.metric_pairs(recorded.spec)
-            del pairs[evaluation.LOSS]
+        with recording_graph(self) as graph, observe_metric_calls() as calls:
+            pairs = metric_pairs(record_for(self, ModeKeys.EVAL, input_fn).spec)
+            del pairs[LOSS]
             return metric_objects(graph, pairs, calls)
 
     def predict(
@@ -299,8 +304,8 @@ class Estimator(Exporting):
         """
         hooks = checked_hooks(hooks)
         checkpoint_path = checkpoint_path or self._latest_or_warn("predict")
-        with self._recording() as graph:
-            recorded = self._record_predict(graph, input_fn)
+        with recording_graph(self):
+            recorded = record_for(self, ModeKeys.PREDICT, input_fn)
             self._warm_start(checkpoint_path)
             predictions = prediction.selected(recorded.spec.predictions, predict_keys)
         batches = applied_to_each(
@@ -309,27 +314,19 @@ class Estimator(Exporting):
         )
         yield from prediction.examples(batches) if yield_single_examples else batches
 
-    # What one call records. TPUEstimator replaces these where it runs on several cores.
+    # The parts of a recording.
 
-    def _recording(self):
-        return _recording(self._config, self._tf115)
-
-    def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
-        self._create_and_assert_global_step(graph)
-        _tf_private.add_global_step_read(graph)
+    def _placement(self, mode: str) -> Placement:
+        """The devices and processes that `mode` runs on; a TPU among them has been started."""
         worker = worker_of(self._config)
-        result = self._call_input_fn(input_fn, ModeKeys.TRAIN)
-        if worker:
-            return multi_worker.record_training(
-                graph, result, worker, self._model_fn_of(ModeKeys.TRAIN)
-            )
-        if _several(self._strategy):
-            return distributed.record_training(
-                graph, result, self._strategy, self._model_fn_of(ModeKeys.TRAIN)
-            )
-        inputs = inputs_lib.features_and_labels(result)
-        spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.TRAIN, self.config)
-        return Recording(graph, spec, inputs.hooks)
+        if worker and mode == ModeKeys.TRAIN:
+            return worker
+        strategies = {ModeKeys.TRAIN: self._strategy, ModeKeys.EVAL: self._config.eval_distribute}
+        strategy = strategies.get(mode)
+        if strategy is None or strategy.num_replicas_in_sync == 1:
+            return OnHost()
+        start_for(strategy)
+        return OnReplicas(strategy)
 
     def _evaluation_hooks(self, hooks: Sequence[Hook] | None, steps: int | None) -> list[Hook]:
         return [*checked_hooks(hooks), *self._eval_stops(steps)]
@@ -342,64 +339,36 @@ class Estimator(Exporting):
         hooks: Sequence[Hook] = (),
     ) -> evaluation.Evaluation:
         """Records an evaluation, or finds it among what was kept."""
+        program, placement, mode = program_of(self), self._placement(ModeKeys.EVAL), ModeKeys.EVAL
         with observe_metric_calls() as calls:
-            inputs = self._record_eval_input(graph, input_fn)
+            inputs = placement.record_input(program, mode, input_fn)
 
-            def record() -> evaluation.Evaluation:
-                recorded = self._record_eval(graph, inputs)
-                return evaluation.Evaluation(recorded, calls)
+            def record_model() -> evaluation.Evaluation:
+                return evaluation.Evaluation(placement.record_model(program, mode, inputs), calls)
 
-            return kept.find(graph, hooks, record) if kept else record()
+            return kept.find(graph, hooks, record_model) if kept else record_model()
 
-    def _record_eval_input(self, graph: tf.Graph, input_fn: Callable) -> Any:
-        """What `_record_eval` takes; nothing of the model is in the graph yet."""
-        self._create_and_assert_global_step(graph)
-        result = self._call_input_fn(input_fn, ModeKeys.EVAL)
-        if _several(self._config.eval_distribute):
-            return result
-        return inputs_lib.features_and_labels(result)
+    # How the program's functions are called. Subclasses of programs replace and call these.
 
-    def _record_eval(self, graph: tf.Graph, inputs: Any) -> Recording:
-        strategy = self._config.eval_distribute
-        if _several(strategy):
-            return distributed.record_evaluation(
-                graph, inputs, strategy, self._model_fn_of(ModeKeys.EVAL)
-            )
-        spec = self._call_model_fn(inputs.features, inputs.labels, ModeKeys.EVAL, self.config)
-        return Recording(graph, spec, inputs.hooks)
-
-    def _record_predict(self, graph: tf.Graph, input_fn: Callable) -> Recording:
-        self._create_and_assert_global_step(graph)
-        result = self._call_input_fn(input_fn, ModeKeys.PREDICT)
-        element, hooks = inputs_lib.iterate(result)
-        if not inputs_lib.ends(graph):
-            tf1.logging.warning(
-                "Input graph does not use tf.data.Dataset or contain a QueueRunner. That means "
-                "predict yields forever. This is probably a mistake."
-            )
-        features = element[0] if isinstance(element, (list, tuple)) else element
-        spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)
-        return Recording(graph, spec, hooks)
-
+    @replaceable
     def _create_and_assert_global_step(self, graph: tf.Graph) -> tf.Variable:
-        """The global step of a graph, made there: for subclasses, which may call it."""
+        """The global step of a graph, made there."""
         return tf1.train.create_global_step(graph)
 
+    @replaceable
     def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
-        available: dict[str, Any] = {"mode": mode, "params": self.params, "config": self.config}
-        worker = worker_of(self._config)
-        if worker and mode == ModeKeys.TRAIN:
-            available["input_context"] = worker.input_context
-        return inputs_lib.call_input_fn(input_fn, available)
+        worker = worker_of(self._config) if mode == ModeKeys.TRAIN else None
+        more = {"input_context": worker.input_context} if worker else {}
+        return self._plain_program.call_input_fn(input_fn, mode, **more)
 
-    def _model_fn_of(self, mode: str) -> Callable[[Any, Any], EstimatorSpec]:
-        return lambda features, labels: self._call_model_fn(features, labels, mode, self.config)
-
+    @replaceable
     def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec:
-        spec = call_model_fn(self._model_fn, features, labels, mode, self.params, config)
-        if not isinstance(spec, EstimatorSpec):
-            raise not_a_spec(spec, self._model_fn)
-        return spec
+        return self._plain_program.call_model_fn(features, labels, mode, config)
+
+    @property
+    def _plain_program(self) -> ModelProgram:
+        """The program as it is, without what subclasses replace."""
+        return dataclasses.replace(program_of(self), replaced=ReplacedCalls())
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Hook]:
         if steps is None and max_steps is None:
@@ -443,19 +412,3 @@ class Estimator(Exporting):
     def _assert_members_are_not_overridden(self) -> None:
         """Subclasses of programs have one of their own, where they override more."""
         check_not_overridden(type(self), Estimator)
-
-
-def _several(strategy: tf.distribute.Strategy | None) -> bool:
-    return strategy is not None and strategy.num_replicas_in_sync > 1
-
-
-@contextlib.contextmanager
-def _recording(config: RunConfig, tf115: bool) -> Iterator[tf.Graph]:
-    """The legacy world and a fresh graph, as one context."""
-    with (
-        applied(config.session_config),
-        legacy_world(),
-        recording(config.tf_random_seed, tf115) as graph,
-        graph.device(config.device_fn),
-    ):
-        yield graph

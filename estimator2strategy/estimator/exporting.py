@@ -17,8 +17,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.export import EXPORT_TAG_MAP
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.saved_model import ServedGraph, write_saved_model
 from estimator2strategy.estimator.specs import EstimatorSpec

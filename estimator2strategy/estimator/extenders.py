@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.mode_keys import ModeKeys
 
 _METRIC_FN_ARGUMENTS = frozenset({"features", "labels", "predictions", "config"})
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import evaluation
 from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.estimator_recording import recording_graph
 
 tf1 = tf.compat.v1
 
@@ -54,7 +55,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     def begin(self):
         self._timer.reset()
         self._runs = 0
-        with self._estimator._recording() as graph:
+        with recording_graph(self._estimator) as graph:
             self._graph = graph
             self._evaluation = self._estimator._record_evaluation(graph, self._input_fn)
             self._evaluation.reusable = self._evaluation.can_be_reused

@@ -15,10 +15,10 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.checkpoints import OBJECT_STEP
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.export import ExportOutput, PredictOutput
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.specs import EstimatorSpec
 

@@ -18,11 +18,11 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import serving
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.hooks import HostCallHook
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.mode_keys import ModeKeys
 
 # Ops inside of which a variable can be written without an assign op in the graph itself.
 _FUNCTION_OPS = frozenset(["If", "While", "PartitionedCall", "StatefulPartitionedCall"])

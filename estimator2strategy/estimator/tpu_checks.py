@@ -99,18 +99,6 @@ def strategy_of_cores(config: Any, use_tpu: bool) -> Any:
     return requested_strategy.unless_asked(config.train_distribute, reason)
 
 
-def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
-    """Raises ValueError unless all shapes of a core's input are known."""
-    for name, part in {"features": features, "labels": labels}.items():
-        for tensor in () if part is None else tf.nest.flatten(part, expand_composites=True):
-            if not tensor.shape.is_fully_defined():
-                raise ValueError(
-                    f"The {name} to the model returned by input_fn must have static shape. Tensor: "
-                    f"{tensor}, from {location(input_fn)}. Use drop_remainder=True where the "
-                    "dataset is batched."
-                )
-
-
 def check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int, model_fn: Callable) -> None:
     """Raises ValueError unless cores can train what model_fn returned."""
     if isinstance(spec, EstimatorSpec):

@@ -11,8 +11,8 @@ import functools
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.devices import Host, hosts
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 
 _BATCH_SIZE_ARGUMENT = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.embedding import Embedding
 from estimator2strategy.engine.record.embedding_update import SLOTS
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.embedding_spec import EmbeddingConfigSpec, configurations
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 
 _PIPELINES = (InputPipelineConfig.PER_HOST_V1, InputPipelineConfig.PER_HOST_V2)

@@ -8,31 +8,21 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.record import feeding
-from estimator2strategy.engine.record.embedding import Embedding
-from estimator2strategy.engine.record.input_fn import call_input_fn
-from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.record.replicated import Cores, one_shard_of
+from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
-from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator import tpu_export
-from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec, set_param
+from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.saved_model import ServedGraph
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_checks import (
     check_evaluation_steps,
     check_given_strategy,
-    check_predictions,
-    check_static,
-    check_training_spec,
     check_training_steps,
     check_use_of_cores,
-    checked_tpu_spec,
     strategy_of_cores,
 )
 from estimator2strategy.estimator.tpu_config import (
@@ -40,19 +30,12 @@ from estimator2strategy.estimator.tpu_config import (
     RunConfig,
     parse_iterations_per_loop,
 )
-from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
-from estimator2strategy.estimator.tpu_embedding import check_embedding_spec, embedding_on_cores
+from estimator2strategy.estimator.tpu_context import Deployment
+from estimator2strategy.estimator.tpu_embedding import check_embedding_spec
 from estimator2strategy.estimator.tpu_export import ExportSavedModelApiVersion
-from estimator2strategy.estimator.tpu_input import fed_to_cores
-from estimator2strategy.estimator.tpu_logging import logging_hooks
-from estimator2strategy.estimator.tpu_outfeed import (
-    eval_metrics_of,
-    host_call_hooks,
-    outfed,
-    without_padding,
-)
-from estimator2strategy.estimator.tpu_partition import partition_dims
-from estimator2strategy.estimator.tpu_scaffold import scaffold_of
+from estimator2strategy.estimator.tpu_input import call_tpu_input_fn
+from estimator2strategy.estimator.tpu_logging import TrainingLog
+from estimator2strategy.estimator.tpu_placement import OnTpuCores
 
 tf1 = tf.compat.v1
 
@@ -137,7 +120,6 @@ class TPUEstimator(Estimator):
         self._batch_axis = batch_axis
         self._export_to_tpu, self._export_to_cpu = export_to_tpu, export_to_cpu
         self._export_api_version = _export_version(export_saved_model_api_version)
-        # The hooks that log are made here, so that they count executions and not steps.
         self._log_every = config.log_step_count_steps
         super().__init__(
             model_fn,
@@ -191,6 +173,29 @@ class TPUEstimator(Estimator):
             self._tpu_cores = devices.tpu_cores(config.cluster, config.master, config.tpu_config)
         return self._tpu_cores
 
+    def _placement(self, mode: str) -> Placement:
+        deployment = self._deployment(mode)
+        if deployment.on_host:
+            return super()._placement(mode)
+        return OnTpuCores(
+            deployment,
+            self._config.tpu_config,
+            self._iterations,
+            self._training_log,
+            self._batch_axis,
+            self._embedding_spec,
+        )
+
+    @property
+    def _training_log(self) -> TrainingLog:
+        # The hooks that log are made here, so that they count executions and not steps.
+        return TrainingLog(
+            self._log_every,
+            self._iterations,
+            self._batch_sizes[ModeKeys.TRAIN],
+            self.model_dir if self._config.save_summary_steps else None,
+        )
+
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Any]:
         if not self._deployment(ModeKeys.TRAIN).on_host:
             check_training_steps(steps, max_steps)
@@ -203,36 +208,23 @@ class TPUEstimator(Estimator):
 
     # Calling the user's functions.
 
+    def _create_and_assert_global_step(self, graph: tf.Graph) -> tf.Variable:
+        """As of Estimator; a resource variable on the host too, as TPUs need it."""
+        scope = tf1.get_variable_scope()
+        with tf1.variable_scope(scope, use_resource=True, auxiliary_name_scope=False):
+            return tf1.train.create_global_step(graph)
+
     def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
         """Calls input_fn for the host (`use_tpu=False`)."""
-        return self._call_for_invocation(input_fn, self._deployment(mode))
-
-    def _call_for_invocation(
-        self,
-        input_fn: Callable,
-        deployment: Deployment,
-        invocation: int | None = None,
-        host: int = 0,
-    ) -> Any:
-        if "params" not in argument_names(input_fn):
-            raise ValueError(
-                f"input_fn {location(input_fn)} does not include params argument, required by "
-                'TPUEstimator to pass batch size as params["batch_size"]'
-            )
-        params = self.params
-        if deployment.input_batch_size is not None:
-            set_param(params, "batch_size", deployment.input_batch_size)
-        if invocation is not None:
-            set_param(params, "context", TPUContext(deployment, invocation, host))
-        available = {"mode": deployment.mode, "params": params, "config": self.config}
-        return call_input_fn(input_fn, available)
+        given = (self._params, self._config)
+        return call_tpu_input_fn(input_fn, self._deployment(mode), *given)
 
     def _call_model_fn(self, features, labels, mode: str, config: Any) -> EstimatorSpec:
         """Calls model_fn for the host."""
         spec = self._call_on_host(features, labels, self._deployment(mode))
         if mode != ModeKeys.TRAIN:
             return spec
-        hooks = (*spec.training_hooks, *self._logging_hooks(spec.loss, on_host=True))
+        hooks = (*spec.training_hooks, *self._training_log.hooks(spec.loss, on_host=True))
         return spec._replace(training_hooks=hooks)
 
     def _call_on_host(self, features, labels, deployment: Deployment) -> EstimatorSpec:
@@ -281,154 +273,6 @@ class TPUEstimator(Estimator):
                     # Nobody runs these, and their tensors are inside of the TPU's function.
                     spec = spec._replace(eval_metrics=None, host_call=None)
         return self._of_host(spec)
-
-    # Recording for several cores.
-
-    def _record_train(self, graph: tf.Graph, input_fn: Callable) -> Recording:
-        deployment = self._deployment(ModeKeys.TRAIN)
-        if deployment.on_host:
-            return super()._record_train(graph, input_fn)
-        cores = self._on_cores(self._fed(graph, input_fn, deployment), deployment)
-        spec = cores.spec
-        check_training_spec(spec, graph, deployment.num_replicas, self._model_fn)
-        train_op = cores.runs(spec.train_op)
-        loss = cores.mean(spec.loss)
-        host_call = self._host_call(cores, deployment)
-        tpu_spec = EstimatorSpec(
-            ModeKeys.TRAIN,
-            loss=loss,
-            train_op=train_op,
-            training_hooks=[
-                *host_call,
-                *self._logging_hooks(loss, on_host=False),
-                *spec.training_hooks,
-            ],
-            scaffold=scaffold_of(spec, cores),
-        )
-        return self._recorded(graph, cores, tpu_spec)
-
-    def _record_eval_input(self, graph: tf.Graph, input_fn: Callable) -> Any:
-        deployment = self._deployment(ModeKeys.EVAL)
-        if deployment.on_host:
-            return super()._record_eval_input(graph, input_fn)
-        return self._fed(graph, input_fn, deployment)
-
-    def _record_eval(self, graph: tf.Graph, inputs: Any) -> Recording:
-        deployment = self._deployment(ModeKeys.EVAL)
-        if deployment.on_host:
-            return super()._record_eval(graph, inputs)
-        cores = self._on_cores(inputs, deployment)
-        spec = checked_tpu_spec(cores.spec, "evaluation")
-        cores.runs(spec.loss)
-        loss = cores.mean(spec.loss)
-        host_call = self._host_call(cores, deployment)
-        metrics = eval_metrics_of(cores, deployment) if spec.eval_metrics else None
-        tpu_spec = EstimatorSpec(
-            ModeKeys.EVAL,
-            loss=loss,
-            eval_metric_ops=metrics,
-            evaluation_hooks=[*host_call, *spec.evaluation_hooks],
-            scaffold=scaffold_of(spec, cores),
-        )
-        return self._recorded(graph, cores, tpu_spec)
-
-    def _record_predict(self, graph: tf.Graph, input_fn: Callable) -> Recording:
-        deployment = self._deployment(ModeKeys.PREDICT)
-        if deployment.on_host:
-            return super()._record_predict(graph, input_fn)
-        cores = self._on_cores(self._fed(graph, input_fn, deployment), deployment)
-        spec = checked_tpu_spec(cores.spec, "prediction")
-        check_predictions(spec.predictions)
-        predictions = outfed(cores, spec.predictions, deployment)
-        host_call = self._host_call(cores, deployment)
-        tpu_spec = EstimatorSpec(
-            ModeKeys.PREDICT,
-            predictions=without_padding(predictions, cores, deployment),
-            prediction_hooks=[*host_call, *spec.prediction_hooks],
-            scaffold=scaffold_of(spec, cores),
-        )
-        return self._recorded(graph, cores, tpu_spec)
-
-    def _create_and_assert_global_step(self, graph: tf.Graph) -> tf.Variable:
-        """As of Estimator; a resource variable on the host too, as TPUs need it."""
-        scope = tf1.get_variable_scope()
-        with tf1.variable_scope(scope, use_resource=True, auxiliary_name_scope=False):
-            return tf1.train.create_global_step(graph)
-
-    def _fed(self, graph: tf.Graph, input_fn: Callable, deployment: Deployment) -> feeding.Fed:
-        self._create_and_assert_global_step(graph)
-        embedding = self._embedding(deployment)
-
-        def call(invocation: int, host: int) -> Any:
-            result = self._call_for_invocation(input_fn, deployment, invocation, host)
-            return embedding.densified(result, deployment.input_batch_size) if embedding else result
-
-        fed = fed_to_cores(call, deployment, self._batch_axis)
-        features, labels = (*fed.structure, None)[:2]
-        if embedding:
-            features = {k: v for k, v in features.items() if k not in embedding.names}
-        check_static(features, labels, input_fn)
-        return fed
-
-    def _on_cores(self, fed: feeding.Fed, deployment: Deployment) -> Cores:
-        embedding = self._embedding(deployment)
-
-        def call(features: Any, labels: Any) -> Any:
-            if not embedding:
-                return self._spec_of(features, labels, deployment)
-            trains = deployment.mode == ModeKeys.TRAIN
-            return embedding.call(
-                lambda looked_up: self._spec_of(looked_up, labels, deployment), features, trains
-            )
-
-        tf1.logging.info("Calling model_fn.")
-        cores = Cores(
-            fed,
-            deployment.strategy,
-            call,
-            inside=one_shard_of,
-            partitions=self._partitions(fed, deployment),
-        )
-        tf1.logging.info("Done calling model_fn.")
-        return cores
-
-    def _embedding(self, deployment: Deployment) -> Embedding | None:
-        return embedding_on_cores(self._embedding_spec, deployment.mode, deployment.strategy)
-
-    def _partitions(self, fed: feeding.Fed, deployment: Deployment) -> tuple[Any, ...]:
-        """How each tensor of a replica's input is cut for its cores."""
-        tpu_config = self._config.tpu_config
-        if tpu_config.input_partition_dims is None:
-            return ()
-        cores = tpu_config.num_cores_per_replica or 1
-        partitions = partition_dims(fed.structure, tpu_config.input_partition_dims, cores)
-        return partitions if deployment.device_assignment else ()
-
-    def _host_call(self, cores: Cores, deployment: Deployment) -> list[Any]:
-        every = self._config.tpu_config.experimental_host_call_every_n_steps
-        return host_call_hooks(cores, deployment, every)
-
-    def _recorded(self, graph: tf.Graph, cores: Cores, spec: EstimatorSpec) -> Recording:
-        sleep = self._config.tpu_config.initial_infeed_sleep_secs
-        return Recording(
-            graph,
-            spec,
-            input_hooks=(*cores.fed.hooks, *([InfeedSleepHook(sleep)] if sleep else [])),
-            splices=cores.splices,
-            strategy=cores.strategy,
-            on_cores=cores.variables,
-            iterations=self._iterations,
-        )
-
-    def _logging_hooks(self, loss: Any, *, on_host: bool) -> list[Any]:
-        return logging_hooks(
-            loss,
-            self._log_every,
-            self._iterations,
-            batch_size=self._batch_sizes[ModeKeys.TRAIN],
-            output_dir=self.model_dir if self._config.save_summary_steps else None,
-            on_host=on_host,
-        )
 
 
 def _checked_config(config: Any) -> RunConfig:

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.saved_model import ServedGraph
 from estimator2strategy.estimator.specs import EstimatorSpec
 

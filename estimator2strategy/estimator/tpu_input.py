@@ -1,16 +1,53 @@
-"""Feeds the cores of a TPUEstimator as `TPUConfig.per_host_input_for_training` says."""
+"""Calls a TPUEstimator's input_fn, as `TPUConfig.per_host_input_for_training` says for cores."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record import feeding
-from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.engine.record.input_fn import call_input_fn
+from estimator2strategy.engine.user_code import argument_names, location
+from estimator2strategy.estimator.calling import set_param
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
-from estimator2strategy.estimator.tpu_context import Deployment
+from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
+
+
+def call_tpu_input_fn(
+    input_fn: Callable,
+    deployment: Deployment,
+    params: Any,
+    config: Any,
+    invocation: int | None = None,
+    host: int = 0,
+) -> Any:
+    """Calls the input_fn of a TPUEstimator; returns what it returns.
+
+    Args:
+        params: Hyperparameters; input_fn gets a copy, with what TPUEstimator adds.
+        config: The RunConfig; likewise.
+        invocation: Which of the calls for the cores this is; None: it is the one for the host.
+        host: Index of the host that feeds these cores.
+
+    Raises:
+        ValueError: It takes no params.
+    """
+    if "params" not in argument_names(input_fn):
+        raise ValueError(
+            f"input_fn {location(input_fn)} does not include params argument, required by "
+            'TPUEstimator to pass batch size as params["batch_size"]'
+        )
+    params = copy.deepcopy(params)
+    if deployment.input_batch_size is not None:
+        set_param(params, "batch_size", deployment.input_batch_size)
+    if invocation is not None:
+        set_param(params, "context", TPUContext(deployment, invocation, host))
+    available = {"mode": deployment.mode, "params": params, "config": copy.deepcopy(config)}
+    return call_input_fn(input_fn, available)
 
 
 def fed_to_cores(

@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.host_call import every_n_steps
 from estimator2strategy.engine.record.replicated import Cores
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import HostCallHook, call_on_host, checked_eval_metric_ops
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 from estimator2strategy.estimator.tpu_context import Deployment

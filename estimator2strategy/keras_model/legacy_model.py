@@ -18,10 +18,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.errors import CheckpointError, UnsupportedError
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.keras_model.legacy_program import LegacyProgram, features_and_labels
 from estimator2strategy.keras_model.shared_state import VariableScope

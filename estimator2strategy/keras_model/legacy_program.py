@@ -13,12 +13,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from estimator2strategy.engine.record.model_fn import call_model_fn
 from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.record.replicated import one_shard_of
 from estimator2strategy.engine.runtime import checkpoints
 from estimator2strategy.engine.worlds import legacy_world
 from estimator2strategy.errors import CheckpointError
-from estimator2strategy.estimator.calling import call_model_fn, call_tpu_model_fn, checked_spec
+from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 from estimator2strategy.estimator.tpu_context import Deployment

@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from estimator2strategy.engine.metrics.objects import KerasMetric, keras_metric_of
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedPart
 from estimator2strategy.engine.replay.session import ReplaySession
-from estimator2strategy.engine.runtime.evaluation import LOSS, metric_pairs
 from estimator2strategy.engine.worlds import legacy_world, recording
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.keras_model.shared_state import SharedState
 
 tf1 = tf.compat.v1

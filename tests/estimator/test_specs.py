@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.export import ClassificationOutput, PredictOutput
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import EstimatorSpec, HostCallHook, TPUEstimatorSpec
 
 tf1 = tf.compat.v1

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_export import tensors_of
 from tests.engine.runtime.programs import (
     cores_estimator,

@@ -7,8 +7,10 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.estimator.tpu_partition import partition_dims
 from estimator2strategy.tools.xla.tpu_metadata import MetadataResolver
 from estimator2strategy.tools.xla.tpu_program import TpuProgram, traced
@@ -114,8 +116,8 @@ def test_tpu_program_cuts_the_input_for_the_cores_of_a_replica():
     config = tpu.RunConfig(model_dir="/never/written", tpu_config=tpu_config)
     model = tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
     model._tpu_cores = cores_of(tpu_config)  # what starting a TPU would have given
-    with model._recording() as graph:
-        recording = model._record_train(graph, input_fn)
+    with recording_graph(model):
+        recording = record_for(model, ModeKeys.TRAIN, input_fn)
         spec = recording.spec
         function = traced(make_replay(recording), [spec.loss], [spec.train_op])
     program = TpuProgram(function)

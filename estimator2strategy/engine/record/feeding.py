@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.record import input_fn as inputs_lib
+from estimator2strategy.engine.user_code import location
 from estimator2strategy.errors import RecordingError
 
 tf1 = tf.compat.v1
@@ -56,6 +57,18 @@ def together(parts: Sequence[Fed], replicas: Sequence[Sequence[int]]) -> Fed:
         hooks=tuple(hook for part in parts for hook in part.hooks),
         padding=[padding[part][i] for _, part, i in of_core] if padding else None,
     )
+
+
+def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
+    """Raises ValueError unless all shapes of a core's (features, labels) are known."""
+    for name, part in {"features": features, "labels": labels}.items():
+        for tensor in () if part is None else tf.nest.flatten(part, expand_composites=True):
+            if not tensor.shape.is_fully_defined():
+                raise ValueError(
+                    f"The {name} to the model returned by input_fn must have static shape. Tensor: "
+                    f"{tensor}, from {location(input_fn)}. Use drop_remainder=True where the "
+                    "dataset is batched."
+                )
 
 
 def per_core(call: Call, num_cores: int) -> Fed:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.record import input_fn as inputs_lib
+from estimator2strategy.engine.record.input_fn import Inputs, features_and_labels
+from estimator2strategy.engine.record.model_program import ModelProgram
+from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
 
@@ -20,7 +21,7 @@ tf1 = tf.compat.v1
 
 
 @dataclasses.dataclass(frozen=True)
-class Worker:
+class Worker(Placement):
     """One of several processes that train a model together.
 
     Attributes:
@@ -36,20 +37,15 @@ class Worker:
         """The `input_context` for an input_fn that takes one."""
         return tf.distribute.InputContext(self.count, self.number, self.count)
 
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Inputs:
+        result = program.start(input_fn, mode, input_context=self.input_context)
+        return features_and_labels(result)
 
-def record_training(
-    graph: tf.Graph, result: Any, worker: Worker, call_model_fn: Callable[[Any, Any], Any]
-) -> Recording:
-    """Records one process's part of a training.
-
-    Args:
-        result: The result of input_fn in this process.
-        call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
-    """
-    inputs = inputs_lib.features_and_labels(result)
-    with one_replica_of(worker.count):
-        spec = call_model_fn(inputs.features, inputs.labels)
-        loss = tf1.tpu.cross_replica_sum(spec.loss)
-    if reports_mean_loss(graph):
-        loss /= worker.count
-    return Recording(graph, spec._replace(loss=loss), inputs.hooks, worker=worker)
+    def record_model(self, program: ModelProgram, mode: str, inputs: Inputs) -> Recording:
+        graph = tf1.get_default_graph()
+        with one_replica_of(self.count):
+            spec = program.call_model_fn(inputs.features, inputs.labels, mode)
+            loss = tf1.tpu.cross_replica_sum(spec.loss)
+        if reports_mean_loss(graph):
+            loss /= self.count
+        return Recording(graph, spec._replace(loss=loss), inputs.hooks, worker=self)

@@ -1,10 +1,10 @@
 """Records a model_fn as one core sees it, and puts stand-ins for all cores in the host graph.
 
-cores = record_on_cores(fed, strategy, call_model_fn)
+cores = Cores(fed, strategy, call_model_fn, inside=one_shard_of)
 mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
 logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
 step = cores.runs(spec.train_op)            # an op in the host graph
-recording = Recording(graph, ..., splices=cores.splices)
+recording = cores.recording(EstimatorSpec(...))
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.captures import Capture, capture_in_closure, first_capture
 from estimator2strategy.engine.record.feeding import Fed
 from estimator2strategy.engine.record.host_call import refusing_v1_summaries
+from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
 from estimator2strategy.engine.replay.splice import Splice
 from estimator2strategy.engine.replay.state import State
@@ -174,6 +175,24 @@ class Cores:
         """The splices that replay runs in place of the stand-ins."""
         outputs = [(t.name, stand_in.name, merge) for t, stand_in, merge in self._results]
         return (self._splice(outputs), *self.later)
+
+    def recording(self, spec: Any, **more: Any) -> Recording:
+        """What was recorded in the default graph.
+
+        Args:
+            spec: The EstimatorSpec, in terms of the host graph.
+            more: Other attributes of the Recording; `input_hooks` run after those of the input.
+        """
+        hooks = (*self.fed.hooks, *more.pop("input_hooks", ()))
+        return Recording(
+            tf1.get_default_graph(),
+            spec,
+            hooks,
+            splices=self.splices,
+            strategy=self.strategy,
+            on_cores=self.variables,
+            **more,
+        )
 
     def _splice(self, outputs: list[tuple[str, str, Merge]]) -> Splice:
         """Args: outputs: (name in a core, name in the host graph, how to merge) of each."""

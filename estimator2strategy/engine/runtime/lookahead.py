@@ -184,7 +184,7 @@ def warn_of_missed_steps(iterations: IterationsPerLoop, hooks: Sequence[Hook]) -
 
 
 class LoopUnit(enum.Enum):
-    """What `TPUConfig.iterations_per_loop` counts."""
+    """The unit of `TPUConfig.iterations_per_loop`."""
 
     STEPS = "steps"
     SECONDS = "seconds"

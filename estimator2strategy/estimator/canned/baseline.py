@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.canned import construction
 from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
 from estimator2strategy.estimator.canned.optimizers import (
@@ -26,7 +27,6 @@ from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
 from estimator2strategy.estimator.heads.head_checks import numeric_column
 from estimator2strategy.estimator.heads.train_op import share_of_replica
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1

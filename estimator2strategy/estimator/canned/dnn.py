@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.canned import columns, construction
 from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
 from estimator2strategy.estimator.canned.networks import SMALL, Activation, Dnn, partitioner
@@ -26,7 +27,6 @@ from estimator2strategy.estimator.canned.optimizers import (
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.canned import columns
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1

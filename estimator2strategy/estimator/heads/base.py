@@ -15,12 +15,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator import export
 from estimator2strategy.estimator.heads import head_checks
 from estimator2strategy.estimator.heads.keys import MetricKeys
 from estimator2strategy.estimator.heads.metric_rows import HeadMetric, Observed, regularization_row
 from estimator2strategy.estimator.heads.train_op import create_estimator_spec_train_op
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 
 tf1 = tf.compat.v1

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator import export
 from estimator2strategy.estimator.heads.base import BuiltInHead
 from estimator2strategy.estimator.heads.keys import (
@@ -15,7 +16,6 @@ from estimator2strategy.estimator.heads.keys import (
     MetricKeys,
 )
 from estimator2strategy.estimator.heads.metric_rows import HeadMetric, regularization_row
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import EstimatorSpec
 
 tf1 = tf.compat.v1

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.heads import base, head_checks
 from estimator2strategy.estimator.heads.base import Head, SingleHead
 from estimator2strategy.estimator.heads.classification import BinaryClassHead, MultiClassHead
@@ -26,7 +27,6 @@ from estimator2strategy.estimator.heads.regression import (
     logistic_loss,
     poisson_loss,
 )
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 
 tf1 = tf.compat.v1

@@ -28,7 +28,7 @@ class Use:
 
     Attributes:
         name: "tf.contrib.layers.conv2d".
-        flavour: By which module it is reached.
+        flavour: The module by which it is reached.
         node: Its first use, the import if it is imported.
         count: The number of lines that use it.
         is_import: True if an import statement names it.

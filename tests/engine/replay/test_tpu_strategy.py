@@ -11,13 +11,14 @@ import tensorflow as tf
 from tpu_program import make_replay, traced_training
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 from estimator2strategy.tools.xla.tpu_program import TpuProgram, traced
 from tests.strategies import mirrored
@@ -284,9 +285,9 @@ def test_variables_of_the_model_are_the_strategys_and_others_the_hosts():
 def test_variables_on_cores_have_no_value_before_they_are_given_one():
     program = Program()
     estimator_ = make_estimator(program)
-    with estimator_._recording() as graph:
-        recording = estimator_._record_train(graph, program.input_fn)
-    state = State(RecordedGraph(graph), recording.strategy, recording.on_cores)
+    with recording_graph(estimator_):
+        recording = record_for(estimator_, ModeKeys.TRAIN, program.input_fn)
+    state = State(RecordedGraph(recording.graph), recording.strategy, recording.on_cores)
     handle = state.variable("weights", 3).handle
     assert not tf.raw_ops.VarIsInitializedOp(resource=handle)
 
@@ -353,9 +354,8 @@ def test_broadcast_calls_input_fn_once_and_gives_all_cores_the_same():
 def test_evaluation_hands_the_global_batch_to_the_host(num_hosts):
     legacy = Program()
     estimator_ = make_estimator(legacy, num_hosts)
-    with estimator_._recording() as graph:
-        inputs = estimator_._record_eval_input(graph, legacy.input_fn)
-        recording = estimator_._record_eval(graph, inputs)
+    with recording_graph(estimator_):
+        recording = record_for(estimator_, ModeKeys.EVAL, legacy.input_fn)
         replay = make_replay(recording)
         spec = recording.spec
         _, update = spec.eval_metric_ops["accuracy"]
@@ -375,8 +375,8 @@ def test_evaluation_hands_the_global_batch_to_the_host(num_hosts):
 def test_prediction_pads_and_joins_outside_the_program():
     legacy = Program()
     estimator_ = make_estimator(legacy)
-    with estimator_._recording() as graph:
-        recording = estimator_._record_predict(graph, legacy.input_fn)
+    with recording_graph(estimator_):
+        recording = record_for(estimator_, ModeKeys.PREDICT, legacy.input_fn)
         replay = make_replay(recording)
         function = traced(replay, [recording.spec.predictions["logits"]])
     program = TpuProgram(function)
@@ -482,8 +482,8 @@ def test_summaries_of_a_replica_are_made_on_the_host():
         return tf.data.Dataset.from_tensors(tf.ones([4])).repeat()
 
     model = estimator.Estimator(model_fn, "/never/written", strategy=tpu_strategy(1, 2))
-    with model._recording() as graph:
-        recording = model._record_train(graph, input_fn)
+    with recording_graph(model):
+        recording = record_for(model, ModeKeys.TRAIN, input_fn)
         merged = tf1.summary.merge_all()
         function = traced(make_replay(recording), [merged], [recording.spec.train_op])
     program = TpuProgram(function)

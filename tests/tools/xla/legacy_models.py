@@ -13,7 +13,9 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.tools.xla.core_program import CoreProgram, core_program
 from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 
@@ -69,12 +71,9 @@ def recorded(
         params={},
         strategy=tpu_strategy(1, cores),
     )
-    with model._recording() as graph:
-        if mode == "train":
-            return model._record_train(graph, inputs)
-        if mode == "eval":
-            return model._record_eval(graph, model._record_eval_input(graph, inputs))
-        return model._record_predict(graph, inputs)
+    keys = {"train": ModeKeys.TRAIN, "eval": ModeKeys.EVAL, "predict": ModeKeys.PREDICT}
+    with recording_graph(model):
+        return record_for(model, keys[mode], inputs)
 
 
 def program_of(model_fn: Callable, mode: str = "train", **how: Any) -> CoreProgram:

@@ -7,9 +7,11 @@ import tensorflow as tf
 from legacy_models import BATCH, CLASSES, FEATURES, dense_net, input_fn, program_of
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
 from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.tools.xla.core_program import _of_model, core_program
 
 tf1 = tf.compat.v1
@@ -45,8 +47,8 @@ def test_a_model_recorded_for_the_host_is_fed_where_it_draws_its_batch():
         return spec.as_estimator_spec()
 
     model = estimator.Estimator(model_fn, "/never/written")
-    with model._recording() as graph:
-        recording = model._record_train(graph, lambda: input_fn({"batch_size": 5}))
+    with recording_graph(model):
+        recording = record_for(model, ModeKeys.TRAIN, lambda: input_fn({"batch_size": 5}))
     spec = recording.spec
     program = core_program(recording, [spec.loss], [spec.train_op])
     assert program.replicas == 1

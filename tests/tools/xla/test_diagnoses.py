@@ -7,6 +7,8 @@ import tensorflow as tf
 from legacy_models import FEATURES, program_of, with_extra
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.tools.xla.core_program import core_program
 from estimator2strategy.tools.xla.diagnoses import Diagnosis, diagnose, fix_of_op
 from estimator2strategy.tools.xla.kernels import unsupported
@@ -77,8 +79,8 @@ def test_a_batch_without_a_fixed_size_is_explained():
         return tf.data.Dataset.from_tensor_slices(data).batch(4)
 
     model = estimator.Estimator(model_fn, "/never/written")
-    with model._recording() as graph:
-        recording = model._record_train(graph, batches)
+    with recording_graph(model):
+        recording = record_for(model, ModeKeys.TRAIN, batches)
     program = core_program(recording, [recording.spec.loss], [recording.spec.train_op])
     with pytest.raises(LoweringError) as refused:
         lower(program)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.tools.check.check_report import Evidence, Finding
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import finding

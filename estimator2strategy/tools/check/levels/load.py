@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from estimator2strategy.engine import legacy_code
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator import estimator as estimator_lib
 from estimator2strategy.estimator import train_evaluate
-from estimator2strategy.estimator.mode_keys import ModeKeys
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_command

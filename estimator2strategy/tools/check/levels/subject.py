@@ -18,11 +18,11 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
-from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.mode_keys import ModeKeys
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.estimator.tpu_config import RunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.tools.check.levels.check_error import CheckError, of_program, raised_by_user
@@ -30,6 +30,11 @@ from estimator2strategy.tools.check.levels.recorded_graph import Recorded
 from estimator2strategy.tools.check.levels.request import Mode
 
 tf1 = tf.compat.v1
+_MODE_KEYS = {
+    Mode.TRAIN: ModeKeys.TRAIN,
+    Mode.EVAL: ModeKeys.EVAL,
+    Mode.PREDICT: ModeKeys.PREDICT,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,9 +190,9 @@ def _recorded(subject: Subject, mode: Mode, strategy: tf.distribute.Strategy | N
     what = f"{mode}: {location(subject.model.model_fn)}"
     try:
         estimator = subject.model.estimator(noted_model_fn, strategy)
-        with estimator._recording() as graph, observe_metric_calls() as calls:
+        with recording_graph(estimator) as graph, observe_metric_calls() as calls:
             made.append(Recorded(mode, strategy is not None, graph, estimator, metric_calls=calls))
-            made[0].recording = _record(estimator, graph, subject.inputs[mode], mode)
+            made[0].recording = record_for(estimator, _MODE_KEYS[mode], subject.inputs[mode])
     except (Exception, SystemExit) as error:
         user = raised_by_user(error) or isinstance(error, SystemExit)
         if user or not made or not isinstance(error, Exception):
@@ -198,14 +203,6 @@ def _recorded(subject: Subject, mode: Mode, strategy: tf.distribute.Strategy | N
 
 def _refusal(mode: Mode, error: BaseException) -> CheckError:
     return CheckError(f"{mode}: {error}")
-
-
-def _record(estimator: Estimator, graph: tf.Graph, input_fn: Any, mode: Mode) -> Recording:
-    if mode == Mode.TRAIN:
-        return estimator._record_train(graph, input_fn)
-    if mode == Mode.EVAL:
-        return estimator._record_eval(graph, estimator._record_eval_input(graph, input_fn))
-    return estimator._record_predict(graph, input_fn)
 
 
 def default_config() -> RunConfig:

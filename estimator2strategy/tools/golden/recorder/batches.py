@@ -1,6 +1,7 @@
 """Calls input_fn as an Estimator does, and keeps the batches that it gives."""
 
 import contextlib
+import importlib
 
 import tensorflow as tf
 
@@ -55,8 +56,9 @@ def drawn_batches(estimator, input_fn, mode, most):
 @contextlib.contextmanager
 def graph_of(estimator):
     """A fresh graph to call the functions of a program in."""
-    if hasattr(estimator, "_recording"):  # estimator2strategy's: with the shapes of TF 1.x
-        with estimator._recording():
+    if hasattr(estimator, "_placement"):  # estimator2strategy's: with the shapes of TF 1.x
+        ours = importlib.import_module("estimator2strategy.estimator.estimator_recording")
+        with ours.recording_graph(estimator):
             yield
     else:
         with tf.Graph().as_default():

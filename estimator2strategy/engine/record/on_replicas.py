@@ -12,77 +12,73 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record import feeding
+from estimator2strategy.engine.record.eval_metrics import metric_pairs
+from estimator2strategy.engine.record.model_program import ModelProgram
+from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
 from estimator2strategy.engine.record.replicated import Cores
 from estimator2strategy.engine.replay.session import ReplaySession
-from estimator2strategy.engine.runtime.evaluation import metric_pairs
-from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
-CallModelFn = Callable[[Any, Any], Any]
 
 
-def record_training(
-    graph: tf.Graph, result: Any, strategy: tf.distribute.Strategy, call_model_fn: CallModelFn
+@dataclasses.dataclass(frozen=True)
+class OnReplicas(Placement):
+    """The replicas of a strategy, each of which takes a batch of its own."""
+
+    strategy: tf.distribute.Strategy
+
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> feeding.Fed:
+        feed = feeding.per_replica_to_the_end if mode == ModeKeys.EVAL else feeding.per_replica
+        return feed(program.start(input_fn, mode), self.strategy.num_replicas_in_sync)
+
+    def record_model(self, program: ModelProgram, mode: str, inputs: feeding.Fed) -> Recording:
+        records = _record_evaluation if mode == ModeKeys.EVAL else _record_training
+        return records(program, self.strategy, inputs)
+
+
+def _record_training(
+    program: ModelProgram, strategy: tf.distribute.Strategy, fed: feeding.Fed
 ) -> Recording:
-    """Records training on the replicas of a strategy.
+    """Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15."""
 
-    Args:
-        result: The result of input_fn.
-        call_model_fn: `call_model_fn(features, labels)` returns the EstimatorSpec.
+    def call(features: Any, labels: Any) -> Any:
+        return program.call_model_fn(features, labels, ModeKeys.TRAIN)
 
-    Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.
-    """
-    start_for(strategy)
-    fed = feeding.per_replica(result, strategy.num_replicas_in_sync)
-    replicas = Cores(fed, strategy, call_model_fn, inside=one_replica_of)
+    graph = tf1.get_default_graph()
+    replicas = Cores(fed, strategy, call, inside=one_replica_of)
     spec = replicas.spec
     loss = replicas.mean(spec.loss) if reports_mean_loss(graph) else replicas.sum(spec.loss)
-    spec = spec._replace(loss=loss, train_op=replicas.runs(spec.train_op))
-    return _recording(graph, spec, replicas)
+    return replicas.recording(spec._replace(loss=loss, train_op=replicas.runs(spec.train_op)))
 
 
-def record_evaluation(
-    graph: tf.Graph, result: Any, strategy: tf.distribute.Strategy, call_model_fn: CallModelFn
+def _record_evaluation(
+    program: ModelProgram, strategy: tf.distribute.Strategy, fed: feeding.Fed
 ) -> Recording:
-    """Records evaluation on the replicas of a strategy; see `record_training` for the arguments.
+    """The last batches may be fewer than the replicas.
 
-    The last batches may be fewer than the replicas. Those without a batch repeat the first one, and
-    what it counted is taken back.
+    Those without a batch repeat the first one, and what it counted is taken back.
 
     Source: `Estimator._call_model_fn_eval_distributed`, tensorflow_estimator 2.15.
     """
 
     def call(features: Any, labels: Any) -> Any:
         features, real = features
-        spec = call_model_fn(features, labels)
+        spec = program.call_model_fn(features, labels, ModeKeys.EVAL)
         pairs = metric_pairs(spec)
         update = tf.group(*(update for _, update in pairs.values()))
         return spec, pairs, _unless(real, update, tf1.local_variables())
 
-    start_for(strategy)
-    fed = feeding.per_replica_to_the_end(result, strategy.num_replicas_in_sync)
     replicas = Cores(fed, strategy, call, inside=one_replica_of)
     spec, pairs, counts = replicas.spec
     step = replicas.runs(counts)
     hooks = (*spec.evaluation_hooks, AddUpHook(tf1.local_variables()))
-    recording = _recording(graph, spec._replace(evaluation_hooks=hooks), replicas)
     metrics = {name: (value, step) for name, (value, _) in pairs.items()}
-    return dataclasses.replace(recording, metrics=metrics)
-
-
-def _recording(graph: tf.Graph, spec: Any, replicas: Cores) -> Recording:
-    return Recording(
-        graph,
-        spec,
-        input_hooks=replicas.fed.hooks,
-        splices=replicas.splices,
-        strategy=replicas.strategy,
-        on_cores=replicas.variables,
-    )
+    return replicas.recording(spec._replace(evaluation_hooks=hooks), metrics=metrics)
 
 
 def _unless(real: tf.Tensor, update: tf.Operation, variables: Sequence[tf.Variable]) -> Any:

@@ -1,0 +1,38 @@
+"""Records a program that runs on one device: model_fn gets the very objects of input_fn."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.record.input_fn import Inputs, ends, features_and_labels, iterate
+from estimator2strategy.engine.record.model_program import ModelProgram
+from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.recording import Recording
+
+tf1 = tf.compat.v1
+
+
+@dataclasses.dataclass(frozen=True)
+class OnHost(Placement):
+    """One device of this process."""
+
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Inputs:
+        result = program.start(input_fn, mode)
+        if mode != ModeKeys.PREDICT:
+            return features_and_labels(result)
+        element, hooks = iterate(result)
+        if not ends(tf1.get_default_graph()):
+            tf1.logging.warning(
+                "Input graph does not use tf.data.Dataset or contain a QueueRunner. That means "
+                "predict yields forever. This is probably a mistake."
+            )
+        features = element[0] if isinstance(element, (list, tuple)) else element
+        return Inputs(features, None, hooks)
+
+    def record_model(self, program: ModelProgram, mode: str, inputs: Inputs) -> Recording:
+        spec = program.call_model_fn(inputs.features, inputs.labels, mode)
+        return Recording(tf1.get_default_graph(), spec, inputs.hooks)

@@ -1,0 +1,181 @@
+"""Records a TPUEstimator's program on the cores of a strategy.
+
+Each batch is dealt out to the cores. What they compute reaches the host by outfeed: host calls,
+metrics and predictions are recorded in terms of all cores' results.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.record.embedding import Embedding
+from estimator2strategy.engine.record.feeding import Fed, check_static
+from estimator2strategy.engine.record.model_program import ModelProgram
+from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.replicated import Cores, one_shard_of
+from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
+from estimator2strategy.estimator.calling import call_tpu_model_fn
+from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.estimator.tpu_checks import (
+    check_predictions,
+    check_training_spec,
+    checked_tpu_spec,
+)
+from estimator2strategy.estimator.tpu_config import TPUConfig
+from estimator2strategy.estimator.tpu_context import Deployment
+from estimator2strategy.estimator.tpu_embedding import embedding_on_cores
+from estimator2strategy.estimator.tpu_input import call_tpu_input_fn, fed_to_cores
+from estimator2strategy.estimator.tpu_logging import TrainingLog
+from estimator2strategy.estimator.tpu_outfeed import (
+    eval_metrics_of,
+    host_call_hooks,
+    outfed,
+    without_padding,
+)
+from estimator2strategy.estimator.tpu_partition import partition_dims
+from estimator2strategy.estimator.tpu_scaffold import scaffold_of
+
+tf1 = tf.compat.v1
+
+
+@dataclasses.dataclass(frozen=True)
+class OnTpuCores(Placement):
+    """The cores of a TPU, or emulated ones.
+
+    Attributes:
+        deployment: How batches are dealt out to the cores, in one mode.
+        tpu_config: `RunConfig.tpu_config`.
+        iterations: `TPUConfig.iterations_per_loop`.
+        log: The hooks of training that log.
+        batch_axis: As of TPUEstimator.
+        embedding_spec: Its `embedding_config_spec`.
+    """
+
+    deployment: Deployment
+    tpu_config: TPUConfig
+    iterations: IterationsPerLoop
+    log: TrainingLog
+    batch_axis: Sequence[int] | None = None
+    embedding_spec: Any = None
+
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Fed:
+        program.create_global_step(tf1.get_default_graph())
+        embedding = self._embedding()
+        given = (program.params, program.config)
+
+        def call(invocation: int, host: int) -> Any:
+            result = call_tpu_input_fn(input_fn, self.deployment, *given, invocation, host)
+            if embedding is None:
+                return result
+            return embedding.densified(result, self.deployment.input_batch_size)
+
+        fed = fed_to_cores(call, self.deployment, self.batch_axis)
+        features, labels = (*fed.structure, None)[:2]
+        if embedding:
+            features = {k: v for k, v in features.items() if k not in embedding.names}
+        check_static(features, labels, input_fn)
+        return fed
+
+    def record_model(self, program: ModelProgram, mode: str, inputs: Fed) -> Recording:
+        cores = self._recorded_cores(program, inputs)
+        spec_of = {
+            ModeKeys.TRAIN: self._training_spec,
+            ModeKeys.EVAL: self._evaluation_spec,
+            ModeKeys.PREDICT: self._prediction_spec,
+        }[mode]
+        spec = spec_of(program, cores)
+        sleep = self.tpu_config.initial_infeed_sleep_secs
+        sleeping = (InfeedSleepHook(sleep),) if sleep else ()
+        return cores.recording(spec, input_hooks=sleeping, iterations=self.iterations)
+
+    def _recorded_cores(self, program: ModelProgram, fed: Fed) -> Cores:
+        deployment, embedding = self.deployment, self._embedding()
+        partitions = self._partitions(fed)
+
+        def spec_of(features: Any, labels: Any) -> Any:
+            given = (program.params, copy.deepcopy(program.config))
+            return call_tpu_model_fn(program.model_fn, features, labels, deployment, *given)
+
+        def call(features: Any, labels: Any) -> Any:
+            if embedding is None:
+                return spec_of(features, labels)
+            trains = deployment.mode == ModeKeys.TRAIN
+            return embedding.call(lambda looked_up: spec_of(looked_up, labels), features, trains)
+
+        tf1.logging.info("Calling model_fn.")
+        cores = Cores(fed, deployment.strategy, call, inside=one_shard_of, partitions=partitions)
+        tf1.logging.info("Done calling model_fn.")
+        return cores
+
+    def _embedding(self) -> Embedding | None:
+        deployment = self.deployment
+        return embedding_on_cores(self.embedding_spec, deployment.mode, deployment.strategy)
+
+    def _partitions(self, fed: Fed) -> tuple[Any, ...]:
+        """How each tensor of a replica's input is cut for its cores."""
+        dims = self.tpu_config.input_partition_dims
+        if dims is None:
+            return ()
+        cores = self.tpu_config.num_cores_per_replica or 1
+        partitions = partition_dims(fed.structure, dims, cores)
+        return partitions if self.deployment.device_assignment else ()
+
+    # The spec of each mode, in terms of the host graph.
+
+    def _training_spec(self, program: ModelProgram, cores: Cores) -> EstimatorSpec:
+        spec, graph = cores.spec, tf1.get_default_graph()
+        check_training_spec(spec, graph, self.deployment.num_replicas, program.model_fn)
+        train_op = cores.runs(spec.train_op)
+        loss = cores.mean(spec.loss)
+        host_call = self._host_call(cores)
+        return EstimatorSpec(
+            ModeKeys.TRAIN,
+            loss=loss,
+            train_op=train_op,
+            training_hooks=[
+                *host_call,
+                *self.log.hooks(loss, on_host=False),
+                *spec.training_hooks,
+            ],
+            scaffold=scaffold_of(spec, cores),
+        )
+
+    def _evaluation_spec(self, program: ModelProgram, cores: Cores) -> EstimatorSpec:
+        del program
+        spec = checked_tpu_spec(cores.spec, "evaluation")
+        cores.runs(spec.loss)
+        loss = cores.mean(spec.loss)
+        host_call = self._host_call(cores)
+        metrics = eval_metrics_of(cores, self.deployment) if spec.eval_metrics else None
+        return EstimatorSpec(
+            ModeKeys.EVAL,
+            loss=loss,
+            eval_metric_ops=metrics,
+            evaluation_hooks=[*host_call, *spec.evaluation_hooks],
+            scaffold=scaffold_of(spec, cores),
+        )
+
+    def _prediction_spec(self, program: ModelProgram, cores: Cores) -> EstimatorSpec:
+        del program
+        spec = checked_tpu_spec(cores.spec, "prediction")
+        check_predictions(spec.predictions)
+        predictions = outfed(cores, spec.predictions, self.deployment)
+        host_call = self._host_call(cores)
+        return EstimatorSpec(
+            ModeKeys.PREDICT,
+            predictions=without_padding(predictions, cores, self.deployment),
+            prediction_hooks=[*host_call, *spec.prediction_hooks],
+            scaffold=scaffold_of(spec, cores),
+        )
+
+    def _host_call(self, cores: Cores) -> list[Any]:
+        every = self.tpu_config.experimental_host_call_every_n_steps
+        return host_call_hooks(cores, self.deployment, every)
