@@ -47,7 +47,7 @@ STAND_INS = "estimator2strategy/stand_ins"
 
 
 def element_of(node: NodeDef) -> dict[str, list[Any]]:
-    """The attributes of an iterator, or of a draw from one, that say what a batch consists of."""
+    """The attributes of an iterator, or of a node that takes from it, that define a batch."""
     return {
         "output_types": [tf.as_dtype(dtype) for dtype in node.attr["output_types"].list.type],
         "output_shapes": [tf.TensorShape(s) for s in node.attr["output_shapes"].list.shape],

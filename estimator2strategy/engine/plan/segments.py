@@ -86,7 +86,7 @@ def cut(
         segments.append((nodes, wanted, segment))
         placed.update(nodes)
         supplied.update(f"{name}:0" for name in level)
-    return _with_gifts(segments, fed)
+    return _with_outputs(segments, fed)
 
 
 def compiled(
@@ -117,7 +117,7 @@ def compiled(
         segment = Segment(takes, resources, (), tuple(nodes), frozenset(placed), ())
         segments.append((nodes, outputs if number == len(parts) - 1 else (), segment))
         placed.update(nodes)
-    return [s for n, s in enumerate(_with_gifts(segments, frozenset())) if n % 2 and s.ops]
+    return [s for n, s in enumerate(_with_outputs(segments, frozenset())) if n % 2 and s.ops]
 
 
 def _alternating(
@@ -183,7 +183,7 @@ def _taken(
     return tuple(taken), tuple(resources)
 
 
-def _with_gifts(
+def _with_outputs(
     segments: Sequence[tuple[list[str], Sequence[str], Segment]], fed: frozenset[str]
 ) -> list[Segment]:
     """Fills in what each segment gives: to later ones, to its sums, or as an output."""

@@ -5,7 +5,7 @@
     (step,) = importer.fetch(["global_step:0"])   # imports what is still missing
 
 Each recorded node is imported at most once per importer, however many fetches need it: a node that
-draws a batch or a random number must do so once a step.
+takes a batch or draws a random number must do so once a step.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class GraphImporter:
         fresh.sort(key=lambda name: not recorded.reads_at_once(name))
         changed = self._register_functions(fresh)
         inside = set(fresh)
-        waiting, draws = recorded.writers_without_input(fresh, self._fed)
+        waiting, takers = recorded.writers_without_input(fresh, self._fed)
         graph_def = tf.compat.v1.GraphDef(versions=recorded.versions)
         outside: dict[str, tf.Tensor] = {}
         drawn: dict[str, random_ops.Drawn] = {}
@@ -140,7 +140,7 @@ class GraphImporter:
             if host_resources.is_cond(node) and recorded.touches_variable(name):
                 unseen[name] = self._find_inside(node, changed)
             if name in waiting:
-                node.input.extend(f"^{draw}" for draw in draws)
+                node.input.extend(f"^{taker}" for taker in takers)
             if self._writers and recorded.touches_variable(name):
                 node.input.extend(w for w in self._writers if w not in node.input)
             self._connect(node, inside, outside)
@@ -157,7 +157,7 @@ class GraphImporter:
         self._imported.update(zip(fresh, made, strict=True))
         if self._streams and drawn:
             # A step that finds no input has drawn nothing.
-            with tf.control_dependencies([self._value(f"{d}:0") for d in draws if d in inside]):
+            with tf.control_dependencies([self._value(f"{t}:0") for t in takers if t in inside]):
                 self._streams.advance({name: self._value(f"{name}:0") for name in drawn})
 
     def _register_functions(self, nodes: Sequence[str]) -> Mapping[str, Any]:

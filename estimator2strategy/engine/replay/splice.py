@@ -1,6 +1,6 @@
 """A place in a recorded graph where replay goes on in TF2 code.
 
-The host graph of a recording is ordinary: it draws batches, calls metric_fn, counts steps. Where
+The host graph of a recording is ordinary: it takes batches, calls metric_fn, counts steps. Where
 the legacy program handed work to a TPU, or where Keras metrics take over from `tf.metrics`, the
 recording holds only stand-ins (an op to run, placeholders for its results); a `Splice` says how to
 trace what they stand for. So hooks, savers and scaffolds see one graph, as they always did.

@@ -33,9 +33,9 @@ def facts_of(recorded: RecordedGraph, train_op: str) -> dict[str, Any]:
     What makes the input may differ, and so may initial values: the chief's are taken.
     """
     recorded.refresh()
-    draws = {node.name for node in recorded.nodes if node.op.startswith("IteratorGetNext")}
-    behind = recorded.ancestors([train_op], lambda edge: input_node(edge) in draws)
-    nodes = [recorded[name] for name in behind if name not in draws]
+    takers = {node.name for node in recorded.nodes if node.op.startswith("IteratorGetNext")}
+    behind = recorded.ancestors([train_op], lambda edge: input_node(edge) in takers)
+    nodes = [recorded[name] for name in behind if name not in takers]
     variables = {
         node.name: f"{tf.as_dtype(node.attr['dtype'].type).name} "
         f"{tf.TensorShape(node.attr['shape'].shape)}"

@@ -1,6 +1,6 @@
 """One live line on a terminal: step, loss, steps/s, time left, and when it is compiling.
 
-Where the output is no terminal nothing is drawn: logs look as Estimator's always did.
+Where the output is no terminal nothing is shown: logs look as Estimator's always did.
 """
 
 from __future__ import annotations

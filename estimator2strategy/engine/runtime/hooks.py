@@ -65,7 +65,7 @@ class FetchingHook(tf1.train.SessionRunHook):
 
 
 class InfeedSleepHook(tf1.train.SessionRunHook):
-    """Waits before the first batch is drawn: `TPUConfig.initial_infeed_sleep_secs`.
+    """Waits before the first batch is taken: `TPUConfig.initial_infeed_sleep_secs`.
 
     Source: `TPUInfeedOutfeedSessionHook._run_infeed`, tensorflow_estimator 2.15 tpu_estimator.py.
     """

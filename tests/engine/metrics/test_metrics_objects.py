@@ -105,11 +105,11 @@ def test_every_call_gives_fresh_metrics(model_dir):
     assert (first.result(), second.result()) == (1.0, 0.0)
 
 
-def test_no_batch_is_drawn_and_nothing_is_written(tmp_path):
-    drawn = []
+def test_no_batch_is_taken_and_nothing_is_written(tmp_path):
+    taken = []
 
     def counted(value):
-        drawn.append(value)
+        taken.append(value)
         return value
 
     def input_fn():
@@ -124,7 +124,7 @@ def test_no_batch_is_drawn_and_nothing_is_written(tmp_path):
 
     model = estimator.Estimator(model_fn, str(tmp_path / "model"))
     assert list(model.keras_metrics(input_fn)) == ["mean"]
-    assert drawn == []
+    assert taken == []
     assert not (tmp_path / "model").exists()
 
 

@@ -330,10 +330,10 @@ def test_an_iterator_ends_with_its_session_though_its_generator_has_not(make):
     with legacy_world(), recording(None) as graph:
         dataset = tf.data.Dataset.from_generator(generator, tf.int64, []).prefetch(2)
         iterator = getattr(tf1.data, make)(dataset)
-        drawn = iterator.get_next()
+        taken = iterator.get_next()
         session = ReplaySession(Replay.of(graph))
         if make == "make_initializable_iterator":
             session.run(iterator.initializer)
-        assert session.run(drawn) == 0
+        assert session.run(taken) == 0
         session.close()
     assert ended.wait(timeout=200)

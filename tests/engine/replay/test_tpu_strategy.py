@@ -230,10 +230,10 @@ def test_nothing_enters_but_variables_the_batch_and_the_replicas_number(train):
 def test_each_core_gets_the_next_batch_of_its_host(train):
     program, _, _, num_hosts = train
     features, labels = program.batch
-    draws = [node for node in program.outside if node.op == "IteratorGetNext"]
-    assert len(draws) == program.replicas
-    assert features == labels == draws
-    hosts = [node.device for node in draws]
+    takers = [node for node in program.outside if node.op == "IteratorGetNext"]
+    assert len(takers) == program.replicas
+    assert features == labels == takers
+    hosts = [node.device for node in takers]
     job = "localhost" if num_hosts == 1 else "worker"
     assert hosts == [
         f"/job:{job}/task:{replica // CORES_PER_HOST}/device:CPU:0"
@@ -319,13 +319,13 @@ def test_per_host_v1_splits_each_hosts_batch_on_that_host(num_hosts):
     legacy = Program()
     program, _ = train_program(legacy, num_hosts, Pipeline.PER_HOST_V1)
     assert [context[:2] for context in legacy.contexts] == [(h, 64) for h in range(num_hosts)]
-    draws = [node for node in program.outside if node.op == "IteratorGetNext"]
-    assert len(draws) == num_hosts
+    takers = [node for node in program.outside if node.op == "IteratorGetNext"]
+    assert len(takers) == num_hosts
     features, _ = program.batch
     assert [node.op for node in features] == ["Split"] * program.replicas
     tasks = [tf.DeviceSpec.from_string(node.device).task for node in features]
     assert tasks == [replica // CORES_PER_HOST for replica in range(program.replicas)]
-    assert all(program.source(node.input[1]) == draws[task] for node, task in zip(features, tasks))
+    assert all(program.source(node.input[1]) == takers[task] for node, task in zip(features, tasks))
 
 
 def test_per_shard_v1_calls_input_fn_for_every_core_on_its_host():

@@ -76,7 +76,7 @@ def slow_input():
 
 @pytest.mark.parametrize("steps_per_block", [6, 12])
 def test_time_that_steps_wait_for_input_is_told(tmp_path, log, steps_per_block):
-    """Batches that are drawn while a step runs are waited for when it has run."""
+    """Batches that are taken while a step runs are waited for when it has run."""
     config = estimator.RunConfig(
         str(tmp_path / "model"), log_step_count_steps=steps_per_block, save_summary_steps=0
     )

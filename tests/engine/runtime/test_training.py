@@ -336,7 +336,7 @@ class TestWrongArguments:
 
 
 def test_each_host_feeds_its_own_cores(emulated_cores, model_dir):
-    """Global batches of 4: host 0 draws two examples of 1.0, host 1 two of 3.0."""
+    """Global batches of 4: host 0 takes two examples of 1.0, host 1 two of 3.0."""
     emulated_cores(2, 2)
 
     def input_fn(params):

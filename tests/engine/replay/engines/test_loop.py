@@ -1,4 +1,4 @@
-"""A block of steps draws the next batch while a step runs, and nobody can tell."""
+"""A block of steps takes the next batch while a step runs, and nobody can tell."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ tf1 = tf.compat.v1
 
 
 ON_DEMAND = tf.data.Options()
-ON_DEMAND.experimental_optimization.inject_prefetch = False  # else tf.data draws ahead by itself
+ON_DEMAND.experimental_optimization.inject_prefetch = False  # else tf.data runs ahead by itself
 
 
 class Program:
-    """Draws numbers from `dataset()`, and writes them into a decimal number, digit by digit.
+    """Takes numbers from `dataset()`, and writes them into a decimal number, digit by digit.
 
     Args:
         dataset: Makes the dataset, in the recorded graph; it is given the number of steps so far.
-        before: What a step does with what it has drawn before it writes it down.
+        before: What a step does with what it has taken before it writes it down.
     """
 
     def __init__(self, dataset, before=lambda number, go: number):
@@ -57,7 +57,7 @@ class Program:
         self.session.expect(step, steps)
 
     def run(self, steps):
-        """(the loss of the last step, all that was drawn)."""
+        """(the loss of the last step, all that was taken)."""
         self.expect(steps)
         with legacy_world(), self.session.graph.as_default():
             loss = self.session.run([self.step, self.loss])[1]
@@ -97,21 +97,21 @@ def test_the_next_batch_comes_while_a_step_runs():
     assert program.session.value(program.digits) == 12
 
 
-def test_a_block_draws_as_many_batches_as_it_has_steps():
-    drawn = []
+def test_a_block_takes_as_many_batches_as_it_has_steps():
+    taken = []
 
     def numbers():
         for number in range(1, 10):
-            drawn.append(number)
+            taken.append(number)
             yield number
 
     program = Program(generated(numbers))
     assert program.may_prefetch()
     assert program.run(3) == (3, 123)
-    assert drawn == [1, 2, 3]
+    assert taken == [1, 2, 3]
     assert program.run(1) == (4, 1234)
     assert program.run(2) == (6, 123456)
-    assert drawn == [1, 2, 3, 4, 5, 6]
+    assert taken == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("blocks", [[5], [3, 5], [1, 2, 5]])
@@ -140,7 +140,7 @@ def test_no_step_follows_a_nan():
     assert program.session.value(program.count) == 3
 
 
-def test_a_batch_that_fails_fails_as_it_is_drawn():
+def test_a_batch_that_fails_fails_as_it_is_taken():
     def below_three(number):
         with tf.control_dependencies([tf1.assert_less(number, tf.constant(3, tf.int64))]):
             return tf.identity(number)
@@ -152,7 +152,7 @@ def test_a_batch_that_fails_fails_as_it_is_drawn():
     assert program.session.value(program.count) == 2
 
 
-def test_input_that_reads_what_a_step_writes_is_drawn_between_steps():
+def test_input_that_reads_what_a_step_writes_is_taken_between_steps():
     def counting(count):
         return tf.data.Dataset.range(9).map(lambda _: count.read_value() + 1)
 
@@ -161,7 +161,7 @@ def test_input_that_reads_what_a_step_writes_is_drawn_between_steps():
     assert program.run(5) == (5, 12345)
 
 
-def test_input_in_python_is_drawn_between_steps_in_python():
+def test_input_in_python_is_taken_between_steps_in_python():
     """The program sees to it that they know of one another, or that they draw random numbers."""
     steps = [0]
 

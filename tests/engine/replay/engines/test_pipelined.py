@@ -17,7 +17,7 @@ tf1 = tf.compat.v1
 
 
 class Sum:
-    """A program that adds up what it draws, and keeps the order in which it did."""
+    """A program that adds up what it takes, and keeps the order in which it did."""
 
     def __init__(self, batches: list[list[float]], how: How):
         with legacy_world(), recording(None) as graph:
@@ -26,11 +26,11 @@ class Sum:
             )
             iterator = tf1.data.make_initializable_iterator(dataset)
             batch = iterator.get_next()
-            self.drawn = tf1.get_variable("drawn", [], tf.int32, tf1.zeros_initializer())
+            self.taken = tf1.get_variable("taken", [], tf.int32, tf1.zeros_initializer())
             self.digits = tf1.get_variable("digits", [], tf.float64, tf1.zeros_initializer())
             total = tf.cast(tf.reduce_sum(batch), tf.float64)
             self.step = tf.group(
-                self.drawn.assign_add(1),
+                self.taken.assign_add(1),
                 # Not the same in another order: 1, 2, 3 give 123.
                 self.digits.assign(self.digits.read_value() * 10 + total),
             )
@@ -40,14 +40,14 @@ class Sum:
         self.how = how
 
     def run(self, steps: int):
-        """(what the last step drew, all that was drawn, how many steps ran)."""
+        """(what the last step took, all that was taken, how many steps ran)."""
         self.session.expect(Step(self.step.name, self.how), steps)
         with legacy_world(), self.session.graph.as_default():
             _, last = self.session.run([self.step, self.last])
-        return list(last), self.all_drawn(), self.session.ran.steps
+        return list(last), self.all_taken(), self.session.ran.steps
 
-    def all_drawn(self) -> int:
-        assert self.session.value(self.drawn) == len(str(int(self.session.value(self.digits))))
+    def all_taken(self) -> int:
+        assert self.session.value(self.taken) == len(str(int(self.session.value(self.digits))))
         return int(self.session.value(self.digits))
 
 
@@ -56,7 +56,7 @@ def test_pipelined_steps_equal_steps_one_by_one(steps):
     batches = [[float(i)] for i in range(1, 9)]
     program = Sum(batches, how=How.PIPELINED)
     assert program.run(steps) == Sum(batches, how=How.LOOP).run(steps)
-    # Nothing was drawn ahead of what was asked for.
+    # Nothing was taken ahead of what was asked for.
     assert program.run(2)[0] == batches[steps + 1]
 
 
@@ -65,7 +65,7 @@ def test_the_input_ends_after_its_last_batch_was_worked_on(count):
     program = Sum([[float(i)] for i in range(1, count + 1)], how=How.PIPELINED)
     with pytest.raises(tf.errors.OutOfRangeError):
         program.run(100)
-    assert program.all_drawn() == int("12345"[:count])
+    assert program.all_taken() == int("12345"[:count])
 
 
 def test_a_smaller_last_batch_is_worked_on_as_it_is():
