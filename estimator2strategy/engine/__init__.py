@@ -1,1 +1,1 @@
-"""What records legacy functions, and replays what they built on TensorFlow 2."""
+"""Records legacy functions, and replays the graphs that they built on TensorFlow 2."""

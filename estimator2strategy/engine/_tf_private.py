@@ -174,7 +174,7 @@ def function_of_graph(graph: tf.Graph, operations, inputs, outputs):
 
 @contextlib.contextmanager
 def xla_control_flow_context(name: str) -> Iterator[None]:
-    """What `tpu.replicate` gave model_fn: gradients of conds and loops that XLA can lower."""
+    """The context of `tpu.replicate`: gradients of conds and loops that XLA can lower."""
     control_flow_context = _control_flow_ops.XLAControlFlowContext()
     control_flow_context._name = name
     control_flow_context.Enter()
@@ -204,7 +204,7 @@ def abort_collectives(message: str) -> None:
 
 
 def is_stateful(op: str) -> bool:
-    """Whether TensorFlow takes ops of this type to have state, or effects.
+    """True if TensorFlow takes ops of this type to have state, or effects.
 
     An `Operation` says so, but not a node of a function.
     """
@@ -213,7 +213,7 @@ def is_stateful(op: str) -> bool:
 
 
 def ops_are_deterministic() -> bool:
-    """Whether `enable_op_determinism`, or the environment, asked for equal results of equal runs.
+    """True if `enable_op_determinism`, or the environment, wants equal results of equal runs.
 
     There is a public way to ask for it, and none to find out.
     """
@@ -237,7 +237,7 @@ def default_session(session: SessionInterface):
 
 
 def tpu_name(resolver) -> str:
-    """What a TPUClusterResolver calls its TPU: a name, addresses, or "local"."""
+    """The TPU of a TPUClusterResolver: a name, addresses, or "local"."""
     return resolver._tpu
 
 
@@ -263,7 +263,7 @@ def replica_context(strategy) -> contextlib.AbstractContextManager:
 
 
 def saveable_objects(checkpoint: tf.train.Checkpoint) -> list:
-    """What a v1 Saver needs to read and write the object-based format of `checkpoint`.
+    """The objects with which a v1 Saver reads and writes the object-based format of `checkpoint`.
 
     A Checkpoint saves itself, but the graph of a SavedModel names a Saver.
     """
@@ -286,9 +286,9 @@ def add_global_step_read(graph: tf.Graph) -> None:
 
 
 def rewrites_as_usual() -> bool:
-    """Whether nobody has chosen what Grappler does with what this thread calls.
+    """True if nobody has chosen what Grappler does with the calls of this thread.
 
-    How often it goes over a graph is no such choice: all Estimators have one.
+    The number of times that it goes over a graph is no such choice: all Estimators have one.
     """
     config = tf.compat.v1.ConfigProto.FromString(
         _context.context().function_call_options.config_proto_serialized
@@ -299,7 +299,7 @@ def rewrites_as_usual() -> bool:
 
 @contextlib.contextmanager
 def rewrite_options(options) -> Iterator[None]:
-    """What this thread calls in the body is rewritten by Grappler as a `RewriterConfig` says.
+    """Makes Grappler rewrite the calls of this thread, in the body, as a `RewriterConfig` says.
 
     A function is rewritten when it is first called, and then stays as it is. The public
     `tf.config.optimizer.set_experimental_options` changes all threads, and has not all fields.

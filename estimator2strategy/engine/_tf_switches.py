@@ -157,7 +157,7 @@ def give_variables_what_references_have() -> None:
 
 
 class _ModeOfThreads:
-    """How a thread starts: in graph mode, where legacy code or a Coordinator runs in it."""
+    """Starts a thread in graph mode, where legacy code or a Coordinator runs in it."""
 
     def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: int):
         self._is_legacy = is_legacy

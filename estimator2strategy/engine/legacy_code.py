@@ -28,7 +28,7 @@ LEGACY_PACKAGES = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """Which modules are legacy code.
+    """The modules that are legacy code.
 
     Attributes:
         legacy: Top-level modules and packages that are, wherever they come from.
@@ -59,14 +59,14 @@ class Scope:
         )
 
     def may_hold(self, module: str) -> bool:
-        """Whether a module of this name can be legacy code at all."""
+        """True if a module of this name can be legacy code at all."""
         top = module.partition(".")[0]
         if top in _NEVER or any(fnmatchcase(module, pattern) for pattern in self.modern):
             return False
         return self.whole_program or top in self.legacy
 
     def holds(self, module: str, origin: str | None) -> bool:
-        """Whether the module `module` of the file `origin` is legacy code."""
+        """True if the module `module` of the file `origin` is legacy code."""
         if not self.may_hold(module):
             return False
         if module.partition(".")[0] in self.legacy:
@@ -86,7 +86,7 @@ _in_force = Scope()
 
 
 def scope() -> Scope:
-    """What is legacy code in this process."""
+    """The legacy code of this process."""
     return _in_force
 
 
@@ -102,18 +102,18 @@ MARK = "__legacy__"
 
 
 def is_legacy_frame(frame: FrameType) -> bool:
-    """Whether a frame runs code of a legacy module."""
+    """True if a frame runs code of a legacy module."""
     return MARK in frame.f_builtins
 
 
 def called_from_tf115() -> bool:
-    """Whether `tensorflow` is TF 1.15's in the code that called this package."""
+    """True if `tensorflow` is TF 1.15's in the code that called this package."""
     frame = _outside(sys._getframe(1))
     return frame is not None and _speaks_tf115(frame)
 
 
 def works_for_tf115(frame: FrameType | None) -> bool:
-    """Whether the code of a program that is nearest to `frame` is TF 1.15's; an installed package
+    """True if the code of a program that is nearest to `frame` is TF 1.15's; an installed package
     works for its caller."""
     frame = _outside(frame)
     while frame and not is_legacy_frame(frame) and _is_installed(frame.f_code.co_filename):
@@ -141,7 +141,7 @@ def _speaks_tf115(frame: FrameType) -> bool:
 
 @functools.cache
 def _is_installed(origin: str) -> bool:
-    """Whether a file belongs to an installed package, and not to the program."""
+    """True if a file belongs to an installed package, and not to the program."""
     return any(_is_installation(str(folder)) for folder in Path(origin).parents)
 
 
@@ -155,13 +155,13 @@ def _is_installation(folder: str) -> bool:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module, found by its name, belongs to an installed package."""
+    """True if a module, found by its name, belongs to an installed package."""
     spec = importlib.util.find_spec(module.partition(".")[0])
     return spec is not None and spec.origin is not None and _is_installed(spec.origin)
 
 
 def is_migrated(origin: str) -> bool:
-    """Whether a file names this package itself: then its `tensorflow` is TensorFlow 2."""
+    """True if a file names this package itself: then its `tensorflow` is TensorFlow 2."""
     if not origin.endswith(".py"):
         return False
     source = Path(origin).read_bytes()

@@ -1,4 +1,4 @@
-"""What a legacy function wants to be called with, and where the user wrote it."""
+"""The arguments that a user's function takes, and the line where the user wrote it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _library_folders() -> tuple[str, ...]:
 
 
 def is_user_file(filename: str) -> bool:
-    """Whether a file is the user's own: not of Python, TensorFlow, Keras or this package."""
+    """True if a file is the user's own: not of Python, TensorFlow, Keras or this package."""
     return not filename.startswith((*_library_folders(), "<frozen"))
 
 

@@ -45,7 +45,7 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
 
     Args:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
-        tf115: Whether the program is one of TF 1.15: variables are ref variables by default, and
+        tf115: True if the program is one of TF 1.15: variables are ref variables by default, and
             ops in branches and loops are named after the scope around them.
     """
     _tf_switches.give_variables_what_references_have()

@@ -26,7 +26,7 @@ _GATE = re.compile(r"_grad/tuple(_\d+)?/group_deps$")
 def open_gates(nodes: Iterable[Any]) -> None:
     """Takes out the edges by which gradients wait for one another and for nothing else.
 
-    What has an effect (a write, a check, Python) is waited for as before.
+    An op with an effect (a write, a check, Python) is waited for as before.
 
     Args:
         nodes: The NodeDefs of a graph, in creation order; changed in place.

@@ -1,8 +1,8 @@
-"""Several batches in one call, with the values that each of them gave: for predictions.
+"""Computes several batches in one call, with the values of each: for predictions.
 
 A call from Python costs more than a small batch does. So some batches are taken, and one call works
-on all of them. As nothing but taking a batch has effects, what comes before the end of the input,
-or before a step that fails, is what it would have been one batch at a time.
+on all of them. Nothing but taking a batch has effects. So the values before the end of the input,
+or before a step that fails, are the same as one batch at a time.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _unstacked(values: tf.Tensor, dtype: tf.DType, count: int) -> list[Any]:
 
 
 def batched_predict(replay: Replay, tensors: Sequence[str]) -> BatchedPredict | None:
-    """How such fetches run for several batches at once; None if they cannot."""
+    """Makes such fetches run for several batches at once; None if they cannot."""
     recorded = replay.recorded
     node = recorded.only_next_batch(map(input_node, tensors))
     if not node or not recorded.is_pure(map(input_node, tensors), node) or recorded.runs_python():

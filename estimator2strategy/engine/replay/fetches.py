@@ -1,4 +1,4 @@
-"""What a run's fetches are: tensors to read, and variables of which TF 1.x showed the memory."""
+"""Sorts a run's fetches: tensors to read, and variables of which TF 1.x showed the memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def key_of(fetches: Any) -> Any:
 def shown_after(
     recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]
 ) -> Collection[str]:
-    """Those of `tensors` that a run shows as they are when all of it is done.
+    """The tensors, of `tensors`, that a run shows as they are when all of it is done.
 
     A fetched reference variable was its memory itself, which became an array after the run: with
     the run's own updates of the variable. `v + 0` and the like were computed before these.

@@ -17,7 +17,7 @@ from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 
 def share_a_cpu(strategy: tf.distribute.Strategy | None) -> bool:
-    """Whether several replicas, all there are, run on the CPU of this machine."""
+    """True if there are several replicas, all on the CPU of this machine."""
     if strategy is None or is_tpu(strategy) or strategy.num_replicas_in_sync == 1:
         return False
     used = [tf.DeviceSpec.from_string(name) for name in strategy.extended.worker_devices]

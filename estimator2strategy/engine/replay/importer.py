@@ -37,7 +37,7 @@ class GraphImporter:
         name: Scope of the imported nodes.
         streams: Where seeded random ops go on in their streams. None: they are imported as they
             are, and begin anew in each function.
-        found: How a function finds a resource of the host; None if it has to be given it.
+        found: Tells how a function finds a resource of the host; None if it has to be given it.
         packed: Variables whose handles come out of a tensor of several.
     """
 

@@ -1,4 +1,4 @@
-"""Where each seeded random op of a session is in its stream of numbers.
+"""The place of each seeded random op of a session in its stream of numbers.
 
 A Session kept the generator of an op as long as it lived, whatever was fetched. Here an op is part
 of several functions, so its place in the stream is kept beside the variables, and every function
@@ -23,7 +23,7 @@ _PHILOX = 1
 
 
 class _Row(NamedTuple):
-    """Where `[place, seed2]` of an op is kept: in which row of which variable."""
+    """The row, and the variable, in which `[place, seed2]` of an op is kept."""
 
     block: tf.Variable
     number: int
@@ -109,7 +109,7 @@ class RandomStreams:
             block.assign_add(column * np.array([[STRIDE, 0]]), read_value=False)
 
     def counterparts(self, captured: Iterable[tf.Tensor]) -> dict[int, tf.Tensor]:
-        """What this replica has in place of those of `captured` that are the first replica's.
+        """The handles of this replica in place of those, of `captured`, of the first replica.
 
         Returns:
             Handles of blocks, by the id of the first replica's.

@@ -35,7 +35,7 @@ class Replay:
         recorded: The nodes.
         state: The variables, tables and iterators that stand for those of the recorded graph.
         splices: Where replay goes on in TF2 code, in the order of their dependence.
-        rewrite: How nodes change where they are not part of a splice.
+        rewrite: The change to nodes that are not part of a splice.
     """
 
     recorded: RecordedGraph
@@ -62,7 +62,7 @@ class Replay:
             tensors: Names of the tensors to return.
             ops: Names of the ops to run.
             feeds: Name of a recorded tensor -> its value here.
-            context: What holds in the step that is traced; None: it is no step.
+            context: The facts of the step that is traced; None: it is no step.
 
         Returns:
             The values of `tensors`.

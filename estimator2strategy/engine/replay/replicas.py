@@ -32,7 +32,7 @@ class ReplicatedModel:
     """A recorded model_fn that runs on every replica.
 
     Attributes:
-        strategy: Over whose replicas it runs.
+        strategy: The strategy whose replicas run it.
         feeds: Names of the placeholders that a replica's part of the batch replaces.
         outputs: Names of the tensors that each replica returns.
         ops: Names of the ops that each replica runs.
@@ -98,7 +98,7 @@ class ReplicatedModel:
 
 @dataclasses.dataclass(frozen=True)
 class ReplicatedPart:
-    """What each replica runs of a recorded graph, and how it is cut at the cross-replica sums.
+    """The part of a recorded graph that each replica runs, cut at the cross-replica sums.
 
     Attributes:
         outputs, ops: Names of the tensors that a replica returns, and of the ops that it runs.
@@ -127,7 +127,7 @@ class ReplicatedPart:
 
         Args:
             state: The `State` that has the replicas' variables.
-            feeds: What replaces tensors of the recorded graph, by tensor name.
+            feeds: Values that replace tensors of the recorded graph, by tensor name.
         """
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))

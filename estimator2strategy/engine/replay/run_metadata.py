@@ -1,4 +1,4 @@
-"""What `RunOptions` ask of a run: `RunMetadata` filled with the time that each op took.
+"""Fills the `RunMetadata` of a run that is to be traced with the time that each op took.
 
     with traced(options, run_metadata):
         values = function(*feeds)

@@ -4,7 +4,7 @@
     session.run(init_op)
     session.run([train_op, loss], feed_dict={...})
 
-Hooks, Savers, Scaffolds and whatever else was written against `tf.Session` work on it unchanged:
+Hooks, Savers, Scaffolds and all else that was written against `tf.Session` work on it unchanged:
 each distinct set of fetches becomes a `tf.function` (made once), with the recorded variables as
 inputs. A run that includes the op of a step may cover many steps in one call; see `expect`.
 """
@@ -215,7 +215,7 @@ class ReplaySession(_tf_private.SessionInterface):
         return self._writes[names]
 
     def batched(self, fetches: Any) -> Callable[[int], tuple[list[Any], Exception | None]] | None:
-        """How such fetches run for several batches at once; None if they cannot.
+        """Makes such fetches run for several batches at once; None if they cannot.
 
         Returns:
             A function of the most batches to work on: see `BatchedPredict.run`, but the values of a

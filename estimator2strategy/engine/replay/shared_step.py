@@ -30,9 +30,9 @@ from estimator2strategy.engine.replay.state import State
 
 
 def can_share(recorded: RecordedGraph, roots: Sequence[str]) -> bool:
-    """Whether the nodes behind `roots` are the same ones on all replicas.
+    """True if the nodes behind `roots` are the same ones on all replicas.
 
-    Not where a seed is part of a node, of a random op inside a function, or one without a
+    False where a seed is part of a node, of a random op inside a function, or one without a
     stateless twin; nor where the program asks which replica it is.
     """
     names = recorded.ancestors(roots)
@@ -85,7 +85,7 @@ class SharedStep:
         """Traces one step of all replicas; returns for each its outputs.
 
         Args:
-            strategy: Whose replicas they are.
+            strategy: The strategy whose replicas they are.
             batches: Per replica, a tensor for each feed.
         """
         values = [dict(zip(self._feeds, batch, strict=True)) for batch in batches]
@@ -129,7 +129,7 @@ class _Traced:
     Args:
         recorded: The recorded graph.
         state: The `State` that has the replicas' variables.
-        segment: What to trace.
+        segment: The segment to trace.
         of_host: See `SharedStep`.
     """
 
@@ -160,7 +160,7 @@ class _Traced:
         self._captured = self._function.captured_inputs
 
     def _handles(self) -> dict[str, tf.Tensor]:
-        """What the function that is being traced uses for each of the segment's resources."""
+        """The handle of each of the segment's resources in the function that is being traced."""
         handles = {node: self._state.handle(node) for node in self.segment.resources}
         if self._packed:
             packed = self._state.pack(self._packed)
@@ -177,7 +177,7 @@ class _Traced:
             values: The replica's tensors so far, by name.
 
         Returns:
-            What the segment gives, by name, and a tensor that is there once all of it has run.
+            The segment's results, by name, and a tensor that is there once all of it has run.
         """
         own = self._state.counterparts(self._captured, self._single, replica)
         if self._packed:

@@ -22,7 +22,7 @@ from estimator2strategy.engine.worlds import modern_world
 
 @dataclasses.dataclass(frozen=True)
 class _Shard:
-    """What one SaveV2 writes: where to, and each tensor with its name and slice."""
+    """The work of one SaveV2: its file, and each tensor with its name and slice."""
 
     prefix: tf.Tensor
     names: Sequence[bytes]

@@ -2,8 +2,8 @@
 
 The host graph of a recording is ordinary: it takes batches, calls metric_fn, counts steps. Where
 the legacy program handed work to a TPU, or where Keras metrics take over from `tf.metrics`, the
-recording holds only stand-ins (an op to run, placeholders for its results); a `Splice` says how to
-trace what they stand for. So hooks, savers and scaffolds see one graph, as they always did.
+recording holds only stand-ins: an op to run, and placeholders for its results. A `Splice` says how
+to trace the work itself. So hooks, savers and scaffolds see one graph, as they always did.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Trace: TypeAlias = Callable[
 
 @dataclasses.dataclass(frozen=True)
 class Splice:
-    """What runs in place of `op`.
+    """The work that runs in place of `op`.
 
     Attributes:
         op: Name of the op in the recorded graph that stands for the whole.

@@ -1,4 +1,4 @@
-"""What a Session would have kept between runs: variables, tables, iterators, writers.
+"""The state that a Session keeps between runs: variables, tables, iterators, writers.
 
 Each resource-creating node of a recorded graph is made once per replica that uses it, and every
 replayed function gets the handle as an input. So two programs in one process never share a table
@@ -72,7 +72,7 @@ class State:
         return self._resources[node]
 
     def found(self, node: str) -> Found | None:
-        """How a function that is not given a resource of the host finds it, by its name.
+        """The way in which a function finds a resource of the host by its name.
 
         None for variables and iterators: their handles are the only way to them.
         """
@@ -135,7 +135,7 @@ class State:
     def counterparts(
         self, captured: Iterable[tf.Tensor], nodes: Iterable[str], replica: int
     ) -> dict[int, tf.Tensor]:
-        """What `replica` has in place of the handles `captured`, which are replica 0's.
+        """The handles of `replica` in place of the handles `captured`, which are replica 0's.
 
         Args:
             captured: Handles of resources, and of random streams.
@@ -150,7 +150,7 @@ class State:
         return handles
 
     def packable(self, nodes: Iterable[str]) -> tuple[str, ...]:
-        """Those of the resource-creating `nodes` that `pack` takes."""
+        """The resource-creating nodes, of `nodes`, that `pack` takes."""
         if not handle_packing.share_a_cpu(self._strategy):
             return ()
         return tuple(node for node in nodes if node in self._on_cores)
@@ -226,7 +226,7 @@ class State:
         tf.raw_ops.MakeIterator(dataset=nothing, iterator=handle)
 
     def _run(self, node: str, rewrite: Callable[[NodeDef], None]) -> tf.Tensor:
-        """What the node returns, changed by `rewrite`."""
+        """The result of the node, changed by `rewrite`."""
 
         def run():
             importer = GraphImporter(

@@ -47,7 +47,7 @@ def refuse_uninitialized(
 
 
 def is_initialized(state: State, node: str) -> bool:
-    """Whether the variable of a VarHandleOp has a value."""
+    """True if the variable of a VarHandleOp has a value."""
     return bool(tf.raw_ops.VarIsInitializedOp(resource=state.handle(node)))
 
 
@@ -61,11 +61,10 @@ def refuse_if_uninitialized(state: State, node: str) -> None:
 
 @contextlib.contextmanager
 def naming_unopened_writers(recorded: RecordedGraph, state: State) -> Iterator[None]:
-    """Where a run may write summaries.
+    """Adds, to an error about a summary writer that is not open, the line that made the writer.
 
     Raises:
-        tf.errors.NotFoundError: TensorFlow's own, of a writer that was not opened, with the line
-            that made the writer.
+        tf.errors.NotFoundError: A writer was not opened.
     """
     try:
         yield

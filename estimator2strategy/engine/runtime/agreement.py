@@ -1,4 +1,4 @@
-"""What the processes of a training in step must have in common, and where they differ.
+"""Compares the programs of processes that train in step, and shows where they differ.
 
 Each says what it is about to run; all compare all with the chief, and come to the same result.
 """
@@ -28,9 +28,9 @@ _SHOWN = 3
 
 
 def facts_of(recorded: RecordedGraph, train_op: str) -> dict[str, Any]:
-    """What this process trains: variables, sums over the processes, and the step's nodes.
+    """The facts of this process's training: its variables, sums over processes, and step.
 
-    What makes the input may differ, and so may initial values: the chief's are taken.
+    The input may differ, and so may initial values: the chief's are taken.
     """
     recorded.refresh()
     takers = {node.name for node in recorded.nodes if node.op.startswith("IteratorGetNext")}

@@ -57,7 +57,7 @@ def step_in(path: str) -> int:
 
 
 def is_there(path: str) -> bool:
-    """Whether this is a checkpoint's path, and not that of a folder."""
+    """True if this is a checkpoint's path, and not that of a folder."""
     return _tf_private.checkpoint_exists(path) and not tf.io.gfile.isdir(path)
 
 
@@ -136,7 +136,7 @@ def _handle_shape(op: tf.Operation) -> tf.TensorShape:
 def compare(expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str) -> str:
     """One line per variable that the model wants and the checkpoint has not, or has otherwise.
 
-    What only the checkpoint has is listed too, since a renamed variable shows as a pair.
+    Variables of the checkpoint alone are listed too: a renamed variable shows as a pair.
     """
     if not expected:
         return ""

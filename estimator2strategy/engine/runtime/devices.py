@@ -1,4 +1,4 @@
-"""Which cores a program runs on: real ones, or emulated ones for tests without a TPU.
+"""Finds the cores of a program: real ones, or emulated ones for tests without a TPU.
 
 emulate_tpu(num_cores=8)      # once, before TensorFlow starts its devices
 cores = tpu_cores(config.cluster)
@@ -52,7 +52,7 @@ def split_cpu(num_cores: int, asked: str) -> None:
     """Makes the CPU `num_cores` logical devices.
 
     Args:
-        num_cores: How many.
+        num_cores: The number of logical CPUs.
         asked: Who wants them, for the error.
 
     Raises:
@@ -87,7 +87,7 @@ def emulate_tpu_if_asked() -> None:
 
 
 def emulated_cores() -> int:
-    """How many TPU cores this process emulates; 0 if none."""
+    """The number of TPU cores that this process emulates; 0 if none."""
     return _emulated_cores
 
 
@@ -103,7 +103,7 @@ def emulated_strategy(num_cores: int | None = None) -> tf.distribute.Strategy:
 
 
 def emulated_metadata() -> tf.tpu.experimental.TPUSystemMetadata:
-    """What a TPU of as many cores and hosts would say of itself."""
+    """The metadata of a TPU of as many cores and hosts."""
     each = _emulated_cores // _emulated_hosts
     names = [
         f"/job:worker/replica:0/task:{host}/device:TPU:{core}"
@@ -137,7 +137,7 @@ class TpuCores(NamedTuple):
     """The cores that a program runs on.
 
     Attributes:
-        strategy: Whose replicas they are.
+        strategy: The strategy whose replicas they are.
         device_assignment: Which cores each replica has; None: one each.
     """
 
@@ -214,7 +214,7 @@ def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: 
 
     Args:
         resolver: A TPUClusterResolver.
-        topology: What starting the system returned.
+        topology: The topology that starting the system returned.
         tpu_config: A TPUConfig.
 
     Raises:
@@ -237,7 +237,7 @@ def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: 
 
 
 def _one_core(tpu_config: Any) -> bool:
-    """Whether one core is to be used of all that there are.
+    """True if one core is to be used of all that there are.
 
     Source: `_OneCoreTPUContext`, tensorflow_estimator 2.15 tpu_context.py.
     """

@@ -78,7 +78,7 @@ class Evaluation:
         """Runs until a hook stops it or the input ends.
 
         Args:
-            checkpoint_path: What to restore; None: variables have their initial values.
+            checkpoint_path: The checkpoint to restore; None: variables have their initial values.
             hooks: Called around each batch, beside those of the spec.
             init_fn: Without a checkpoint: `init_fn(session)` may change the variables.
 

@@ -50,7 +50,7 @@ class KeptEvaluation:
         """The evaluation to run: the one before, or a new one.
 
         Args:
-            graph: What input_fn has built just now.
+            graph: The graph that input_fn has built just now.
             hooks: Of this evaluation, those of model_fn's spec aside.
             record: Adds the model to `graph`.
         """

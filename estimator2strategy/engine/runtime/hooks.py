@@ -20,7 +20,7 @@ class ExamplesPerSecondHook(tf1.train.StepCounterHook):
 
     Args:
         batch_size: Global batch size, in examples; None: only steps are counted.
-        every_n_steps: How often.
+        every_n_steps: The number of steps from one call to the next.
         output_dir: Where the events go; None: nowhere.
 
     Source: `ExamplesPerSecondHook`, tensorflow_estimator 2.15 tpu_estimator.py.

@@ -1,4 +1,4 @@
-"""Where a training is in its input, beside each checkpoint, so that it can go on there.
+"""Saves the place in the input beside each checkpoint, so that training goes on there.
 
     model.ckpt-200.index ...         as ever: the original program, too, can go on from it
     input_position-200.3f09c1d2...   belongs to exactly that checkpoint, and goes with it

@@ -58,7 +58,7 @@ class Interruption:
 
     @property
     def requested(self) -> bool:
-        """Whether the training should stop."""
+        """True if the training should stop."""
         return self._received is not None
 
     def __enter__(self) -> Interruption:

@@ -1,4 +1,4 @@
-"""Which checkpoint to go on from: the latest in a folder that is complete.
+"""Chooses the checkpoint to go on from: the latest complete one in a folder.
 
 A process may have been killed, or a disk full, while a checkpoint was written. Such a one is passed
 over, with a word in the log; its files stay as they are.
@@ -53,7 +53,7 @@ def checkpoints_up_to_latest(folder: str) -> list[str]:
 
 
 def _listed(folder: str) -> list[str]:
-    """What the `checkpoint` file names, the latest last."""
+    """The checkpoints that the `checkpoint` file names, the latest last."""
     state = tf.train.get_checkpoint_state(folder)
     if state is None:
         if tf.io.gfile.exists(f"{folder}/checkpoint"):

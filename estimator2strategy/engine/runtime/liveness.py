@@ -47,7 +47,7 @@ def peers_of(tf_config: str | None) -> dict[str, str]:
 
 
 def can_be_reached(address: str) -> bool:
-    """Whether somebody listens at `host:port`."""
+    """True if somebody listens at `host:port`."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_EVERY).close()
@@ -61,11 +61,11 @@ class PeerWatch:
 
     Args:
         peers: Name -> address.
-        is_there: Whether there is somebody at an address.
+        is_there: Returns True if somebody is at an address.
         abort: Called with a message when a process has gone in the middle of a training.
 
     Attributes:
-        in_training: Whether the others must be there now.
+        in_training: Returns True if the others must be there now.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class PeerWatch:
             self._abort(_ENDED % self._named(gone))
 
     def ended(self) -> str:
-        """What to say where TensorFlow has found out that some process has ended."""
+        """The error where TensorFlow has found out that some process has ended."""
         gone = {name for name, address in self._peers.items() if not self._is_there(address)}
         return _ENDED % (self._named(gone) or "Another process")
 

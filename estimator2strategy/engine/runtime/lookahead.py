@@ -1,4 +1,4 @@
-"""How many steps run in one call, before hooks are called again.
+"""Decides how many steps run in one call, before hooks are called again.
 
 On the host the real Estimator called every hook at every step. Here a block of steps is one call,
 so `Lookahead` runs ahead up to the next step that a stock hook logs, saves, summarises or stops
@@ -60,12 +60,12 @@ def _until_summarised(hook, step: int) -> float:
 
 
 def _is_light(tensor: Any) -> bool:
-    """Whether a tensor may be fetched at every step, though it is looked at now and then."""
+    """True if a tensor may be fetched at every step, though it is looked at now and then."""
     return isinstance(tensor, (tf.Tensor, tf.Variable)) and tensor.shape.rank == 0
 
 
 def sees_runs(hook: Hook) -> bool:
-    """Whether a hook is called around runs: one that only begins or ends something is not."""
+    """True if a hook is called around runs: one that only begins or ends something is not."""
     return any(
         getattr(type(hook), name, None) is not getattr(Hook, name)
         for name in ("before_run", "after_run")
@@ -138,7 +138,7 @@ class Lookahead:
         return _PATIENCE.get(type(hook), lambda hook, step: 1)
 
     def steps(self, step: int) -> int:
-        """How many steps the next block may run, `step` being the number before it."""
+        """The most steps that the next block may run, after step number `step`."""
         until = min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
         self._planned = max(1, int(min(until, affordable)))
@@ -159,7 +159,7 @@ class Lookahead:
         return _last_step(self._hooks)
 
     def logged(self) -> list[tf.Tensor]:
-        """What the stock hooks log now and then.
+        """The tensors that the stock hooks log now and then.
 
         It is fetched in every block, so that the steps they look at are no program of their own,
         which would have to be compiled.
@@ -191,7 +191,7 @@ class LoopUnit(enum.Enum):
 
 
 class IterationsPerLoop(NamedTuple):
-    """How long one execution on the device lasts."""
+    """The length of one execution on the device."""
 
     value: int
     unit: LoopUnit

@@ -37,11 +37,11 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
     """Makes the session of a recording: restored from a checkpoint, or initialised.
 
     Args:
-        recording: Whose graph to replay.
+        recording: The recording to replay.
         checkpoint_dir: Restore the latest checkpoint in it, if there is one.
         checkpoint_path: Restore this one.
         session: A reusable session of this recording that was closed; None: a new one is made.
-        init_fn: What to do after initialisation, if the scaffold has no init_fn.
+        init_fn: Called after initialisation, if the scaffold has no init_fn.
 
     Attributes:
         session: The session, once there is one.
@@ -122,7 +122,7 @@ class _Checked(NamedTuple):
 
 
 def leave_out_summaries_of_branches(graph: tf.Graph) -> None:
-    """What branches and loops summarize cannot be fetched from the graph around them."""
+    """Drops the summaries that branches and loops make: the graph around cannot fetch them."""
     summaries = graph.get_collection_ref(tf1.GraphKeys.SUMMARIES)
     inside = [summary for summary in summaries if summary.graph is not graph]
     if inside:
@@ -177,7 +177,7 @@ class _SessionManager(tf1.train.SessionManager):
         return self._have_values(self._checked.ready_for_local_init)
 
     def _have_values(self, variables: Sequence[tf.Variable]) -> tuple[bool, str | None]:
-        """(whether all have one, what to say if not)."""
+        """(True if all have a value, the message if not)."""
         names = [variable.op.name for variable in variables]
         with modern_world():
             missing = [name for name in names if not is_initialized(self._session.state, name)]

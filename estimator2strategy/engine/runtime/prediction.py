@@ -19,7 +19,7 @@ tf1 = tf.compat.v1
 
 
 def selected(predictions: Any, keys: Sequence[str] | str | None) -> Any:
-    """Those of the predictions whose key is among `keys`.
+    """The predictions whose key is among `keys`.
 
     Raises:
         ValueError: There is none, or predictions is no dict.
@@ -80,7 +80,7 @@ def batches(
 
 
 class Growth:
-    """How many batches to work on at once: more and more, as they turn out to be small.
+    """The number of batches to work on at once: it grows while they turn out to be small.
 
     Nobody should wait much longer for a first batch because others come with it, and who keeps one
     example keeps all that came with it in memory.
@@ -109,7 +109,7 @@ class Growth:
 
 
 def _batched(run: Any, graph: tf.Graph) -> Generator[Any, None, None]:
-    """Yields what `ReplaySession.batched` gives, batch by batch."""
+    """Yields the values of `ReplaySession.batched`, batch by batch."""
     growth = Growth()
     error: Exception | None = None
     while error is None:

@@ -1,4 +1,4 @@
-"""Where the time of a training goes: a line when it ends, and profiles for TensorBoard."""
+"""Accounts for the time of a training: a line when it ends, and profiles for TensorBoard."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def unless_asked(strategy: Any, reason: str) -> Any:
 
 
 def unused() -> str | None:
-    """What was asked for, if no RunConfig has been made since."""
+    """The request, if no RunConfig has been made since."""
     name = os.environ.get(VARIABLE)
     return name if name and name not in _used else None
 

@@ -25,7 +25,7 @@ _LARGE_NODE = 2**16  # bytes
 
 
 def can_save_beside(recording: Recording) -> bool:
-    """Whether the host has the variables of this training, and no other process waits for it."""
+    """True if the host has the variables of this training, and no other process waits for it."""
     return recording.worker is None and not is_tpu(recording.strategy)
 
 
@@ -39,7 +39,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
     Only the last one is an error.
 
     Args:
-        beside: Whether training may go on while it writes.
+        beside: True if training may go on while it writes.
     """
 
     def __init__(self, *args: Any, beside: bool, **kwargs: Any):

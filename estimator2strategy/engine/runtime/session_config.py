@@ -1,4 +1,4 @@
-"""What a `ConfigProto` means on TF2, where one runtime serves the whole process.
+"""Applies a `ConfigProto` to TF2, where one runtime serves the whole process.
 
     with applied(run_config.session_config):
         ...
@@ -114,7 +114,7 @@ _SETTLED = frozenset(
 
 
 def default_session_config() -> Any:
-    """What an Estimator's config has where the program gave none.
+    """The session config of an Estimator where the program gave none.
 
     Source: `get_default_session_config`, tensorflow_estimator 2.15 run_config.py.
     """
@@ -149,14 +149,14 @@ def applied(session_config: Any) -> Iterator[None]:
 
 
 def not_rewritten() -> contextlib.AbstractContextManager:
-    """What is first called in the body runs as it is: rewriting pays for what runs often."""
+    """Keeps Grappler off programs first called in the body: it pays for those that run often."""
     options = tf1.GraphOptions().rewrite_options
     options.disable_meta_optimizer = True
     return _tf_private.rewrite_options(options)
 
 
 def rewritten_a_little() -> contextlib.AbstractContextManager:
-    """Where the body calls a program for the first time, Grappler only does what pays on a CPU.
+    """Limits Grappler to what pays on a CPU, for programs first called in the body.
 
     For cores that are emulated: their program is as many times as large as there are cores. What it
     computes stays the same to the bit. If somebody has chosen how programs are rewritten, that

@@ -22,7 +22,7 @@ def default_saver(config: Any, shards: int | None) -> tf1.train.Saver:
 
     Args:
         config: A RunConfig.
-        shards: How many; at most one per variable. None: one for each 256 MB, at most 8.
+        shards: The number of files; at most one per variable. None: one for each 256 MB, at most 8.
     """
     return tf1.train.Saver(
         sharded=True,

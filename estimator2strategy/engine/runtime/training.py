@@ -102,7 +102,7 @@ def train(
 
 
 def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
-    """How many steps each block has: as the hooks allow, or, on cores, as the program says."""
+    """The lengths of blocks: as the hooks allow, or, on cores, as the program says."""
     if recording.iterations is None:
         return Lookahead(hooks, watched=[recording.spec.loss])
     warn_of_missed_steps(recording.iterations, hooks)
@@ -119,7 +119,7 @@ def _hooks(
     """(the savers that were added, all hooks in the order in which they run).
 
     Args:
-        beside: Whether training may go on while a checkpoint is written.
+        beside: True if training may go on while a checkpoint is written.
     """
     spec = recording.spec
     every_step = [*recording.input_hooks, *hooks, tf1.train.NanTensorHook(spec.loss)]
@@ -248,7 +248,7 @@ def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> li
     """A CheckpointSaverHook where the config asks for one and the program brought none.
 
     Args:
-        beside: Whether training may go on while it writes.
+        beside: True if training may go on while it writes.
     """
     present = [*every_step, *spec.training_chief_hooks]
     savers = [h for h in present if isinstance(h, tf1.train.CheckpointSaverHook)]
@@ -277,7 +277,7 @@ def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> li
 
 
 def _monitors(spec, config) -> list[Hook]:
-    """What MonitoredTrainingSession adds: `global_step/sec` and the summaries."""
+    """The hooks that MonitoredTrainingSession adds: for `global_step/sec` and summaries."""
     hooks: list[Hook] = []
     if config.log_step_count_steps:
         hooks.append(

@@ -10,7 +10,7 @@ from estimator2strategy.engine.runtime import profiling
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """How `train` runs, beyond what the legacy API can say: `Estimator(..., options=...)`.
+    """Options of `train` that the legacy API does not have: `Estimator(..., options=...)`.
 
         options = TrainingOptions(jit_compile=True, profile_dir="/tmp/profile")
         estimator.Estimator(model_fn, options=options).train(input_fn, steps=100)
@@ -59,6 +59,6 @@ class TrainingOptions:
 
     @property
     def profile_folder(self) -> str | None:
-        """Where profiles go: as the program says, else as the environment does."""
+        """The folder of profiles: the program's, else the environment's."""
         chosen = self.profile_dir or os.environ.get(profiling.VARIABLE)
         return os.fspath(chosen) if chosen else None

@@ -65,7 +65,7 @@ def _of_each(value: tf.Tensor, worker: Worker, number: int) -> tf.Tensor:
 
 
 def gather(worker: Worker, first: int, text: bytes) -> list[bytes]:
-    """What each process calls it with, the chief's first. Must be called in the `modern_world`."""
+    """The `text` of each process, the chief's first. Must be called in the `modern_world`."""
 
     def gathered(value, number):
         function = tf.function(lambda: _of_each(tf.constant(value), worker, number))

@@ -48,8 +48,8 @@ def engine_for(
 
     Args:
         replay: The graph and its state.
-        step: What a step is; None: the request is none.
-        request: What to run.
+        step: The definition of a step; None: the request is none.
+        request: The fetches and feeds to run.
         others: The engines that there are already for other requests.
 
     Raises:

@@ -42,8 +42,8 @@ class JitLoop(Loop):
 
     Args:
         replay: The graph and its state.
-        step: What a step is.
-        request: What to run; without feeds.
+        step: The definition of a step.
+        request: The fetches to run; without feeds.
         programs: The compiled parts of a step.
 
     Attributes:
@@ -188,7 +188,7 @@ def _check_shapes(graph: tf.Graph, names: Sequence[str], specs: Sequence[tf.Tens
 
 
 def _not_compiled(graph: tf.Graph, error: Exception) -> UnsupportedError:
-    """What to raise where XLA could not compile nodes of the recorded `graph`."""
+    """The error to raise where XLA could not compile nodes of the recorded `graph`."""
     operations = {op.name: op for op in graph.get_operations()}
     lines = [
         f"  {op.type} {op.name!r}, made at {user_line(op.traceback)}"

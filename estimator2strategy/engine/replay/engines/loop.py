@@ -41,8 +41,8 @@ class Loop(Engine):
 
     Args:
         replay: The graph and its state.
-        step: What a step is.
-        request: What to run.
+        step: The definition of a step.
+        request: The fetches and feeds to run.
         trace: Traces one step. None: `replay.trace`.
 
     Attributes:
@@ -191,7 +191,7 @@ class _TakenAhead:
         return values, self._timed(take, after=graph.get_operations()[before:])
 
     def _timed(self, take: Callable[[], tf.Tensor], after: Sequence[tf.Operation]) -> tf.Tensor:
-        """What `take` gives. The block waits for it when the ops `after` have run."""
+        """Calls `take`, and counts how long it is waited for once the ops `after` have run."""
         if self._wait is None:
             return take()
         with tf.control_dependencies(_last(after)):
@@ -203,7 +203,7 @@ class _TakenAhead:
 
 
 def _last(ops: Sequence[tf.Operation]) -> list[tf.Operation]:
-    """Those whose results nothing takes; the others ran before them.
+    """The ops whose results nothing takes; the others ran before them.
 
     An op that something waits for besides is not fused with the next one: a product with its bias,
     a batch norm with its ReLU.

@@ -22,8 +22,8 @@ class OneStep(Engine):
 
     Args:
         replay: The graph and its state.
-        step: What a step is; None: the request is none.
-        request: What to run.
+        step: The definition of a step; None: the request is none.
+        request: The fetches and feeds to run.
     """
 
     def __init__(self, replay: Replay, step: Step | None, request: Request):

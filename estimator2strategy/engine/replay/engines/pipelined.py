@@ -6,12 +6,12 @@
     first half 3                     ─────────┼─────────
     second half 2                             └──
 
-For evaluations: small batches do not fill the cores of a CPU, two at a time do it better. Metrics
-count batch after batch, as ever, so that results are the same to the bit.
+For evaluations: two small batches at a time fill the processors of a CPU better than one. Metrics
+count batch after batch, as ever, so results are the same to the bit.
 
-No more than two: an iteration of TensorFlow's loop ends when its ops with effects have run,
-whatever else still does. So the second half of a step is part of the next iteration, and what the
-first half gives is handed from one to the other.
+No more than two steps overlap: an iteration of TensorFlow's loop ends when its ops with effects
+have run, even if others still do. So the second half of a step is part of the next iteration, and
+the results of the first half are handed from one to the other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Pipelined(Engine):
 
     Args:
         replay: The graph and its state.
-        request: What to run; without feeds.
+        request: The fetches to run; without feeds.
         next_batch: Takes the batches.
         cut: Where a step is cut in two.
     """

@@ -140,12 +140,12 @@ class Ran:
     """The outcome of a run.
 
     Attributes:
-        steps: How many steps ran.
+        steps: The number of steps that ran.
         results: Values of the request's tensors at the last step.
         stopped: Why it ended.
         counter: Value of the step's counter after it, if it has one.
         built: True if a program had to be built for it.
-        seconds: How long it took.
+        seconds: The time that it took.
     """
 
     steps: int
