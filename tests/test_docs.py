@@ -137,7 +137,7 @@ def test_troubleshooting_quotes_messages_of_the_package():
     rows = [line.split("|")[1] for line in ours.splitlines() if line.startswith("| `")]
     quoted = [text for row in rows for text in re.findall(r"`([^`]+)`", row)]
     source = messages_of_the_package()
-    assert len(quoted) > 25
+    assert quoted
     assert [text for text in quoted if text not in source] == []
 
 
