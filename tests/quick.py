@@ -14,6 +14,7 @@ TESTS = Path(__file__).parent
 QUICK = (
     # The package as a whole, and its pages.
     "test_contract_guide.py",
+    "test_synopses.py",
     "engine/test_tf_switches.py",
     # From a recorded graph to a plan, its replay, and a training.
     "engine/plan",

@@ -1,7 +1,9 @@
 """Records the calls of an Estimator: `record` of the engine, with the Estimator's arguments.
 
-with recording_graph(model) as graph:
-    recording = record_for(model, ModeKeys.TRAIN, input_fn)
+Example:
+
+    with recording_graph(model) as graph:
+        recording = record_for(model, ModeKeys.TRAIN, input_fn)
 """
 
 from __future__ import annotations

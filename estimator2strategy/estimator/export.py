@@ -1,7 +1,7 @@
 """The contract of a served model: the inputs that it receives and the outputs that it offers.
 
     feature_spec = {"x": tf.io.FixedLenFeature([4], tf.float32)}
-    estimator.export_saved_model(base, build_parsing_serving_input_receiver_fn(feature_spec))
+    model.export_saved_model(base, build_parsing_serving_input_receiver_fn(feature_spec))
 
 A receiver function runs in the graph that is exported; its placeholders are the model's inputs.
 """

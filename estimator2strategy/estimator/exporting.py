@@ -1,8 +1,8 @@
 """The export methods of `Estimator`: they choose the graphs and the values of a SavedModel.
 
     feature_spec = {"x": tf.io.FixedLenFeature([4], tf.float32)}
-    receiver_fn = export.build_parsing_serving_input_receiver_fn(feature_spec)
-    estimator.export_saved_model("/models/mine", receiver_fn)
+    receiver_fn = estimator.export.build_parsing_serving_input_receiver_fn(feature_spec)
+    model.export_saved_model("/models/mine", receiver_fn)
 
 Source: `tf.estimator.Estimator`, tensorflow_estimator 2.15 estimator.py.
 """

@@ -1,9 +1,11 @@
 """`add_metrics`: an Estimator like another one, with more metrics.
 
-def my_auc(labels, predictions):
-    return {"my_auc": tf.compat.v1.metrics.auc(labels, predictions["probability"])}
+Example:
 
-estimator = add_metrics(estimator, my_auc)
+    def my_auc(labels, predictions):
+        return {"my_auc": tf.compat.v1.metrics.auc(labels, predictions["probability"])}
+
+    estimator = add_metrics(estimator, my_auc)
 """
 
 from __future__ import annotations

@@ -1,7 +1,15 @@
 """Writes recorded models as a SavedModel of TF1: graphs, signatures, one set of variables, assets.
 
     serving = ServedGraph(ModeKeys.PREDICT, ["serve"], serving_input_receiver_fn, call_model_fn)
-    write_saved_model("/models/mine", [serving], "/tmp/model/model.ckpt-100", config)
+    write_saved_model(
+        "/models/mine",
+        [serving],
+        "/tmp/model/model.ckpt-100",
+        config,
+        assets_extra=None,
+        as_text=False,
+        strip_default_attrs=True,
+    )
 
 Only a Session runs these graphs, here and wherever they are served; they are never replayed.
 

@@ -1,7 +1,9 @@
 """The initial values of a new model that come from another model's checkpoint.
 
-Estimator(model_fn, warm_start_from="/models/old")
-Estimator(model_fn, warm_start_from=WarmStartSettings("/models/old", "dense.*"))
+Example:
+
+    Estimator(model_fn, warm_start_from="/models/old")
+    Estimator(model_fn, warm_start_from=WarmStartSettings("/models/old", "dense.*"))
 """
 
 from __future__ import annotations

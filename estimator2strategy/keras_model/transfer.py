@@ -1,6 +1,8 @@
 """Hands weights of a legacy model, or of its checkpoint, on to Keras layers, one by one.
 
-pairs = transfer_weights("/models/old", keras_model, {"features": "conv1"})
+Example:
+
+    pairs = transfer_weights("/models/old", keras_model, {"features": "conv1"})
 """
 
 from __future__ import annotations

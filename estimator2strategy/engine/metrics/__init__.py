@@ -1,13 +1,15 @@
 """Metrics of `tf.compat.v1.metrics` as Keras 3 metrics with equal values.
 
-with observe_metric_calls() as calls:                   # around the user's metric_fn
-    pairs = metric_fn(**tensors)
-converted = convert("accuracy", *pairs["accuracy"], calls)
-metric = converted.build()                              # a keras.metrics.Metric
-converted.update(metric, values_of(converted.inputs))   # for each batch
-metric.result()
+Example:
 
-model.compile(metrics=[keras_metric_for("auc", num_thresholds=500)])     # without a recording
+    with observe_metric_calls() as calls:                   # around the user's metric_fn
+        pairs = metric_fn(**tensors)
+    converted = convert("accuracy", *pairs["accuracy"], calls)
+    metric = converted.build()                              # a keras.metrics.Metric
+    converted.update(metric, values_of(converted.inputs))   # for each batch
+    metric.result()
+
+    model.compile(metrics=[keras_metric_for("auc", num_thresholds=500)])     # without a recording
 """
 
 from estimator2strategy.engine.metrics.convert import ConvertedMetric, convert

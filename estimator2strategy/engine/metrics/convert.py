@@ -1,5 +1,7 @@
 """From a recorded `(value, update_op)` pair to the Keras metric that gives the same number.
 
+    from estimator2strategy.engine.metrics import observe_metric_calls
+
     with observe_metric_calls() as calls:
         pairs = metric_fn(**tensors)
     converted = {key: convert(key, *pair, calls) for key, pair in pairs.items()}

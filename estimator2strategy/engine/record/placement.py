@@ -1,7 +1,10 @@
 """The way into the engine: one call of the legacy functions becomes a `Recording`.
 
+    from estimator2strategy.engine.record.on_host import OnHost
+    from estimator2strategy.engine.worlds import legacy_world
+
     program = ModelProgram(model_fn, params, config, EstimatorSpec)
-    with legacy_world(), recording(seed) as graph:
+    with legacy_world(), tf.Graph().as_default():
         made = record(program, OnHost(), ModeKeys.TRAIN, input_fn)
 
 A placement says where the program runs: `OnHost`, `OnReplicas` of a strategy, a `Worker` of

@@ -1,10 +1,12 @@
 """Records a model_fn as one core sees it, and puts stand-ins for all cores in the host graph.
 
-cores = Cores(fed, strategy, call_model_fn, inside=one_shard_of)
-mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
-logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
-step = cores.runs(spec.train_op)            # an op in the host graph
-recording = cores.recording(EstimatorSpec(...))
+Example:
+
+    cores = Cores(fed, strategy, call_model_fn, inside=one_shard_of)
+    mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
+    logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
+    step = cores.runs(spec.train_op)            # an op in the host graph
+    recording = cores.recording(EstimatorSpec(...))
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """A recorded graph on TF2 state, and how parts of it are traced.
 
+    from estimator2strategy.engine.worlds import modern_world
+
     replay = Replay.of(graph)
     with modern_world():
         function = replay.function(["loss:0"], ["train/Adam"], feeds=["x:0"])

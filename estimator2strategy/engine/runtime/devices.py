@@ -1,7 +1,9 @@
 """Finds the cores of a program: real ones, or emulated ones for tests without a TPU.
 
-emulate_tpu(num_cores=8)      # once, before TensorFlow starts its devices
-cores = tpu_cores(config.cluster)
+Example:
+
+    emulate_tpu(num_cores=8)      # once, before TensorFlow starts its devices
+    cores = tpu_cores(config.cluster, config.master, config.tpu_config)
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """SIGTERM and Ctrl-C stop a training as a hook would: it saves first, and then the process ends.
 
-with Interruption() as interruption:
-    while not interruption.requested:
-        ...                        # one execution after the other
-    ...                            # save
-# here KeyboardInterrupt or SystemExit(143) was raised, if there was a signal
+Example:
+
+    with Interruption() as interruption:
+        while not interruption.requested:
+            ...                        # one execution after the other
+        ...                            # save
+    # here KeyboardInterrupt or SystemExit(143) was raised, if there was a signal
 """
 
 from __future__ import annotations

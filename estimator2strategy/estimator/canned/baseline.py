@@ -2,8 +2,8 @@
 
 They learn the distribution, or the mean, of the labels. A useful model is better than that.
 
-estimator = BaselineClassifier(n_classes=3)
-estimator.train(input_fn)
+    estimator = BaselineClassifier(n_classes=3)
+    estimator.train(input_fn)
 
 Source: tensorflow_estimator 2.15 canned/baseline.py.
 """

@@ -1,10 +1,12 @@
 """Wide and deep: `DNNLinearCombinedClassifier` and its kin, of TF 1 and (V2) of TF 2.
 
-estimator = DNNLinearCombinedClassifier(
-    linear_feature_columns=[word_x_color],
-    dnn_feature_columns=[tf.feature_column.embedding_column(word, 8)],
-    dnn_hidden_units=[64, 32])
-estimator.train(input_fn)
+Example:
+
+    estimator = DNNLinearCombinedClassifier(
+        linear_feature_columns=[word_x_color],
+        dnn_feature_columns=[tf.feature_column.embedding_column(word, 8)],
+        dnn_hidden_units=[64, 32])
+    estimator.train(input_fn)
 
 Source: tensorflow_estimator 2.15 canned/dnn_linear_combined.py.
 """

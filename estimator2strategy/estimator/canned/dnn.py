@@ -1,10 +1,12 @@
 """Deep networks: `DNNClassifier`, `DNNRegressor`, `DNNEstimator`, of TF 1 and (V2) of TF 2.
 
-estimator = DNNClassifier(
-    hidden_units=[64, 32],
-    feature_columns=[tf.feature_column.numeric_column("size", shape=(2,))],
-    n_classes=3)
-estimator.train(input_fn)
+Example:
+
+    estimator = DNNClassifier(
+        hidden_units=[64, 32],
+        feature_columns=[tf.feature_column.numeric_column("size", shape=(2,))],
+        n_classes=3)
+    estimator.train(input_fn)
 
 Source: tensorflow_estimator 2.15 canned/dnn.py.
 """

@@ -1,8 +1,10 @@
 """Clustering without labels: `tf.compat.v1.estimator.experimental.KMeans`.
 
-estimator = KMeansClustering(5, use_mini_batch=False)
-estimator.train(input_fn, steps=10)
-estimator.cluster_centers()
+Example:
+
+    estimator = KMeansClustering(5, use_mini_batch=False)
+    estimator.train(input_fn, steps=10)
+    estimator.cluster_centers()
 
 Source: tensorflow_estimator 2.15 canned/kmeans.py.
 """

@@ -1,8 +1,10 @@
 """Linear models: `LinearClassifier`, `LinearRegressor`, `LinearEstimator`, of TF 1 and (V2) TF 2.
 
-estimator = LinearClassifier(
-    feature_columns=[tf.feature_column.categorical_column_with_hash_bucket("word", 1000)])
-estimator.train(input_fn)
+Example:
+
+    estimator = LinearClassifier(
+        feature_columns=[tf.feature_column.categorical_column_with_hash_bucket("word", 1000)])
+    estimator.train(input_fn)
 
 Source: tensorflow_estimator 2.15 canned/linear.py.
 """

@@ -1,10 +1,12 @@
 """`Head`: the top of a network, which makes an EstimatorSpec of logits.
 
-head = estimator.MultiClassHead(n_classes=3)
-logits = network(features)                                     # [batch, 3]
-return head.create_estimator_spec(
-    features, mode, logits, labels,
-    train_op_fn=lambda loss: optimizer.minimize(loss, global_step=step))
+Example:
+
+    head = estimator.MultiClassHead(n_classes=3)
+    logits = network(features)                                     # [batch, 3]
+    return head.create_estimator_spec(
+        features, mode, logits, labels,
+        train_op_fn=lambda loss: optimizer.minimize(loss, global_step=step))
 """
 
 from __future__ import annotations

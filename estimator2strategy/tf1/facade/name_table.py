@@ -1,8 +1,8 @@
 """The place of each name of TF 1.15 today, except `tf.contrib`; read without TensorFlow.
 
-    table.find("tf.keras.layers.Dense").home       # "tf_keras.api._v1.keras:layers.Dense"
-    table.find("tf.nn.dropout").home               # "tensorflow.compat.v1:nn.dropout"
-    table.find("tf.no_such_name")                  # None
+    name_table.find("tf.keras.layers.Dense").home       # "tf_keras.api._v1.keras:layers.Dense"
+    name_table.find("tf.nn.dropout").home               # "tensorflow.compat.v1:nn.dropout"
+    name_table.find("tf.no_such_name")                  # None
 
 `symbols.csv` has the names that are not simply `tf.compat.v1`'s. Its homes may also be `=tf.name`
 (the same as another legacy name), or several modules, tried in order.

@@ -1,8 +1,10 @@
 """The report of a check: findings, their evidence, and the places that were not checked.
 
-report.findings[0].rule          # "E2S201"
-report.levels[0].verdicts        # what one level of evidence says of one model
-report.exit_code(Severity.ERROR) # 0: none at or above it; 1: some; 2: could not check
+Example:
+
+    report.findings[0].rule          # "E2S201"
+    report.levels[0].verdicts        # what one level of evidence says of one model
+    report.exit_code(Severity.ERROR) # 0: none at or above it; 1: some; 2: could not check
 """
 
 from __future__ import annotations

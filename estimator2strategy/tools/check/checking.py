@@ -1,6 +1,8 @@
 """One check: files are collected and parsed, rules find, comments and the baseline silence.
 
-report = check(["trainer/"], Settings())
+Example:
+
+    report = check(["trainer/"], Settings())
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Facts that a level of evidence measured or counted, in forms that every format can show.
 
-Number("FLOPs of a step", 3.08e12, "FLOPs per core")
-Table("variables", ("name", "shape", "bytes"), (("dense/kernel", "784x10", 31360),))
-Bars("memory per core", "bytes", (Bar("v3-8", used=4.6e9, limit=1.6e10),))
-Curves("loss", "step", (Curve("then", (0, 1), (2.3, 2.1)), Curve("now", (0, 1), (2.3, 2.1))))
+Example:
+
+    Number("FLOPs of a step", 3.08e12, "FLOPs per core")
+    Table("variables", ("name", "shape", "bytes"), (("dense/kernel", "784x10", 31360),))
+    Bars("memory per core", "bytes", (Bar("v3-8", used=4.6e9, limit=1.6e10),))
+    Curves("loss", "step", (Curve("then", (0, 1), (2.3, 2.1)), Curve("now", (0, 1), (2.3, 2.1))))
 """
 
 from __future__ import annotations

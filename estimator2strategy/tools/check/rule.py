@@ -1,14 +1,16 @@
 """Rules. Each is a file in `rules/` that registers itself:
 
-@rule(
-    "E2S999", "no-such-thing", Severity.ERROR,
-    title="Nothing is called so",
-    why="...", fix="...", bad="import tensorflow as tf\\n...", good="...",
-)
-def find(source):
-    for call in source.calls:
-        if call.name == "tf.no_such_thing":
-            yield Hit(call.node, "tf.no_such_thing does not exist")
+Example:
+
+    @rule(
+        "E2S999", "no-such-thing", Severity.ERROR,
+        title="Nothing is called so",
+        why="...", fix="...", bad="import tensorflow as tf\\n...", good="...",
+    )
+    def find(source):
+        for call in source.calls:
+            if call.name == "tf.no_such_thing":
+                yield Hit(call.node, "tf.no_such_thing does not exist")
 
 A rule about a recorded graph is a file in `graph_rules/`, with `level=Evidence.RECORDED`. Its
 function gets a `levels.recorded_graph.Recorded`, and its hits have an op as node. A rule whose

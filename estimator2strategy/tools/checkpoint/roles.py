@@ -1,7 +1,9 @@
 """The role of a variable, from its name: a model's variable, or a slot of an optimizer.
 
-identified(["hidden/kernel", "hidden/kernel/Adam"])
-# {"hidden/kernel": Identity(("hidden",), "kernel", ""), "hidden/kernel/Adam": ... "momentum"}
+Example:
+
+    identified(["hidden/kernel", "hidden/kernel/Adam"])
+    # {"hidden/kernel": Identity(("hidden",), "kernel", ""), "hidden/kernel/Adam": ... "momentum"}
 """
 
 from __future__ import annotations

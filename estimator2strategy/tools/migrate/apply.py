@@ -1,7 +1,9 @@
 """Applies codemods to the text of a file, until nothing is left for them to change.
 
-migrated = apply(text, chosen, path="train.py", tier=SafetyTier.SAFE)
-migrated.text, migrated.counts
+Example:
+
+    migrated = apply(text, chosen, path="train.py", tier=SafetyTier.SAFE)
+    migrated.text, migrated.counts
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """Codemods. Each is a file in `codemods/` that registers itself:
 
-@codemod(
-    "no-such-thing", stage=2, tier=SafetyTier.SAFE, title="tf.no_such_thing to tf.thing",
-    why="...", proof="...",
-    samples=[Sample("import tensorflow as tf\\n...", "import tensorflow as tf\\n...")],
-    unchanged=["..."],
-)
-def find(module):
-    for call in module.calls("tf.no_such_thing"):
-        yield module.replace(call.node, "tf.thing()")
+Example:
+
+    @codemod(
+        "no-such-thing", stage=2, tier=SafetyTier.SAFE, title="tf.no_such_thing to tf.thing",
+        why="...", proof="...",
+        samples=[Sample("import tensorflow as tf\\n...", "import tensorflow as tf\\n...")],
+        unchanged=["..."],
+    )
+    def find(module):
+        for call in module.calls("tf.no_such_thing"):
+            yield module.replace(call.node, "tf.thing()")
 
 Where a codemod cannot decide, it yields a `Todo`. It is called again on its own result until it
 finds nothing more, so it must not find code that it has made itself.

@@ -1,7 +1,9 @@
 """A preview of codemods on a program: every file is read, and nothing is written.
 
-plan = make_plan(["trainer/"], chosen, tier=SafetyTier.SAFE)
-plan.files[0].migrated.text
+Example:
+
+    plan = make_plan(["trainer/"], chosen, tier=SafetyTier.SAFE)
+    plan.files[0].migrated.text
 """
 
 from __future__ import annotations

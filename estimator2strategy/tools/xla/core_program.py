@@ -1,7 +1,9 @@
 """The program of one core in a step, as a function of its part of the batch.
 
-program = core_program(recording, tensors=[loss], ops=[train_op])
-program.nodes           # the recorded nodes that a core runs
+Example:
+
+    program = core_program(recording, tensors=[loss], ops=[train_op])
+    program.nodes           # the recorded nodes that a core runs
 """
 
 from __future__ import annotations

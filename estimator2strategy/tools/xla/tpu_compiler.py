@@ -1,7 +1,10 @@
 """Compiles a step for TPUs that are not there, each in a process of its own.
 
+    from estimator2strategy.tools.xla import tpus
+    from estimator2strategy.tools.xla.lowering import lower
+
     compiler = TpuCompiler(cache=cache_folder())
-    result = compiler.compile(tpus.table()["v3-8"], lower(program))
+    result = compiler.compile(tpus.table()["v3-8"], lower(program), replicas=8)
     result.peak_bytes, result.tpu.hbm_bytes
 
 libtpu may hang, and a failed check inside of it ends the process. So the process has a time limit,

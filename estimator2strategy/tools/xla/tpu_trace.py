@@ -1,6 +1,11 @@
 """Compares what a TPU would be sent for a step with what was recorded.
 
-differences(train_program(recording), core_program(recording))      # [] if nothing is otherwise
+Example:
+
+    from estimator2strategy.tools.xla.core_program import core_program
+    from estimator2strategy.tools.xla.tpu_program import train_program
+
+    differences(train_program(recording), core_program(recording))      # [] if nothing is otherwise
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
 """The values that engines share: what a step is, what a run asks for, what came of it.
 
-step = Step("train/Adam", loss="loss:0", how=How.LOOP)
-request = Request(tensors=("loss:0",), ops=("train/Adam",))
-ran = engine_for(replay, step, request).run(100, ())
-ran.steps, ran.stopped          # 37, Stopped.END_OF_INPUT
+Example:
+
+    from estimator2strategy.engine.replay.engines import engine_for
+
+    step = Step("train/Adam", loss="loss:0", how=How.LOOP)
+    request = Request(tensors=("loss:0",), ops=("train/Adam",))
+    ran = engine_for(replay, step, request).run(100, ())
+    ran.steps, ran.stopped          # 37, Stopped.END_OF_INPUT
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Numbers from several cores against those of one device.
 
-differences = compare({"loss": 0.51}, {"loss": 0.5})
-differences[0].ratio        # 1.02: as if the one were so many times the other
+Example:
+
+    differences = compare({"loss": 0.51}, {"loss": 0.5})
+    differences[0].ratio        # 1.02: as if the one were so many times the other
 """
 
 from __future__ import annotations

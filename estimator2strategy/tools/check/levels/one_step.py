@@ -1,9 +1,11 @@
 """One step of a recording, in parts that a level can look at.
 
-with running(recorded) as run:
-    batch = run.draw()                          # per tensor of `recorded.fed`, one array per core
-    results = run.step({"loss": loss}, batch)
-    run.variables()                             # name -> one array per core
+Example:
+
+    with running(recorded) as run:
+        batch = run.draw()                          # for each of `recorded.fed`, an array per core
+        results = run.step({"loss": loss}, batch)
+        run.variables()                             # name -> one array per core
 """
 
 from __future__ import annotations

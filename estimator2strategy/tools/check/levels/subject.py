@@ -1,9 +1,11 @@
 """A model under check, and its recordings.
 
-subject = Subject(model, inputs={"train": input_fn}, modes=("train",), ...)
-recorded = subject.recorded("train")                    # on one device, as with use_tpu=False
-recorded = subject.recorded("train", on_cores=True)     # as one core of `subject.cores` sees it
-[op.type for op in recorded.core_ops]                   # what a core executes
+Example:
+
+    subject = Subject(model, inputs={"train": input_fn}, modes=("train",), ...)
+    recorded = subject.recorded("train")                    # on one device, as with use_tpu=False
+    recorded = subject.recorded("train", on_cores=True)     # as one core of `subject.cores` sees it
+    [op.type for op in recorded.core_ops]                   # what a core executes
 """
 
 from __future__ import annotations
