@@ -13,9 +13,10 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.engine.replay import tpu_step
 from estimator2strategy.engine.runtime import devices
 from tests.rehearsal import rehearsal
+
+pytestmark = pytest.mark.oldest
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu
@@ -168,8 +169,8 @@ def test_it_is_a_genuine_strategy_on_devices_of_its_own(machines):
     with machines().tpu() as (_, cluster):
         cores = devices.tpu_cores(cluster, None, tpu.TPUConfig())
         assert isinstance(cores.strategy, tf.distribute.TPUStrategy)
-        shape = tf.TensorShape([])
-        variable = tpu_step.uninitialized_variable(cores.strategy, "v", shape, tf.float32)
+        with cores.strategy.scope():
+            variable = tf.Variable(0.0)
         copies = cores.strategy.experimental_local_results(variable)
         assert [copy.device[-5:] for copy in copies] == [f"CPU:{core}" for core in range(CORES)]
 
@@ -270,6 +271,76 @@ def test_training_and_evaluation_in_turns(machines):
     emulated, rehearsed = machines().both(run)
     assert_equal(rehearsed, emulated)
     assert rehearsed[0]["global_step"] == 20
+
+
+# Strategies that programs make.
+
+
+@pytest.mark.parametrize(
+    "strategy_class",
+    [
+        tf.distribute.TPUStrategy,
+        tf.distribute.experimental.TPUStrategy,
+        tf1.distribute.experimental.TPUStrategy,
+    ],
+)
+def test_an_estimator_trains_and_evaluates_under_train_distribute(machines, strategy_class):
+    def model_fn(features, labels, mode):
+        logits = tf.matmul(features, tf1.get_variable("weights", [FEATURES, CLASSES]))
+        loss = tf1.losses.sparse_softmax_cross_entropy(labels, logits)
+        step = tf1.train.get_global_step()
+        return estimator.EstimatorSpec(
+            mode,
+            loss=loss,
+            train_op=tf1.train.AdamOptimizer(0.05).minimize(loss, global_step=step),
+            eval_metric_ops=metric_fn(labels, logits),
+        )
+
+    def run(folder, cluster):
+        strategy = strategy_class(cluster) if cluster else devices.emulated_strategy()
+        config = estimator.RunConfig(
+            str(folder), tf_random_seed=1, train_distribute=strategy, eval_distribute=strategy
+        )
+        model = estimator.Estimator(model_fn, config=config)
+        model.train(lambda: input_fn({"batch_size": 4}), max_steps=5)
+        return model.evaluate(lambda: input_fn({"batch_size": 4}), steps=16), variables(folder)
+
+    emulated, rehearsed = machines().both(run)
+    assert_equal(rehearsed, emulated)
+
+
+@pytest.mark.parametrize("given", ["strategy", "train_distribute"])
+def test_a_tpu_estimator_trains_on_the_programs_own_strategy(machines, given):
+    def run(folder, cluster):
+        strategy = tf.distribute.TPUStrategy(cluster) if cluster else None
+        of_config = {"train_distribute": strategy} if given == "train_distribute" else {}
+        of_model = {"strategy": strategy} if given == "strategy" else {}
+        tpu_config = tpu.TPUConfig(5, per_host_input_for_training=Pipeline.PER_HOST_V2)
+        config = tpu.RunConfig(
+            model_dir=str(folder), tf_random_seed=1, tpu_config=tpu_config, **of_config
+        )
+        model = tpu.TPUEstimator(Program().model_fn, config=config, train_batch_size=16, **of_model)
+        model.train(input_fn, max_steps=5)
+        return variables(folder)
+
+    emulated, rehearsed = machines().both(run)
+    assert_equal(rehearsed, emulated)
+
+
+def test_one_shard_is_one_core(machines):
+    def run(folder, cluster):
+        config = tpu.RunConfig(
+            model_dir=str(folder),
+            cluster=cluster,
+            tf_random_seed=1,
+            tpu_config=tpu.TPUConfig(5, num_shards=1),
+        )
+        model = tpu.TPUEstimator(Program().model_fn, config=config, train_batch_size=16)
+        model.train(input_fn, max_steps=5)
+        return variables(folder)
+
+    emulated, rehearsed = machines().both(run)
+    assert_equal(rehearsed, emulated)
 
 
 # Several estimators, and what they hand on.

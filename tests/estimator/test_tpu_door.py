@@ -15,6 +15,8 @@ from estimator2strategy.engine.runtime import requested_strategy as strategies
 from estimator2strategy.errors import DeviceError
 from tests.rehearsal import Resolver, rehearsal
 
+pytestmark = pytest.mark.oldest
+
 tf1 = tf.compat.v1
 tpu = estimator.tpu
 V1Strategy = tf1.distribute.experimental.TPUStrategy

@@ -14,6 +14,7 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.engines.step import KeptLoss, Step
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.runtime import devices
@@ -255,6 +256,40 @@ def test_the_host_reads_variables_of_the_model_after_the_program_wrote_them(trai
     assert len(reads) == 2  # global_step and host_calls, each without an input but its handle
     for read in reads:
         assert program.metadata.name in program.behind(read)
+
+
+def test_what_the_host_reads_after_a_block_waits_for_the_block():
+    program = Program()
+    estimator_ = make_estimator(program)
+    with estimator_._recording() as recorded:
+        recording = estimator_._record_train(recorded, program.input_fn)
+        counter = tf1.train.get_global_step(recorded).handle.op.name
+        spec = recording.spec
+        fetches = tf.nest.flatten([getattr(hook, "fetches", []) for hook in spec.training_hooks])
+        step = Step(spec.train_op.name, loss=spec.loss.name, counter=counter, kept_loss=KeptLoss())
+        replay = make_replay(recording)
+        graph = traced(replay, [spec.loss, *fetches], [spec.train_op], step).graph
+    operations = graph.get_operations()
+    (block,) = (op for op in operations if "While" in op.type)
+    uses = [
+        op
+        for op in operations
+        if op is not block and any(tensor.dtype == tf.resource for tensor in op.inputs)
+    ]
+    assert [op.type for op in uses] == ["ReadVariableOp"]
+    assert all(block in _behind(op) for op in uses)
+
+
+def _behind(operation) -> set[Any]:
+    """All that an operation waits for."""
+    found: set[Any] = set()
+    waiting = [operation]
+    while waiting:
+        op = waiting.pop()
+        before = {*op.control_inputs, *(tensor.op for tensor in op.inputs)} - found
+        found |= before
+        waiting += before
+    return found
 
 
 # State.
