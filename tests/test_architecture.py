@@ -6,13 +6,12 @@ Its table of rooms is the only list of them.
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 from benchmarks import house, imports
-
-pytestmark = pytest.mark.oldest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = imports.read(ROOT / "estimator2strategy")
@@ -150,6 +149,24 @@ def test_every_folder_of_tests_is_one_of_the_package():
 )
 def test_every_room_has_tests_in_a_folder_of_its_name(room):
     assert list((ROOT / "tests" / room).glob("test_*.py"))
+
+
+@pytest.mark.parametrize(
+    "page",
+    sorted((ROOT / "architecture").rglob("*.md")),
+    ids=lambda page: page.stem,
+)
+def test_files_and_folders_that_a_page_names_are_there(page):
+    """By the end of their path, as the page gives them."""
+    found = [*ROOT.glob("[!.]*"), *ROOT.glob("[!.]*/**/*")]
+    paths = [path.relative_to(ROOT).as_posix() for path in found]
+    named = re.findall(r"`([\w/]+(?:\.(?:py|csv|json|md|txt)|/))`", page.read_text())
+    assert named
+    assert [
+        name
+        for name in named
+        if not any(f"/{path}".endswith(f"/{name.rstrip('/')}") for path in paths)
+    ] == []
 
 
 def test_the_figures_of_the_house_are_printed(capsys):

@@ -12,8 +12,6 @@ from estimator2strategy.engine import legacy_code
 from estimator2strategy.engine.legacy_code import Scope
 from tests.test_package import in_fresh_process
 
-pytestmark = pytest.mark.oldest
-
 
 @pytest.fixture
 def program(tmp_path):
