@@ -17,7 +17,12 @@ from tests.same import assert_same
 tf1 = tf.compat.v1
 fc = tf.feature_column
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "canned.json").read_text())
-CASES = [(version, case) for version in GOLDEN for case in GOLDEN[version]]
+# The cases of v1 are those of v2, with the classes of TF 1; CI runs them, too.
+CASES = [
+    pytest.param(version, case, marks=[pytest.mark.slow] if version == "v1" else [])
+    for version in GOLDEN
+    for case in GOLDEN[version]
+]
 SIZE = fc.numeric_column("size", shape=(2,))
 FEATURES = {"size": [[1.0, 2.0], [-2.0, 0.5]]}
 TRAIN = estimator.ModeKeys.TRAIN

@@ -33,7 +33,14 @@ def program():
         yield program
 
 
-@pytest.mark.parametrize("case", GOLDEN)
+# What others show of one model at a time, together or in another way.
+LONG = {"by_objects", "of_tf_optimizer", "several", "weighted"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if case in LONG else []) for case in GOLDEN],
+)
 def test_a_model_trains_evaluates_and_predicts_as_in_tf_1_15(case, program, tmp_path):
     with tf.Graph().as_default():  # as where legacy code runs
         found = program.run(case, str(tmp_path))

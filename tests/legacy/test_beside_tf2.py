@@ -98,7 +98,6 @@ print(modern.main())
 """
 
 
-@pytest.mark.slow
 def test_tf2_and_keras_3_give_the_same_after_legacy_code_in_their_process():
     programs = str(PROJECT.parent)
     beside = BESIDE.format(project=str(PROJECT), programs=programs)

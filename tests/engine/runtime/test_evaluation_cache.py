@@ -106,7 +106,11 @@ def model_of(model_dir, function):
 
 
 @pytest.mark.oldest
-@pytest.mark.parametrize("input_fn", INPUTS, ids=["dataset", "one_shot", "initializable", "array"])
+@pytest.mark.parametrize(
+    "input_fn",
+    [INPUTS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in INPUTS[1:])],
+    ids=["dataset", "one_shot", "initializable", "array"],
+)
 def test_results_are_those_of_evaluations_by_themselves(model_dir, input_fn):
     model, calls = model_of(model_dir, streaming)
     together = evaluations(model, input_fn)

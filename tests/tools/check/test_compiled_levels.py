@@ -184,6 +184,7 @@ def compiled_for(folder, tpus, between="pass", text=MODEL, **options):
 
 
 @on_linux
+@pytest.mark.slow
 class TestTpuCompiled:
     def test_the_step_is_compiled_for_each_tpu(self, tmp_path):
         report = compiled_for(tmp_path, "v3-8,v5e-4")

@@ -145,7 +145,6 @@ def recorded(tmp_path_factory):
     return cwd, e2s("record", *flags, cwd=cwd)
 
 
-@pytest.mark.slow
 def test_a_program_is_recorded_here_and_verified(recorded):
     cwd, ran = recorded
     assert ran.returncode == 0, ran.stderr
@@ -156,7 +155,6 @@ def test_a_program_is_recorded_here_and_verified(recorded):
     assert tiers == dict.fromkeys(tiers, "passed")
 
 
-@pytest.mark.slow
 def test_a_program_with_another_flag_is_another_model(recorded):
     cwd, _ = recorded
     other = e2s("verify", "golden", "--cores=0", "--program", "train.py", "--rate=0.4", cwd=cwd)
