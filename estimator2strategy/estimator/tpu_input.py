@@ -53,7 +53,7 @@ def call_tpu_input_fn(
 def fed_to_cores(
     call: Callable[[int, int], Any], deployment: Deployment, batch_axis: Sequence[int] | None
 ) -> feeding.Fed:
-    """The input of all cores; each host draws its own cores', on itself.
+    """The input of all replicas; each host takes the batches of its own, on itself.
 
     Args:
         call: `call(invocation, host)` calls the user's input_fn.
@@ -68,31 +68,31 @@ def fed_to_cores(
 
 def _fed_from(
     host: int,
-    cores: int,
+    num_replicas: int,
     call: Callable[[int, int], Any],
     deployment: Deployment,
     batch_axis: Sequence[int] | None,
 ) -> feeding.Fed:
-    """The input of a host's cores."""
+    """The input of a host's replicas."""
     pipeline = deployment.pipeline
-    first = host * cores if pipeline is InputPipelineConfig.PER_SHARD_V1 else host
+    first = host * num_replicas if pipeline is InputPipelineConfig.PER_SHARD_V1 else host
 
-    def call_for(core: int) -> Any:
-        return call(first + core, host)
+    def call_for(replica: int) -> Any:
+        return call(first + replica, host)
 
     if deployment.mode == ModeKeys.PREDICT:
         batch_size = deployment.input_batch_size or 0  # validate() saw that it is given
         if pipeline is InputPipelineConfig.BROADCAST:
-            return feeding.padded_broadcast(call_for, cores, batch_size)
+            return feeding.padded_broadcast(call_for, num_replicas, batch_size)
         if pipeline is InputPipelineConfig.PER_HOST_V1 and batch_axis is not None:
             raise TypeError("For mode PREDICT, batch_axis is not supported yet.")
         whole = pipeline is not InputPipelineConfig.PER_HOST_V2
-        return feeding.padded(call_for, cores, batch_size, whole)
+        return feeding.padded(call_for, num_replicas, batch_size, whole)
     if pipeline is InputPipelineConfig.PER_SHARD_V1:
-        return feeding.per_core(call_for, cores)
+        return feeding.per_shard(call_for, num_replicas)
     if pipeline is InputPipelineConfig.PER_HOST_V2:
-        return feeding.per_host_v2(call_for, cores)
+        return feeding.per_host_v2(call_for, num_replicas)
     if pipeline is InputPipelineConfig.BROADCAST:
-        return feeding.broadcast(call_for, cores)
+        return feeding.broadcast(call_for, num_replicas)
     sliced = pipeline is InputPipelineConfig.SLICED
-    return feeding.per_host(call_for, cores, None if sliced else batch_axis)
+    return feeding.per_host(call_for, num_replicas, None if sliced else batch_axis)

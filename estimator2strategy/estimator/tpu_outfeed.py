@@ -1,4 +1,4 @@
-"""The host's work on results of the cores: predictions, metrics and host calls."""
+"""The host's work on results of the replicas: predictions, metrics and host calls."""
 
 from __future__ import annotations
 
@@ -8,54 +8,58 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.host_call import every_n_steps
-from estimator2strategy.engine.record.replicated import Cores
+from estimator2strategy.engine.record.replicated import RecordedReplicas
 from estimator2strategy.estimator.specs import HostCallHook, call_on_host, checked_eval_metric_ops
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 from estimator2strategy.estimator.tpu_context import Deployment
 
 
-def outfed(cores: Cores, tensors: Any, deployment: Deployment) -> Any:
+def outfed(replicas: RecordedReplicas, tensors: Any, deployment: Deployment) -> Any:
     """Host stand-ins for a list or dict of what the cores computed."""
     same = deployment.pipeline is InputPipelineConfig.BROADCAST
-    return tf.nest.map_structure(cores.first if same else cores.concat, tensors)
+    return tf.nest.map_structure(replicas.first if same else replicas.concat, tensors)
 
 
 def without_padding(
-    predictions: dict[str, tf.Tensor], cores: Cores, deployment: Deployment
+    predictions: dict[str, tf.Tensor], replicas: RecordedReplicas, deployment: Deployment
 ) -> dict[str, tf.Tensor]:
     """Predictions without those for examples that filled the last batch up."""
-    padding = cores.fed.padding or []
+    padding = replicas.fed.padding or []
     if deployment.pipeline is InputPipelineConfig.BROADCAST:
         padding = padding[:1]
     real = tf.equal(tf.concat(padding, 0), 0)
     return {k: tf.compat.v1.boolean_mask(v, real) for k, v in predictions.items()}
 
 
-def eval_metrics_of(cores: Cores, deployment: Deployment) -> dict[str, tuple[Any, Any]]:
+def eval_metrics_of(
+    replicas: RecordedReplicas, deployment: Deployment
+) -> dict[str, tuple[Any, Any]]:
     """Name -> (value, update): what metric_fn makes of what all cores computed."""
-    function, tensors = cores.spec.eval_metrics
-    stand_ins = outfed(cores, tensors, deployment)
-    with cores.on_host(function, "metric_fn") as results:
+    function, tensors = replicas.spec.eval_metrics
+    stand_ins = outfed(replicas, tensors, deployment)
+    with replicas.on_host(function, "metric_fn") as results:
         metrics = checked_eval_metric_ops(call_on_host((function, stand_ins)))
         results += tf.nest.flatten(metrics)
     return metrics
 
 
-def host_call_hooks(cores: Cores, deployment: Deployment, every: int) -> list[HostCallHook]:
+def host_call_hooks(
+    replicas: RecordedReplicas, deployment: Deployment, every: int
+) -> list[HostCallHook]:
     """The hook that runs the spec's host_call, where there is one.
 
     In training it runs `every` so many steps, and only if it is given tensors.
     """
     trains = deployment.mode == ModeKeys.TRAIN
-    host_call = getattr(cores.spec, "host_call", None)
+    host_call = getattr(replicas.spec, "host_call", None)
     if host_call is None or (trains and not host_call[1]):
         return []
     function, tensors = host_call
-    stand_ins = outfed(cores, tensors, deployment)
-    with cores.on_host(function, "host_call") as results:
+    stand_ins = outfed(replicas, tensors, deployment)
+    with replicas.on_host(function, "host_call") as results:
         fetches = call_on_host((function, stand_ins))
         results += [fetch for fetch in tf.nest.flatten(fetches) if fetch is not None]
     if trains and every > 1:
         fetches, splice = every_n_steps(every, results, tf.nest.flatten(stand_ins))
-        cores.later.append(splice)
+        replicas.later.append(splice)
     return [HostCallHook(fetches)]

@@ -19,7 +19,7 @@ from estimator2strategy.engine.record.feeding import Fed, check_static
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.record.replicated import Cores, one_shard_of
+from estimator2strategy.engine.record.replicated import RecordedReplicas, one_shard_of
 from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 from estimator2strategy.estimator.calling import call_tpu_model_fn
@@ -85,18 +85,18 @@ class OnTpuCores(Placement):
         return fed
 
     def record_model(self, program: ModelProgram, mode: str, inputs: Fed) -> Recording:
-        cores = self._recorded_cores(program, inputs)
+        replicas = self._recorded_replicas(program, inputs)
         spec_of = {
             ModeKeys.TRAIN: self._training_spec,
             ModeKeys.EVAL: self._evaluation_spec,
             ModeKeys.PREDICT: self._prediction_spec,
         }[mode]
-        spec = spec_of(program, cores)
+        spec = spec_of(program, replicas)
         sleep = self.tpu_config.initial_infeed_sleep_secs
         sleeping = (InfeedSleepHook(sleep),) if sleep else ()
-        return cores.recording(spec, input_hooks=sleeping, iterations=self.iterations)
+        return replicas.recording(spec, input_hooks=sleeping, iterations=self.iterations)
 
-    def _recorded_cores(self, program: ModelProgram, fed: Fed) -> Cores:
+    def _recorded_replicas(self, program: ModelProgram, fed: Fed) -> RecordedReplicas:
         deployment, embedding = self.deployment, self._embedding()
         partitions = self._partitions(fed)
 
@@ -111,9 +111,11 @@ class OnTpuCores(Placement):
             return embedding.call(lambda looked_up: spec_of(looked_up, labels), features, trains)
 
         tf1.logging.info("Calling model_fn.")
-        cores = Cores(fed, deployment.strategy, call, inside=one_shard_of, partitions=partitions)
+        replicas = RecordedReplicas(
+            fed, deployment.strategy, call, inside=one_shard_of, partitions=partitions
+        )
         tf1.logging.info("Done calling model_fn.")
-        return cores
+        return replicas
 
     def _embedding(self) -> Embedding | None:
         deployment = self.deployment
@@ -130,12 +132,12 @@ class OnTpuCores(Placement):
 
     # The spec of each mode, in terms of the host graph.
 
-    def _training_spec(self, program: ModelProgram, cores: Cores) -> EstimatorSpec:
-        spec, graph = cores.spec, tf1.get_default_graph()
+    def _training_spec(self, program: ModelProgram, replicas: RecordedReplicas) -> EstimatorSpec:
+        spec, graph = replicas.spec, tf1.get_default_graph()
         check_training_spec(spec, graph, self.deployment.num_replicas, program.model_fn)
-        train_op = cores.runs(spec.train_op)
-        loss = cores.mean(spec.loss)
-        host_call = self._host_call(cores)
+        train_op = replicas.runs(spec.train_op)
+        loss = replicas.mean(spec.loss)
+        host_call = self._host_call(replicas)
         return EstimatorSpec(
             ModeKeys.TRAIN,
             loss=loss,
@@ -145,37 +147,37 @@ class OnTpuCores(Placement):
                 *self.log.hooks(loss, on_host=False),
                 *spec.training_hooks,
             ],
-            scaffold=scaffold_of(spec, cores),
+            scaffold=scaffold_of(spec, replicas),
         )
 
-    def _evaluation_spec(self, program: ModelProgram, cores: Cores) -> EstimatorSpec:
+    def _evaluation_spec(self, program: ModelProgram, replicas: RecordedReplicas) -> EstimatorSpec:
         del program
-        spec = checked_tpu_spec(cores.spec, "evaluation")
-        cores.runs(spec.loss)
-        loss = cores.mean(spec.loss)
-        host_call = self._host_call(cores)
-        metrics = eval_metrics_of(cores, self.deployment) if spec.eval_metrics else None
+        spec = checked_tpu_spec(replicas.spec, "evaluation")
+        replicas.runs(spec.loss)
+        loss = replicas.mean(spec.loss)
+        host_call = self._host_call(replicas)
+        metrics = eval_metrics_of(replicas, self.deployment) if spec.eval_metrics else None
         return EstimatorSpec(
             ModeKeys.EVAL,
             loss=loss,
             eval_metric_ops=metrics,
             evaluation_hooks=[*host_call, *spec.evaluation_hooks],
-            scaffold=scaffold_of(spec, cores),
+            scaffold=scaffold_of(spec, replicas),
         )
 
-    def _prediction_spec(self, program: ModelProgram, cores: Cores) -> EstimatorSpec:
+    def _prediction_spec(self, program: ModelProgram, replicas: RecordedReplicas) -> EstimatorSpec:
         del program
-        spec = checked_tpu_spec(cores.spec, "prediction")
+        spec = checked_tpu_spec(replicas.spec, "prediction")
         check_predictions(spec.predictions)
-        predictions = outfed(cores, spec.predictions, self.deployment)
-        host_call = self._host_call(cores)
+        predictions = outfed(replicas, spec.predictions, self.deployment)
+        host_call = self._host_call(replicas)
         return EstimatorSpec(
             ModeKeys.PREDICT,
-            predictions=without_padding(predictions, cores, self.deployment),
+            predictions=without_padding(predictions, replicas, self.deployment),
             prediction_hooks=[*host_call, *spec.prediction_hooks],
-            scaffold=scaffold_of(spec, cores),
+            scaffold=scaffold_of(spec, replicas),
         )
 
-    def _host_call(self, cores: Cores) -> list[Any]:
+    def _host_call(self, replicas: RecordedReplicas) -> list[Any]:
         every = self.tpu_config.experimental_host_call_every_n_steps
-        return host_call_hooks(cores, self.deployment, every)
+        return host_call_hooks(replicas, self.deployment, every)

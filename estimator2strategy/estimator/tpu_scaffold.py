@@ -6,13 +6,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.record.replicated import Cores
+from estimator2strategy.engine.record.replicated import RecordedReplicas
 from estimator2strategy.engine.user_code import location, user_line
 
 tf1 = tf.compat.v1
 
 
-def scaffold_of(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
+def scaffold_of(spec: Any, replicas: RecordedReplicas) -> tf1.train.Scaffold | None:
     """Calls scaffold_fn, on the host.
 
     Raises:
@@ -26,7 +26,7 @@ def scaffold_of(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
     scaffold = scaffold_fn()
     if scaffold is None:
         raise ValueError("TPUEstimatorSpec.scaffold_fn returns None, which is not allowed")
-    capture = cores.capture(since=before)
+    capture = replicas.capture(since=before)
     if capture and capture.user:
         raise ValueError(
             f"scaffold_fn {location(scaffold_fn)}: op {capture.user.name} depends on a TPU "
@@ -34,8 +34,8 @@ def scaffold_of(spec: Any, cores: Cores) -> tf1.train.Scaffold | None:
             f"{user_line(capture.user.traceback)}. What the cores compute reaches the host through "
             "a host_call."
         )
-    if cores.left_out and scaffold.summary_op is None:
-        summary = cores.left_out[0].op
+    if replicas.left_out and scaffold.summary_op is None:
+        summary = replicas.left_out[0].op
         raise ValueError(
             f"scaffold_fn {location(scaffold_fn)}: Scaffold.finalize merges all summaries, and "
             f"{summary.name} depends on a TPU computation, which is not allowed. It was made at "

@@ -1,7 +1,7 @@
-"""Records the way of batches to the cores: one function per input pipeline of TPUConfig.
+"""Records the way of batches to the replicas: one function per input pipeline of TPUConfig.
 
-Each function returns the (features, labels) of every core, and the hooks that start the input. The
-features and labels are tensors of the recorded host graph; each step gives them new values.
+Each function returns the (features, labels) of every replica, and the hooks that start the input.
+These are tensors of the recorded host graph, to which each step gives new values.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ tf1 = tf.compat.v1
 
 
 class Fed(NamedTuple):
-    """The tensors that the cores get.
+    """The tensors that the replicas get.
 
     Attributes:
-        cores: The flat components of (features, labels), core by core.
-        structure: (features, labels) of core 0, to pack components like.
+        replicas: The flat components of (features, labels), replica by replica.
+        structure: (features, labels) of replica 0, to pack components like.
         hooks: Start the input.
-        padding: Predict only: per core, a [batch] tensor that is 1 where an example is padding.
+        padding: Predict only: per replica, a [batch] tensor that is 1 where an example is padding.
     """
 
-    cores: list[list[tf.Tensor]]
+    replicas: list[list[tf.Tensor]]
     structure: Any
     hooks: tuple[tf1.train.SessionRunHook, ...]
     padding: Any = None
 
 
-# `call(k)` calls the user's input_fn for a host's core k (for all of its cores: 0), with `params`
-# and `context` set for it.
+# `call(k)` calls the user's input_fn for a host's replica k (for all of its replicas: 0), with
+# `params` and `context` set for it.
 Call = Callable[[int], Any]
 
 
-def together(parts: Sequence[Fed], replicas: Sequence[Sequence[int]]) -> Fed:
+def together(parts: Sequence[Fed], numbers: Sequence[Sequence[int]]) -> Fed:
     """The input of several hosts as one.
 
     Args:
-        parts: Per host, the input of its cores.
-        replicas: Per host, which of all cores these are.
+        parts: Per host, the input of its replicas.
+        numbers: Per host, the numbers of its replicas among all.
     """
-    of_core = sorted(
+    of_replica = sorted(
         (replica, part, i)
-        for part, numbers in enumerate(replicas)
-        for i, replica in enumerate(numbers)
+        for part, of_host in enumerate(numbers)
+        for i, replica in enumerate(of_host)
     )
     padding = [part.padding for part in parts if part.padding is not None]
     return parts[0]._replace(
-        cores=[parts[part].cores[i] for _, part, i in of_core],
+        replicas=[parts[part].replicas[i] for _, part, i in of_replica],
         hooks=tuple(hook for part in parts for hook in part.hooks),
-        padding=[padding[part][i] for _, part, i in of_core] if padding else None,
+        padding=[padding[part][i] for _, part, i in of_replica] if padding else None,
     )
 
 
 def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
-    """Raises ValueError unless all shapes of a core's (features, labels) are known."""
+    """Raises ValueError unless all shapes of a replica's (features, labels) are known."""
     for name, part in {"features": features, "labels": labels}.items():
         for tensor in () if part is None else tf.nest.flatten(part, expand_composites=True):
             if not tensor.shape.is_fully_defined():
@@ -71,11 +71,11 @@ def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
                 )
 
 
-def per_core(call: Call, num_cores: int) -> Fed:
-    """PER_SHARD_V1: input_fn is called once per core and returns tensors."""
+def per_shard(call: Call, num_replicas: int) -> Fed:
+    """PER_SHARD_V1: input_fn is called once per replica and returns tensors."""
     parts = []
-    for core in range(num_cores):
-        result = call(core)
+    for replica in range(num_replicas):
+        result = call(replica)
         if isinstance(result, tf.data.Dataset):
             raise TypeError(
                 "`input_fn` returning `Dataset` is not yet supported in per-Core input pipeline "
@@ -86,8 +86,8 @@ def per_core(call: Call, num_cores: int) -> Fed:
     return _fed([_pair(part) for part in parts], ())
 
 
-def per_host(call: Call, num_cores: int, batch_axis: Sequence[int] | None = None) -> Fed:
-    """PER_HOST_V1 and SLICED: input_fn's batch is split over the cores."""
+def per_host(call: Call, num_replicas: int, batch_axis: Sequence[int] | None = None) -> Fed:
+    """PER_HOST_V1 and SLICED: input_fn's batch is split over the replicas."""
     inputs = inputs_lib.features_and_labels(call(0))
     structure = _present(_pair(inputs))
     flat = tf.nest.flatten(structure)
@@ -98,28 +98,28 @@ def per_host(call: Call, num_cores: int, batch_axis: Sequence[int] | None = None
             "TPUEstimator has one axis for each tensor of the features and labels that input_fn "
             "returns."
         )
-    splits = [_split(t, num_cores, axis) for t, axis in zip(flat, axes, strict=True)]
-    cores = [tf.nest.pack_sequence_as(structure, part) for part in zip(*splits, strict=True)]
-    return _fed([(*core, None)[:2] for core in cores], inputs.hooks)
+    splits = [_split(t, num_replicas, axis) for t, axis in zip(flat, axes, strict=True)]
+    parts = [tf.nest.pack_sequence_as(structure, part) for part in zip(*splits, strict=True)]
+    return _fed([(*part, None)[:2] for part in parts], inputs.hooks)
 
 
-def per_host_v2(call: Call, num_cores: int) -> Fed:
-    """PER_HOST_V2: input_fn's Dataset has per-core batches; each core draws the next one."""
+def per_host_v2(call: Call, num_replicas: int) -> Fed:
+    """PER_HOST_V2: input_fn's Dataset has a batch for each replica, which takes the next one."""
     dataset = call(0)
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "`input_fn` must return a `Dataset` for the PER_HOST_V2 input pipeline configuration."
         )
-    return _drawn(dataset, num_cores)
+    return _next_of_each(dataset, num_replicas)
 
 
 def per_replica(result: Any, num_replicas: int) -> Fed:
-    """`train_distribute`: each replica draws the next batch of input_fn's Dataset.
+    """`train_distribute`: each replica takes the next batch of input_fn's Dataset.
 
-    What is no Dataset (tensors of an iterator, say) every replica gets alike.
+    Without a Dataset (tensors of an iterator, say) every replica gets the same.
     """
     if isinstance(result, tf.data.Dataset):
-        return _drawn(result, num_replicas)
+        return _next_of_each(result, num_replicas)
     inputs = inputs_lib.features_and_labels(result)
     return _fed([_pair(inputs)] * num_replicas, inputs.hooks)
 
@@ -139,26 +139,26 @@ def per_replica_to_the_end(result: Any, num_replicas: int) -> Fed:
         return tf.data.Dataset.zip((dataset, tf.data.Dataset.from_tensors(real).repeat()))
 
     filler = marked(result.take(1), real=False).repeat(num_replicas - 1)
-    elements, hooks = _draw(marked(result, real=True).concatenate(filler), num_replicas)
-    cores = []
+    elements, hooks = _next_elements(marked(result, real=True).concatenate(filler), num_replicas)
+    pairs = []
     for element, real in elements:
         inputs = inputs_lib.features_and_labels(element)
-        cores.append(((inputs.features, real), inputs.labels))
-    return _fed(cores, hooks)
+        pairs.append(((inputs.features, real), inputs.labels))
+    return _fed(pairs, hooks)
 
 
-def broadcast(call: Call, num_cores: int) -> Fed:
-    """BROADCAST: every core gets the whole of input_fn's batch."""
+def broadcast(call: Call, num_replicas: int) -> Fed:
+    """BROADCAST: every replica gets the whole of input_fn's batch."""
     inputs = inputs_lib.features_and_labels(call(0))
-    return _fed([_pair(inputs)] * num_cores, inputs.hooks)
+    return _fed([_pair(inputs)] * num_replicas, inputs.hooks)
 
 
-def padded(call: Call, num_cores: int, batch_size: int, whole: bool) -> Fed:
+def padded(call: Call, num_replicas: int, batch_size: int, whole: bool) -> Fed:
     """Predict: the last batch is filled up, and what is padding is marked.
 
     Args:
         batch_size: Of the Dataset's batches.
-        whole: The Dataset's batches are for all cores together, and are split.
+        whole: The Dataset's batches are for all replicas together, and are split.
     """
     dataset = call(0)
     if not isinstance(dataset, tf.data.Dataset):
@@ -168,24 +168,24 @@ def padded(call: Call, num_cores: int, batch_size: int, whole: bool) -> Fed:
     dataset = dataset.map(_named).map(lambda element: _pad(element, batch_size))
     if whole:
         inputs, hooks = inputs_lib.iterate(dataset)
-        flat = [_split(t, num_cores, 0) for t in tf.nest.flatten(inputs)]
+        flat = [_split(t, num_replicas, 0) for t in tf.nest.flatten(inputs)]
         parts = [tf.nest.pack_sequence_as(inputs, part) for part in zip(*flat, strict=True)]
     else:
-        # The cores that find no batch in the last step get one that is padding throughout.
+        # The replicas that find no batch in the last step get one that is padding throughout.
         empty = tf.nest.map_structure(
             lambda spec: tf.zeros(spec.shape, spec.dtype), dataset.element_spec
         )
         empty["padding"] = tf.ones_like(empty["padding"])
-        filler = tf.data.Dataset.from_tensors(empty).repeat(num_cores - 1)
-        parts, hooks = _draw(dataset.concatenate(filler), num_cores)
-    cores = [(part["features"], part.get("labels")) for part in parts]
-    return _fed(cores, hooks)._replace(padding=[part["padding"] for part in parts])
+        filler = tf.data.Dataset.from_tensors(empty).repeat(num_replicas - 1)
+        parts, hooks = _next_elements(dataset.concatenate(filler), num_replicas)
+    pairs = [(part["features"], part.get("labels")) for part in parts]
+    return _fed(pairs, hooks)._replace(padding=[part["padding"] for part in parts])
 
 
-def padded_broadcast(call: Call, num_cores: int, batch_size: int) -> Fed:
-    """Predict, BROADCAST: as `padded`, and every core gets the whole of the batch."""
+def padded_broadcast(call: Call, num_replicas: int, batch_size: int) -> Fed:
+    """Predict, BROADCAST: as `padded`, and every replica gets the whole of the batch."""
     fed = padded(call, 1, batch_size, whole=True)
-    return fed._replace(cores=fed.cores * num_cores, padding=fed.padding * num_cores)
+    return fed._replace(replicas=fed.replicas * num_replicas, padding=fed.padding * num_replicas)
 
 
 def _named(*element: Any) -> dict[str, Any]:
@@ -217,55 +217,55 @@ def _pad(element: dict[str, Any], batch_size: int) -> dict[str, Any]:
     return {**tf.nest.map_structure(fill, element), "padding": padding}
 
 
-def _drawn(dataset: tf.data.Dataset, num_cores: int) -> Fed:
-    elements, hooks = _draw(dataset, num_cores)
+def _next_of_each(dataset: tf.data.Dataset, num_replicas: int) -> Fed:
+    elements, hooks = _next_elements(dataset, num_replicas)
     return _fed([_pair(inputs_lib.features_and_labels(element)) for element in elements], hooks)
 
 
-def _draw(dataset: tf.data.Dataset, count: int):
+def _next_elements(dataset: tf.data.Dataset, count: int):
     """`count` successive elements; replay keeps the order of creation."""
     iterator = tf1.data.make_initializable_iterator(dataset)
     elements = [iterator.get_next() for _ in range(count)]
     return elements, (inputs_lib.DatasetInitializerHook(iterator),)
 
 
-def _split(tensor: tf.Tensor, num_cores: int, axis: int) -> list[tf.Tensor]:
+def _split(tensor: tf.Tensor, num_replicas: int, axis: int) -> list[tf.Tensor]:
     size = tf.compat.dimension_value(tensor.shape[axis]) if tensor.shape.rank else None
     if size is None:
         raise ValueError(
             f"The features to the model returned by input_fn must have static shape. Tensor: "
             f"{tensor}. Use drop_remainder=True where the dataset is batched."
         )
-    if size % num_cores:
+    if size % num_replicas:
         raise RecordingError(
             f"input_fn returned a batch of {size} examples, which cannot be split over "
-            f"{num_cores} cores. Batch by params['batch_size']. Tensor: {tensor}"
+            f"{num_replicas} cores. Batch by params['batch_size']. Tensor: {tensor}"
         )
-    return tf.split(tensor, num_cores, axis)
+    return tf.split(tensor, num_replicas, axis)
 
 
 def _pair(inputs: Any) -> tuple[Any, Any]:
     return inputs.features, inputs.labels
 
 
-def _fed(cores: list[tuple[Any, Any]], hooks) -> Fed:
-    flat = [tf.nest.flatten(_present(core), expand_composites=True) for core in cores]
-    tensors = [[tf.convert_to_tensor(part) for part in core] for core in flat]
-    for core in range(1, len(tensors)):
-        _check_alike(tensors[0], tensors[core], core)
-    return Fed(tensors, _present(cores[0]), hooks)
+def _fed(pairs: list[tuple[Any, Any]], hooks) -> Fed:
+    flat = [tf.nest.flatten(_present(pair), expand_composites=True) for pair in pairs]
+    tensors = [[tf.convert_to_tensor(part) for part in parts] for parts in flat]
+    for replica in range(1, len(tensors)):
+        _check_alike(tensors[0], tensors[replica], replica)
+    return Fed(tensors, _present(pairs[0]), hooks)
 
 
-def _check_alike(first: list[tf.Tensor], other: list[tf.Tensor], core: int) -> None:
-    """One program runs on all cores, so all are fed tensors of the same dtypes and shapes."""
+def _check_alike(first: list[tf.Tensor], other: list[tf.Tensor], replica: int) -> None:
+    """One program runs on all replicas, so all are fed tensors of the same dtypes and shapes."""
 
     def described(tensors: list[tf.Tensor]) -> list[str]:
         return [f"{t.dtype.name} {t.shape}" for t in tensors]
 
     if described(first) != described(other):
         raise RecordingError(
-            f"input_fn must return the same shapes and dtypes for every core. For core {core} it "
-            f"returned {described(other)}, for core 0 {described(first)}."
+            "input_fn must return the same shapes and dtypes for every core. For core "
+            f"{replica} it returned {described(other)}, for core 0 {described(first)}."
         )
 
 

@@ -19,7 +19,7 @@ from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
-from estimator2strategy.engine.record.replicated import Cores
+from estimator2strategy.engine.record.replicated import RecordedReplicas
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import modern_world
 
@@ -50,7 +50,7 @@ def _record_training(
         return program.call_model_fn(features, labels, ModeKeys.TRAIN)
 
     graph = tf1.get_default_graph()
-    replicas = Cores(fed, strategy, call, inside=one_replica_of)
+    replicas = RecordedReplicas(fed, strategy, call, inside=one_replica_of)
     spec = replicas.spec
     loss = replicas.mean(spec.loss) if reports_mean_loss(graph) else replicas.sum(spec.loss)
     return replicas.recording(spec._replace(loss=loss, train_op=replicas.runs(spec.train_op)))
@@ -73,7 +73,7 @@ def _record_evaluation(
         update = tf.group(*(update for _, update in pairs.values()))
         return spec, pairs, _unless(real, update, tf1.local_variables())
 
-    replicas = Cores(fed, strategy, call, inside=one_replica_of)
+    replicas = RecordedReplicas(fed, strategy, call, inside=one_replica_of)
     spec, pairs, counts = replicas.spec
     step = replicas.runs(counts)
     hooks = (*spec.evaluation_hooks, AddUpHook(tf1.local_variables()))

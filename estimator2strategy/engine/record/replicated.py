@@ -1,12 +1,12 @@
-"""Records a model_fn as one core sees it, and puts stand-ins for all cores in the host graph.
+"""Records a model_fn as one replica sees it, and puts stand-ins for all replicas in the host graph.
 
 Example:
 
-    cores = Cores(fed, strategy, call_model_fn, inside=one_shard_of)
-    mean_loss = cores.mean(spec.loss)           # a placeholder in the host graph
-    logits = cores.concat(spec.predictions)     # likewise, [global batch, ...]
-    step = cores.runs(spec.train_op)            # an op in the host graph
-    recording = cores.recording(EstimatorSpec(...))
+    replicas = RecordedReplicas(fed, strategy, call_model_fn, inside=one_shard_of)
+    mean_loss = replicas.mean(spec.loss)           # a placeholder in the host graph
+    logits = replicas.concat(spec.predictions)     # likewise, [global batch, ...]
+    step = replicas.runs(spec.train_op)            # an op in the host graph
+    recording = replicas.recording(EstimatorSpec(...))
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def _first(values: Sequence[tf.Tensor]) -> tf.Tensor:
     return values[0]
 
 
-class Cores:
-    """A model recorded for the cores of a strategy.
+class RecordedReplicas:
+    """A model recorded for the replicas of a strategy.
 
     Attributes:
-        fed: The input of all cores.
-        strategy: The strategy whose replicas are the cores.
-        spec: The spec that model_fn returned for one core.
-        variables: Names of the variables of which each core has its own copy. model_fn made them;
-            a variable that is made later (for a host_call, say) is the host's.
-        op: The op of the host graph that stands for one step of all cores.
-        later: Splices for the host's work on the cores' results.
+        fed: The input of all replicas.
+        strategy: The strategy whose replicas they are.
+        spec: The spec that model_fn returned for one replica.
+        variables: Names of the variables that model_fn made: each replica has its own copy. A
+            variable that is made later (for a host_call, say) is the host's.
+        op: The op of the host graph that stands for one step of all replicas.
+        later: Splices for the host's work on the replicas' results.
         left_out: The summaries that model_fn made, where no core can write one.
     """
 
@@ -66,12 +66,12 @@ class Cores:
         inside: Callable[[int], contextlib.AbstractContextManager],
         partitions: Sequence[Any] = (),
     ):
-        """Calls model_fn once, on placeholders for one core's part of the batch.
+        """Calls model_fn once, on placeholders for one replica's part of the batch.
 
         Args:
-            fed: The input of all cores.
+            fed: The input of all replicas.
             call: `call(features, labels)` calls model_fn.
-            inside: `inside(num_cores)`: the context in which to call it. May give a list of the
+            inside: `inside(num_replicas)`: the context in which to call it. May give a list of the
                 summaries that it leaves out.
             partitions: The split of each tensor among a replica's cores; see `ReplicatedModel`.
         """
@@ -79,7 +79,7 @@ class Cores:
         self.strategy = strategy
         self._partitions = tuple(partitions)
         self._feeds = [
-            tf1.placeholder(tensor.dtype, tensor.shape, name="infeed") for tensor in fed.cores[0]
+            tf1.placeholder(tensor.dtype, tensor.shape, name="infeed") for tensor in fed.replicas[0]
         ]
         structure = tf.nest.pack_sequence_as(fed.structure, self._feeds, expand_composites=True)
         features, labels = (*structure, None)[:2]
@@ -96,20 +96,20 @@ class Cores:
         self._results: list[tuple[tf.Tensor, tf.Tensor, Merge]] = []
 
     def runs(self, op: tf.Operation | tf.Tensor) -> tf.Operation:
-        """Makes each core run `op` in each step; returns what stands for all of it."""
+        """Makes each replica run `op` in each step; returns what stands for all of it."""
         self._ops.append(op if isinstance(op, tf.Operation) else op.op)
         return self.op
 
     def mean(self, tensor: tf.Tensor) -> tf.Tensor:
-        """The mean of a scalar over the cores."""
+        """The mean of a scalar over the replicas."""
         return self._stand_in(tensor, tensor.shape, _mean)
 
     def sum(self, tensor: tf.Tensor) -> tf.Tensor:
-        """The sum of a scalar over the cores."""
+        """The sum of a scalar over the replicas."""
         return self._stand_in(tensor, tensor.shape, tf.add_n)
 
     def concat(self, tensor: tf.Tensor) -> tf.Tensor:
-        """A batch of results, all cores' in order."""
+        """A batch of results, all replicas' in order."""
         tensor = tf.convert_to_tensor(tensor)
         if tensor.shape.rank == 0:
             raise RuntimeError(
@@ -121,7 +121,7 @@ class Cores:
         return self._stand_in(tensor, dims, _concat)
 
     def first(self, tensor: tf.Tensor) -> tf.Tensor:
-        """The value that the first core has, where all cores have the same."""
+        """The value that the first replica has, where all replicas have the same."""
         return self._stand_in(tensor, tensor.shape, _first)
 
     def _stand_in(self, tensor: tf.Tensor, shape: Any, merge: Merge) -> tf.Tensor:
@@ -133,7 +133,7 @@ class Cores:
     def capture(
         self, since: int, results: Collection[tf.Tensor | tf.Operation] | None = None
     ) -> Capture | None:
-        """The first use, by ops made for the host, of what a core computes from its batch.
+        """The first use, by ops made for the host, of what a replica computes from its batch.
 
         See `captures.first_capture` for the arguments.
         """
@@ -143,7 +143,7 @@ class Cores:
     def on_host(self, function: Callable, name: str) -> Iterator[list[Any]]:
         """A context for calling a function of the host, which may use no tensor but its arguments.
 
-        On a TPU the host cannot see such a tensor; here it would see the first core's only.
+        On a TPU the host cannot see such a tensor; here it would see the first replica's only.
 
         Args:
             function: The user's function.
@@ -153,9 +153,9 @@ class Cores:
             A list, to which the body adds the tensors and ops that the function returned.
 
         Raises:
-            RecordingError: One of those needs what a core computes from its part of the batch; or
-                the body ended with an error that such a tensor, with its other shape, explains. Or
-                the function makes summaries of TF1.
+            RecordingError: One of those needs what a replica computes from its part of the batch;
+                or the body ended with an error that such a tensor, with its other shape, explains.
+                Or the function makes summaries of TF1.
         """
         graph = tf1.get_default_graph()
         results: list[Any] = []
@@ -179,7 +179,7 @@ class Cores:
         return (self._splice(outputs), *self.later)
 
     def recording(self, spec: Any, **more: Any) -> Recording:
-        """What was recorded in the default graph.
+        """The recording of the default graph.
 
         Args:
             spec: The EstimatorSpec, in terms of the host graph.
@@ -197,7 +197,7 @@ class Cores:
         )
 
     def _splice(self, outputs: list[tuple[str, str, Merge]]) -> Splice:
-        """Args: outputs: (name in a core, name in the host graph, how to merge) of each."""
+        """Args: outputs: (name in a replica, name in the host graph, how to merge) of each."""
         model = ReplicatedModel(
             self.strategy,
             feeds=tuple(t.name for t in self._feeds),
@@ -217,7 +217,7 @@ class Cores:
 
         return Splice(
             op=self.op.name,
-            inputs=tuple(tensor.name for core in self.fed.cores for tensor in core),
+            inputs=tuple(tensor.name for fed in self.fed.replicas for tensor in fed),
             outputs=tuple(name for _, name, _ in outputs),
             trace=trace,
             inner=model.feeds,

@@ -16,7 +16,7 @@ from graphs import MODELS, py_func, unordered_assignment
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.feeding import Fed
-from estimator2strategy.engine.record.replicated import Cores, one_shard_of
+from estimator2strategy.engine.record.replicated import RecordedReplicas, one_shard_of
 from estimator2strategy.engine.replay.engines import Step
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.session import ReplaySession
@@ -57,7 +57,9 @@ class Model:
         parts = [[part] for part in tf.split(self.features, cores)]
         strategy = emulated_strategy(cores)
         fed = Fed(parts, (parts[0][0],), ())
-        model = Cores(fed, strategy, lambda features, _: build(features), inside=one_shard_of)
+        model = RecordedReplicas(
+            fed, strategy, lambda features, _: build(features), inside=one_shard_of
+        )
         train, loss = model.spec
         self.train, self.loss = model.runs(train), model.mean(loss)
         self.splices, self.strategy = model.splices, strategy
