@@ -21,7 +21,8 @@ def main(address: str, real_python: str) -> None:
         server.connect(address)
         status = _status(server, arguments)
     if status < 0:
-        signal.signal(-status, signal.SIG_DFL)
+        if -status != signal.SIGKILL:  # which nobody can handle
+            signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     os._exit(status)
 
