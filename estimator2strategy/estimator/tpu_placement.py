@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.embedding import Embedding
-from estimator2strategy.engine.record.feeding import Fed, check_static
+from estimator2strategy.engine.record.feeding import Fed, check_no_strings, check_static
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
@@ -82,6 +82,7 @@ class OnTpuCores(Placement):
         if embedding:
             features = {k: v for k, v in features.items() if k not in embedding.names}
         check_static(features, labels, input_fn)
+        check_no_strings(features, labels, input_fn)
         return fed
 
     def record_model(self, program: ModelProgram, mode: str, inputs: Fed) -> Recording:

@@ -119,6 +119,26 @@ def test_shapes_that_are_not_known_are_refused(model_dir, unknown, method):
         model.train(input_fn, steps=1) if method == "train" else next(model.predict(input_fn))
 
 
+@pytest.mark.parametrize("part", ["features", "labels"])
+@pytest.mark.parametrize("method", ["train", "evaluate", "predict"])
+def test_strings_are_refused_as_an_infeed_did(model_dir, part, method):
+    def input_fn(params):
+        values = {"features": {"x": tf.ones([8])}, "labels": {"y": tf.ones([8])}}
+        values[part]["key"] = tf.fill([8], "a")
+        dataset = tf.data.Dataset.from_tensor_slices((values["features"], values["labels"]))
+        return dataset.repeat().batch(params["batch_size"], drop_remainder=True)
+
+    model = cores_estimator(model_dir)
+    run = {
+        "train": lambda: model.train(input_fn, steps=1),
+        "evaluate": lambda: model.evaluate(input_fn, steps=1),
+        "predict": lambda: next(model.predict(input_fn)),
+    }[method]
+    words = rf"'string'> is not a supported TPU infeed type.*in the {part} from input_fn.*to_hash"
+    with pytest.raises(TypeError, match=words):
+        run()
+
+
 def test_batches_to_predict_that_are_too_large_are_refused(model_dir):
     def input_fn(params):
         return tf.data.Dataset.from_tensors(tf.ones([]) * 2).repeat(10).batch(5)

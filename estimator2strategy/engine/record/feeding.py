@@ -71,6 +71,22 @@ def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
                 )
 
 
+def check_no_strings(features: Any, labels: Any, input_fn: Callable) -> None:
+    """Raises TypeError if a core's (features, labels) have a string: no TPU takes one.
+
+    Source: `infeed_dequeue_tuple`, tensorflow 1.15 to 2.21 tpu_ops.py.
+    """
+    for name, part in {"features": features, "labels": labels}.items():
+        for tensor in () if part is None else tf.nest.flatten(part, expand_composites=True):
+            if tensor.dtype == tf.string:
+                raise TypeError(
+                    f"{tensor.dtype} is not a supported TPU infeed type. It is the type of "
+                    f"{tensor} in the {name} from {location(input_fn)}. Leave it out of what "
+                    "input_fn returns, or make numbers of it there: tf.strings.to_hash_bucket_fast,"
+                    " a tf.lookup table."
+                )
+
+
 def per_shard(call: Call, num_replicas: int) -> Fed:
     """PER_SHARD_V1: input_fn is called once per replica and returns tensors."""
     parts = []
