@@ -65,7 +65,7 @@ def shown_after(
 
 
 def _reference(recorded: RecordedGraph, tensor: str) -> str | None:
-    """The reference variable whose memory `tensor` was; None if it was none's."""
+    """The reference variable that shared its memory with `tensor`; None if none did."""
     node = recorded[input_node(tensor)]
     while node.op in _SAME_MEMORY:
         first, *others = node.input

@@ -1,8 +1,8 @@
-"""Replicas that share one CPU, as emulated cores do: what they have together, not one by one.
+"""Packs the handles of replicas that share one CPU, as emulated cores do, and sums their values.
 
 A function takes each handle that it uses as an input, as do the loop and the function around it.
-The variables of eight cores would take TensorFlow longer to trace than the step itself does, so
-the handles of a core are one tensor on the way to its step. And replicas on one CPU need no copies
+TensorFlow would take longer to trace the variables of eight replicas than the step itself. So the
+handles of a replica are one tensor on the way to its step. Replicas on one CPU also need no copies
 of a sum.
 """
 
@@ -32,7 +32,7 @@ def pack(handles: Sequence[tf.Tensor], device: str) -> tf.Tensor:
 
 
 def unpack(packed: tf.Tensor, handles: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Called in a function that is being traced: what `packed`, made of `handles`, consists of."""
+    """The handles in `packed`, which was made of `handles`; called where a function is traced."""
     unpacked = tf.unstack(packed)
     for inside, outside in zip(unpacked, handles, strict=True):
         _tf_private.copy_handle_data(outside, inside)  # or reads would be of unknown shape

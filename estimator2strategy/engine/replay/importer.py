@@ -75,7 +75,7 @@ class GraphImporter:
     def supply(
         self, values: Mapping[str, tf.Tensor], ops: Iterable[str], after: Sequence[tf.Tensor]
     ) -> None:
-        """Replaces tensors by `values` and takes `ops` as having run once `after` is there."""
+        """Replaces tensors by `values`; `ops` count as run once the tensors `after` are there."""
         with tf.control_dependencies(after):
             done = tf.constant(0)
         self._supplied.update(values)
@@ -170,7 +170,7 @@ class GraphImporter:
         return changed
 
     def _find_inside(self, node: NodeDef, changed: Mapping[str, Any]) -> set[str]:
-        """Makes the branches of a cond on a core find what they use of the host; returns that.
+        """Makes the branches of a replica's cond find the host's resources; returns the resources.
 
         Args:
             node: The cond; changed in place.
@@ -184,7 +184,7 @@ class GraphImporter:
         return set(map(input_node, found))
 
     def _connect(self, node: NodeDef, inside: set[str], outside: dict[str, tf.Tensor]) -> None:
-        """Notes in `outside` where the edges come from that start outside this import."""
+        """Notes in `outside` the values of edges that start outside this import."""
         edges = list(node.input)
         for i in reversed(range(len(edges))):
             edge, source = edges[i], input_node(edges[i])

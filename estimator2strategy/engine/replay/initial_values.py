@@ -1,4 +1,4 @@
-"""Initial values that are one number over and over."""
+"""Initial values that repeat one number: only their shape need be in memory."""
 
 from __future__ import annotations
 

@@ -59,13 +59,13 @@ class NextBatch:
 
 
 def only_next_batch(replay: Replay, names: Iterable[str]) -> NextBatch | None:
-    """The NextBatch of the nodes among and behind `names`; None if not just one node takes one."""
+    """The NextBatch of the nodes `names` and those behind them; None unless one node takes one."""
     node = replay.recorded.only_next_batch(names)
     return NextBatch(replay, node) if node else None
 
 
 def blank(spec: tf.TensorSpec) -> tf.Tensor:
-    """Any value of the given dtype that a loop variable of that shape may start from."""
+    """A value from which a loop variable of that shape and dtype may start."""
     shape = [] if spec.shape.rank is None else [d or 0 for d in spec.shape.as_list()]
     if spec.dtype == tf.string:
         return tf.constant("", tf.string, shape)  # where empty it would be float32 otherwise

@@ -59,7 +59,7 @@ class RandomStreams:
         return places
 
     def move(self, places: Mapping[str, int]) -> None:
-        """Makes ops go on from `places`, those that are not imported yet too."""
+        """Makes ops go on from `places`, also those that are not imported yet."""
         self._first_places.update((n, place) for n, place in places.items() if n not in self._rows)
         for block, names in self._by_block(name for name in places if name in self._rows):
             rows = block.numpy()
@@ -73,7 +73,7 @@ class RandomStreams:
         self.move(dict.fromkeys(self._rows, 0))
 
     def supplied(self, drawn: Mapping[str, Drawn]) -> dict[str, tf.Tensor]:
-        """Called where ops are imported: what each is given, by the edges of its `Drawn`.
+        """The inputs of ops that are imported now, by the edges of their `Drawn`.
 
         Args:
             drawn: Name of each op -> what it asks for.
@@ -92,7 +92,7 @@ class RandomStreams:
         return values
 
     def advance(self, results: Mapping[str, tf.Tensor]) -> None:
-        """Called after that: moves on by what was drawn.
+        """Moves the places on by the numbers that were drawn; called after `supplied`.
 
         Args:
             results: Name of each op -> what it returned.
@@ -136,7 +136,7 @@ class RandomStreams:
             self._twin(block)
 
     def _twin(self, block: tf.Variable) -> tf.Variable:
-        """The block that is laid out as `block` of the first replica is."""
+        """This replica's block in place of `block` of the first replica."""
         assert self._source
         if id(block) not in self._twins:
             rows = [(name, row) for name, row in self._source._rows.items() if row.block is block]

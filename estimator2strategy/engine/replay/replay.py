@@ -98,7 +98,7 @@ class Replay:
             importer.wait_with_variables(splice.op)
 
     def importer(self, feeds: Mapping[str, tf.Tensor]) -> GraphImporter:
-        """Imports nodes into the function that is being traced, on the host's variables."""
+        """A GraphImporter into the function that is being traced, on the host's variables."""
         return GraphImporter(
             self.recorded,
             self.state.handle,

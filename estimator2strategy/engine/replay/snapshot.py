@@ -1,4 +1,4 @@
-"""The values that a save op writes, as they are now, to be written while training goes on.
+"""Holds the values that a save op writes, so that training goes on while they are written.
 
 Nothing is copied: TensorFlow gives a variable new memory when it is changed while somebody still
 holds the value that was read from it.

@@ -60,7 +60,7 @@ class Splice:
 def exposing(
     splices: Sequence[Splice], recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]
 ) -> list[Splice]:
-    """`splices`, returning also what `tensors` and `ops` need from inside of them.
+    """The splices, changed to return also the inside tensors that `tensors` and `ops` need.
 
     A hook may log a tensor of model_fn, or a summary may hold one, where model_fn runs on cores.
     """

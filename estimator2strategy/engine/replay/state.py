@@ -35,7 +35,7 @@ class State:
 
     Args:
         recorded: The recording's nodes.
-        strategy: Over whose replicas the model runs; None: on one device.
+        strategy: The strategy whose replicas run the model; None: one device does.
         on_cores: The variables (their VarHandleOps) that each replica has its own copy of.
             Replica 0's is also the one that the host sees. All others are the host's alone.
     """
@@ -216,7 +216,7 @@ class State:
         return handle
 
     def _empty_iterator(self, node: str, handle: tf.Tensor) -> None:
-        """Ends the threads and generators of an iterator, whoever still has its handle."""
+        """Ends the threads and generators of an iterator, even if its handle is still held."""
         nothing = tf.raw_ops.FlatMapDataset(
             input_dataset=_empty_range(tf.constant(0, tf.int64)),
             other_arguments=[],
@@ -242,7 +242,7 @@ class State:
         return result
 
     def _rename(self, node: NodeDef) -> None:
-        """A name of its own, so that two programs never share a table by accident."""
+        """Gives a node a name of its own, so that two programs never share a table by accident."""
         if "shared_name" in node.attr:
             name = node.attr["shared_name"].s.decode() or node.name
             node.attr["shared_name"].s = f"{name}_{self._unique}".encode()
@@ -290,7 +290,7 @@ class State:
 
 
 def _let_go(variable: tf.Variable) -> None:
-    """Gives back the memory of a large variable's value; it has a scalar then."""
+    """Frees the memory of a large variable, whose value then is a scalar."""
     size, dtype = variable.shape.num_elements(), variable.dtype
     if not (dtype.is_floating or dtype.is_integer) or (size or _SMALL) * dtype.size < _SMALL:
         return

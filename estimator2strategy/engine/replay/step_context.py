@@ -9,7 +9,7 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class StepContext:
-    """Handed down, as an argument, to all that traces a step.
+    """The facts of one step, an argument of all functions that trace it.
 
     Attributes:
         index: Number of the step in the block that repeats it, from 0 (scalar int32). None: no

@@ -4,8 +4,8 @@
     batch     ─ TPUReplicatedInput ┴ recorded graph, untouched ─┴ variables, updated in place
 
 Nothing is cut or rewritten: a CrossReplicaSum is native there. Every replica runs the same program,
-so replicas differ by their variables and their part of the batch only; what a random op draws on
-which core is the TPU's business, as it was.
+so replicas differ by their variables and their part of the batch only. The TPU decides which
+numbers a random op draws on each core, as it always did.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from estimator2strategy.errors import UnsupportedError
 def trace(
     model: Any, recorded: RecordedGraph, state: State, batches: Sequence[Sequence[tf.Tensor]]
 ) -> list[Any]:
-    """Traces one step of all cores.
+    """Traces one step of all replicas.
 
     Args:
         model: The ReplicatedModel to run.

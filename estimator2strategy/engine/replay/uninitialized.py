@@ -1,7 +1,7 @@
 """Variables that are read before they have a value, and summary writers that nothing has opened.
 
-Read in a function, a variable without a value is an empty tensor, with which a step may well go on.
-A Session says that it has none.
+In a function, a variable without a value reads as an empty tensor, and a step may go on with it.
+A Session raises an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def refuse_uninitialized(
     feeds: Sequence[str],
     is_step: bool,
 ) -> None:
-    """Raises where what is about to run reads variables that have no value.
+    """Raises if a run that is about to start reads variables that have no value.
 
     Only reads that wait for nothing count: others may wait for the value, or never run.
 

@@ -1,6 +1,7 @@
 """Compares the programs of processes that train in step, and shows where they differ.
 
-Each says what it is about to run; all compare all with the chief, and come to the same result.
+Each process describes its program. All compare every description with the chief's, and come to the
+same result.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _value(node: Any) -> str:
 
 
 def differences(chief: Facts, other: Facts) -> tuple[list[str], list[str]]:
-    """(what makes training together impossible, what makes it another training), a line each."""
+    """(differences that forbid training together, those that change it), a line each."""
     fatal = []
     for name in sorted({*chief["variables"], *other["variables"]}):
         of_chief, of_other = (facts["variables"].get(name) for facts in (chief, other))
@@ -83,7 +84,7 @@ def differences(chief: Facts, other: Facts) -> tuple[list[str], list[str]]:
 
 
 def check(facts: Facts, gather: Callable[[bytes], Sequence[bytes]]) -> None:
-    """Compares what all processes are about to run.
+    """Compares the programs of all processes.
 
     Args:
         facts: Of this process.

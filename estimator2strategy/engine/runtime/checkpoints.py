@@ -1,4 +1,4 @@
-"""Legacy name-based checkpoints: restoring them, and saying exactly why one does not fit."""
+"""Restores legacy name-based checkpoints, and says exactly why one does not fit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def is_there(path: str) -> bool:
 
 
 def remove_unfinished(path: str) -> None:
-    """Removes what there is of a checkpoint that could not be written, to free its disk."""
+    """Removes the files of a checkpoint that could not be written, to free its disk."""
     with contextlib.suppress(tf.errors.OpError):
         for name in tf.io.gfile.glob([f"{path}.*", f"{path}_temp*"]):
             tf.io.gfile.rmtree(name) if tf.io.gfile.isdir(name) else tf.io.gfile.remove(name)

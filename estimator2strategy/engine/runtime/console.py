@@ -16,7 +16,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 
 class LiveLine:
-    """Shows how far training is.
+    """Shows the progress of training.
 
     Args:
         first_step: Global step at which this call of `train` starts.
@@ -34,11 +34,11 @@ class LiveLine:
         )
 
     def compiling(self) -> None:
-        """A new program is being built: silence for a while is no hang."""
+        """Shows that a new program is being built, which takes a while."""
         self._bar.set_description("compiling")
 
     def show(self, step: int, loss: Any) -> None:
-        """`step` steps are done, the last one had `loss`."""
+        """Shows that `step` steps are done, and the loss of the last one."""
         if not self._bar.disable:
             self._bar.set_description("training", refresh=False)
             self._bar.set_postfix_str(f"loss {float(loss):.4g}", refresh=False)

@@ -1,4 +1,4 @@
-"""Evaluation: what model_fn declared becomes metrics, a loop over batches, results and events."""
+"""Runs an evaluation: its metrics, a loop over batches, results and events."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Evaluation:
 
 
 def _initialising_metrics(spec: Any) -> Any:
-    """A local_init_op of the program's own does not know of the metrics' variables.
+    """Makes a local_init_op of the program's own initialise the metrics' variables too.
 
     Source: `_evaluate_build_graph`, tensorflow_estimator 2.15 estimator.py.
     """

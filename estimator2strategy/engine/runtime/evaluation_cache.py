@@ -1,10 +1,9 @@
 """One evaluation for many checkpoints: recorded and traced once, run on each of them.
 
 The original recorded an evaluation anew for each checkpoint. input_fn is still called each time, so
-that it may find new files, say. If it builds the same input again, the evaluation of the time
-before is run on the new checkpoint, from fresh state. A program can tell only by model_fn, which is
-not called again. So where hooks of the program's own look on, the evaluation is recorded anew as
-ever: they may hold tensors that model_fn made.
+that it may find new files, say. If it builds the same input again, the previous evaluation runs on
+the new checkpoint, from fresh state. A program notices only that model_fn is not called again. So
+an evaluation with hooks of the program's own is recorded anew: they may hold tensors of model_fn.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def _are_stock(hooks: Sequence[Any]) -> bool:
 
 @contextlib.contextmanager
 def keeping_evaluation(estimator: Any) -> Iterator[None]:
-    """While the body runs, `estimator.evaluate` may go on with the evaluation before."""
+    """Lets `estimator.evaluate` use the previous evaluation again, while the body runs."""
     estimator._kept_evaluation = KeptEvaluation()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Python's garbage collector while a training starts."""
+"""Pauses Python's garbage collector while a training starts."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ExamplesPerSecondHook(tf1.train.StepCounterHook):
 
 
 class FetchingHook(tf1.train.SessionRunHook):
-    """Makes every run fetch `tensors`, for whoever else asks for them now and then."""
+    """Makes every run fetch `tensors`, which other hooks fetch now and then."""
 
     tensors: Sequence[tf.Tensor] = ()
 
@@ -81,13 +81,13 @@ class InfeedSleepHook(tf1.train.SessionRunHook):
 
 
 class HostCallHook(tf1.train.SessionRunHook):
-    """Evaluates at every step what a `host_call` returned, and looks after its summary writers.
+    """Evaluates the results of a `host_call` at every step, and opens and closes its writers.
 
     Source: `_OutfeedHostCallHook`, tensorflow_estimator 2.15 tpu_estimator.py.
     """
 
     def __init__(self, fetches: Any) -> None:
-        """Takes what `host_fn` returned: nested tensors or ops, or None."""
+        """Takes the result of `host_fn`: nested tensors or ops, or None."""
         self.fetches = fetches
         self._open_ops: list[Any] = []
         self._flush_ops: list[Any] = []

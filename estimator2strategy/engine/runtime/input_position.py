@@ -52,7 +52,7 @@ class InputPosition(tf1.train.SessionRunHook):
         self._unsealed: str | None = None
 
     def attach(self, hooks: Sequence[tf1.train.SessionRunHook]) -> None:
-        """Has itself told of each checkpoint that one of `hooks` writes to the folder."""
+        """Adds a listener to the hooks that write checkpoints to the folder."""
         for hook in hooks:
             path = getattr(hook, "_save_path", "")  # of a CheckpointSaverHook
             if isinstance(hook, tf1.train.CheckpointSaverHook) and path == self._files.checkpoints:
@@ -191,7 +191,7 @@ class PositionFiles:
         return None
 
     def write(self, checkpoint: str, records: Iterable[bytes]) -> str | None:
-        """Writes what is to belong to a checkpoint that is about to be written."""
+        """Writes the position for a checkpoint that is about to be written."""
         path = self._named(checkpoint, _PENDING)
         if path is None:
             return None
@@ -203,7 +203,7 @@ class PositionFiles:
         return path
 
     def seal(self, path: str | None, checkpoint: str) -> None:
-        """Binds `path` to a checkpoint that is complete; removes what belongs to none."""
+        """Binds `path` to a checkpoint that is complete; removes positions of none."""
         sealed = self._sealed(checkpoint)
         if path and sealed and path != sealed:
             tf.io.gfile.rename(path, sealed, overwrite=True)
@@ -213,7 +213,7 @@ class PositionFiles:
                 tf.io.gfile.remove(other)
 
     def remove_pending_but(self, path: str | None) -> None:
-        """Removes what other trainings left that were killed while they wrote a checkpoint."""
+        """Removes the files of trainings that were killed while they wrote a checkpoint."""
         for other, _ in self._all():
             if f".{_PENDING}" in other and other != path:
                 tf.io.gfile.remove(other)

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C stop a training as a hook would: it saves first, and then the process ends.
+"""Makes SIGTERM and Ctrl-C stop a training as a hook would: it saves, then the process ends.
 
 Example:
 
@@ -73,7 +73,7 @@ class Interruption:
         return self
 
     def _watch(self) -> None:
-        """Has a thread told of signals, since Python's handlers wait for the main thread."""
+        """Starts a thread that hears of signals: Python's handlers wait for the main thread."""
         reading, writing = socket.socketpair()
         writing.setblocking(False)
         before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
@@ -130,7 +130,7 @@ class Interruption:
         raise SystemExit(128 + self._received) from error
 
     def explain(self, model_dir: str) -> None:
-        """Logs what happened, once all is saved in `model_dir`."""
+        """Logs the interruption, once all is saved in `model_dir`."""
         if self._received is not None:
             latest = tf.train.latest_checkpoint(model_dir)
             saved = f"The latest checkpoint is {latest}." if latest else "There is no checkpoint."

@@ -1,7 +1,7 @@
 """Chooses the checkpoint to go on from: the latest complete one in a folder.
 
-A process may have been killed, or a disk full, while a checkpoint was written. Such a one is passed
-over, with a word in the log; its files stay as they are.
+If a process was killed, or a disk was full, while a checkpoint was written, that checkpoint is
+passed over with a line in the log. Its files stay.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _files(path: str) -> list[str]:
 
 
 def _defect(path: str) -> str | None:
-    """Why a checkpoint cannot be used; None if it can."""
+    """The defect of a checkpoint; None if it can be used."""
     stats = [tf.io.gfile.stat(file) for file in _files(path)]
     # Remote folders are not read twice: what is wrong there shows when it is restored.
     return _defect_of(path, "://" not in path, tuple((s.length, s.mtime_nsec) for s in stats))

@@ -1,4 +1,4 @@
-"""Watches whether the other processes of a cluster are there, and says which one is not.
+"""Watches the other processes of a cluster, and names the one that is not there.
 
 TensorFlow waits for a process that never comes, and for one that has died, without a word. While it
 waits, Python's main thread does too, so this is a thread of its own.

@@ -31,7 +31,7 @@ _LONGEST_BLOCK = 1.0
 
 
 def _until(timer, now: int) -> float:
-    """Steps from `now` to the one at which a step-based timer triggers."""
+    """The number of steps from `now` until a step-based timer triggers."""
     every_steps = getattr(timer, "_every_steps", None)
     if every_steps is None and getattr(timer, "_every_secs", None) is None:
         return math.inf  # a LoggingTensorHook that logs at the end only
@@ -169,7 +169,7 @@ class Lookahead:
 
 
 def warn_of_missed_steps(iterations: IterationsPerLoop, hooks: Sequence[Hook]) -> None:
-    """Names the hooks that may count on seeing every step, where they see executions of many."""
+    """Warns of hooks that may need to see every step, and see executions of many."""
     if iterations == IterationsPerLoop(1, LoopUnit.STEPS):
         return
     seeing = {type(hook) for hook in hooks if sees_runs(hook)}

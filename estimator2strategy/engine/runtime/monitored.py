@@ -1,6 +1,6 @@
 """TensorFlow's own MonitoredSession, on a session that replays.
 
-Hooks, scaffolds, savers and recovery are then not imitated: they are TensorFlow's.
+So hooks, scaffolds, savers and recovery are TensorFlow's own.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Profile:
 
     @contextlib.contextmanager
     def block(self, step: int) -> Iterator[None]:
-        """Around a block of steps that begins after `step` steps."""
+        """The context of a block of steps that begins after `step` steps."""
         self._blocks += 1
         if self._folder and self._blocks == _FIRST_BLOCK:
             tf.profiler.experimental.start(self._folder)

@@ -4,7 +4,7 @@
     prepare()                       # before TensorFlow starts its devices
     RunConfig()                     # its train_distribute is `asked()`
 
-E2S_STRATEGY in the environment does the same, and is how processes that a program starts know.
+E2S_STRATEGY in the environment does the same: it tells the processes that a program starts.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def asked() -> Any:
 
 
 def prepare() -> None:
-    """Readies TensorFlow's devices for the strategy that was asked for.
+    """Prepares TensorFlow's devices for the strategy that was asked for.
 
     For `mirrored:N` the CPU is split into so many parts. Processes are connected to one another now
     if TF_CONFIG names them already, because TensorFlow wants that first.

@@ -1,7 +1,7 @@
 """The checkpoints of a training, written while it goes on where that is safe.
 
-What the saver is given is a snapshot. The `checkpoint` file, which says what the latest one is, is
-the saver's to write, when all else is complete; so it never names half a checkpoint.
+The saver writes a snapshot. It writes the `checkpoint` file, which names the latest checkpoint,
+when all else is complete. So that file never names half a checkpoint.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         self._meta_graph: bytes | None = None
 
     def wait(self) -> None:
-        """Waits until all that is being written is complete."""
+        """Waits until all files are written."""
         if self._text:
             self._text.join()
         self._wait_for_checkpoint()

@@ -126,7 +126,7 @@ def default_session_config() -> Any:
 
 @contextlib.contextmanager
 def applied(session_config: Any) -> Iterator[None]:
-    """The settings of a `ConfigProto` (or None) hold while the body runs."""
+    """Applies the settings of a `ConfigProto` (or None) while the body runs."""
     values = dict(_fields(session_config)) if session_config else {}
     known = {setting.field for setting in (*_SWITCHES, *_STARTS)} | _SETTLED
     unknown = tuple(

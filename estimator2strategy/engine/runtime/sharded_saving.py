@@ -1,4 +1,4 @@
-"""The Saver that checkpoints are written with, into as many files as suit their size."""
+"""Makes the Saver of checkpoints, which writes as many files as suit their size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_SHARDS = 8
 
 
 def default_saver(config: Any, shards: int | None) -> tf1.train.Saver:
-    """The Saver that Estimator added to a graph, but for how many files it writes.
+    """The Saver that Estimator added to a graph, except that it may write several files.
 
     Args:
         config: A RunConfig.

@@ -1,4 +1,4 @@
-"""The TPU system: connected to and started once in a process, whoever is the first to need it.
+"""Connects to a TPU and starts its system, once in a process.
 
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
     topology = start(resolver)

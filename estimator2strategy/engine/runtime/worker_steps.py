@@ -32,7 +32,7 @@ def first_key() -> int:
 
 
 def rewrite_for(worker: Worker, recorded: RecordedGraph, first: int) -> rewrites.Rewrite:
-    """Sums over the replicas become collectives between the processes.
+    """The rewrite that makes sums over the replicas collectives between the processes.
 
     They are numbered in the order of the graph up to the model, which all processes have in common.
 

@@ -1,10 +1,10 @@
-"""A loop of steps in which XLA compiles what lies between the host's ops.
+"""A loop of steps in which XLA compiles the parts between the host's ops.
 
     host:      next batch, random numbers    py_func            summaries
     program:                        forward          backward
 
-The host keeps what XLA has no kernel for, the program's checks, which XLA would leave out, and the
-random numbers: XLA would draw others.
+The host keeps three kinds of ops: those for which XLA has no kernel, the program's checks, which
+XLA would leave out, and random ops, because XLA would draw other numbers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class JitLoop(Loop):
         feeds: Mapping[str, tf.Tensor],
         context: StepContext,
     ) -> list[tf.Tensor]:
-        """As `Replay.trace`: the programs, then what is left of `tensors` and `ops`."""
+        """As `Replay.trace`: runs the programs, then the rest of `tensors` and `ops`."""
         del context  # there are no splices
         replay = self._replay
         importer = replay.importer(feeds)
@@ -150,7 +150,7 @@ def _serve(
     programs: Sequence[Program],
     parts: Sequence[Segment],
 ) -> bool:
-    """True if programs that were made for more than this (a summary, say) do for it too."""
+    """True if programs that were made for more fetches (a summary, say) serve this request too."""
     behind = _behind(recorded, request)
     inside = {name for program in programs for name in program.segment.ops}
     given = {name for program in programs for name in program.segment.takes}

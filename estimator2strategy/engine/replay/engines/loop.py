@@ -3,8 +3,8 @@
     batch 1 | step 1   | step 2   | step 3
             | batch 2  | batch 3  |
 
-The next batch is taken while a step runs, where neither can tell. The last step of a block takes
-none: between blocks the input stands where the training does.
+The next batch is taken while a step runs, if neither can notice. The last step of a block takes
+none: between blocks the input is exactly where training is.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Loop(Engine):
         return block.get_concrete_function()
 
     def _one_step(self, values_fed, done, batch, steps) -> tuple[list[tf.Tensor], tf.Tensor]:
-        """Traces the step number `done`; returns its values, and what is handed to the next one."""
+        """Traces step number `done`; returns its values, and the batch for the next one."""
         request, counter = self._request, self._step.counter
         context = StepContext(index=done, read_after=(counter,) if counter else ())
 

@@ -1,7 +1,7 @@
 """One step, outside of any loop; and runs that are no step at all.
 
-Where several processes train together, each run is one step: they tell their collectives apart by
-where in a loop these are, so none may stand in one.
+If several processes train together, each run is one step. They tell their collectives apart by the
+place of each in a loop, so none may be in a loop.
 """
 
 from __future__ import annotations

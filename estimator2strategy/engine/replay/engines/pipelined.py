@@ -1,4 +1,4 @@
-"""A block of steps that begin before the one before has ended.
+"""A block of steps, each of which starts before the previous one has ended.
 
     first half 1  ────────────────┐
     first half 2         ─────────┼───────────┐

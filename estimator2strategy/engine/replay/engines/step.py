@@ -1,4 +1,4 @@
-"""The values that engines share: what a step is, what a run asks for, what came of it.
+"""The values that engines share: the definition of a step, a request, the outcome of a run.
 
 Example:
 
@@ -135,7 +135,7 @@ class Request:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that is to run or to be returned."""
+        """Names of all tensors and ops of the request."""
         return (*self.tensors, *self.ops)
 
 
