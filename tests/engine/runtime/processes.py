@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from tests import fresh
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "tests/programs/resumable.py"
 
 
-def start(*arguments: object) -> subprocess.Popen:
-    """Starts the program; its log comes through `stderr`."""
+def start(*arguments: object, python: str | None = None) -> subprocess.Popen:
+    """Starts the program, in a fork unless a `python` is given; its log comes through `stderr`."""
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
-        [sys.executable, str(PROGRAM), *map(str, arguments)],
+        [python or fresh.python(), str(PROGRAM), *map(str, arguments)],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},

@@ -85,8 +85,8 @@ def test_process_killed_at_any_moment_goes_on_bit_for_bit(tmp_path):
         process = processes.start(*program)
         started = time.monotonic()
         before = len(losses.read_text().splitlines()) if losses.exists() else 0
-        if kill % 5 == 4:  # while it imports, records, restores
-            time.sleep(moments.uniform(0, 4))
+        if kill % 5 == 4:  # while it starts, records, restores
+            time.sleep(moments.uniform(0, 1.5))
         else:
             steps = min(before + moments.randrange(1, 15), 370)  # it must not end by itself
             processes.wait_until(lambda: count(losses) >= steps, process)  # noqa: B023

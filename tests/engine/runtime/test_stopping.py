@@ -195,7 +195,8 @@ class TestEndOfInput:
 class TestModelDir:
     def test_second_training_process_is_refused_by_name(self, tmp_path):
         losses = tmp_path / "losses"
-        first = processes.start(tmp_path / "model", losses, 100_000, "pause=0.05")
+        program = tmp_path / "model", losses, 100_000, "pause=0.05"
+        first = processes.start(*program, python=sys.executable)  # it is named by its command
         processes.wait_until(lambda: processes.losses_in(losses), first)
         try:
             model = host_estimator(str(tmp_path / "model"))
