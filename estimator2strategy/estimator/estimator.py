@@ -256,7 +256,7 @@ class Estimator(Exporting):
     def keras_metrics(self, input_fn: Callable) -> dict[str, keras.metrics.Metric]:
         """The metrics that model_fn declares for evaluation, as Keras metrics to carry over.
 
-        Calls input_fn and model_fn once, for evaluation; no batch is drawn, nothing is restored.
+        Calls input_fn and model_fn once, for evaluation; no batch is taken, nothing is restored.
 
         Args:
             input_fn: As for `evaluate`.

@@ -191,7 +191,7 @@ def _batches(
     capacity: int,
     num_threads: int,
 ) -> list[tf.Tensor]:
-    """The next batch of each column, drawn anew at each step.
+    """The next batch of each column, taken anew at each step.
 
     Source: `_enqueue_data`, tensorflow_estimator 2.15 feeding_functions.py.
     """

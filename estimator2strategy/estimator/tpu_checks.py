@@ -96,7 +96,7 @@ def strategy_of_cores(config: Any, use_tpu: bool) -> Any:
     if not use_tpu:
         return None
     reason = "a TPUEstimator with use_tpu=True trains on the cores of its TPU"
-    return requested_strategy.unless_asked(config.train_distribute, reason)
+    return requested_strategy.unless_requested(config.train_distribute, reason)
 
 
 def check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int, model_fn: Callable) -> None:

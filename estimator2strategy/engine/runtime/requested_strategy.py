@@ -2,7 +2,7 @@
 
     check_name("mirrored:4")        # without TensorFlow
     prepare()                       # before TensorFlow starts its devices
-    RunConfig()                     # its train_distribute is `asked()`
+    RunConfig()                     # its train_distribute is `requested()`
 
 E2S_STRATEGY in the environment does the same: it tells the processes that a program starts.
 """
@@ -42,7 +42,7 @@ def check_name(text: str) -> str:
     return text
 
 
-def asked() -> Any:
+def requested() -> Any:
     """The `tf.distribute.Strategy` that was asked for; None if none was.
 
     Raises:
@@ -75,7 +75,7 @@ def prepare() -> None:
 
 def instead_of(given: Any) -> Any:
     """`given`, or the strategy that was asked for in its place, with a word in the log."""
-    strategy = asked()
+    strategy = requested()
     if strategy is None:
         return given
     if given is not None and given is not strategy:
@@ -88,9 +88,9 @@ def instead_of(given: Any) -> Any:
     return strategy
 
 
-def unless_asked(strategy: Any, reason: str) -> Any:
+def unless_requested(strategy: Any, reason: str) -> Any:
     """`strategy`; None, and `reason` in the log, if it is the one that was asked for."""
-    if strategy is None or strategy is not asked():
+    if strategy is None or strategy is not requested():
         return strategy
     _warn("--strategy=%s is ignored: %s.", os.environ[VARIABLE], reason)
     return None

@@ -26,8 +26,8 @@ class _IteratorHook(tf1.train.SessionRunHook):
         session.run(self._initializer)
 
 
-def drawn_batches(estimator, input_fn, mode, most):
-    """Calls input_fn as the Estimator does, and draws up to `most` batches.
+def taken_batches(estimator, input_fn, mode, most):
+    """Calls input_fn as the Estimator does, and takes up to `most` batches.
 
     Returns:
         ({"count", "structure", "leaves"}, list of batches): a batch is a list of arrays.

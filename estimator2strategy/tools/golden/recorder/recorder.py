@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.tools.golden.recorder.batches import drawn_batches
+from estimator2strategy.tools.golden.recorder.batches import taken_batches
 from estimator2strategy.tools.golden.recorder.exports import described, received
 from estimator2strategy.tools.golden.recorder.feeds import Feed, TrainFeed
 from estimator2strategy.tools.golden.recorder.folder import (
@@ -43,7 +43,7 @@ class Recorder:
         calls: The Estimator's own methods.
         limits: The numbers of batches to record.
         start: A checkpoint to start from; None: the initial values of the program.
-        like: A Golden, whose batches and checkpoints are taken: nothing is drawn. Evaluation,
+        like: A Golden, whose batches and checkpoints are used: no batch is taken. Evaluation,
             prediction and export then use its last checkpoint, whatever training made.
     """
 
@@ -103,7 +103,7 @@ class Recorder:
         return started(estimator, os.path.join(self._scratch, "model"), self._start)
 
     def _input(self, estimator, input_fn, mode, most=None):
-        """The batches of a mode: the golden's, or drawn from input_fn."""
+        """The batches of a mode: the golden's, or taken from input_fn."""
         if self._like:
             about, batches = self._like.about["batches"].get(mode), self._like.batches(mode)
             if about is None:
@@ -111,7 +111,7 @@ class Recorder:
         else:
             limit = min(most or _NEVER, getattr(self._limits, mode))
             key = {"predict": "infer"}.get(mode, mode)
-            about, batches = drawn_batches(estimator, input_fn, key, limit)
+            about, batches = taken_batches(estimator, input_fn, key, limit)
             size = sum(np.asarray(array).nbytes for batch in batches for array in batch)
             if size > _LARGE:
                 gigabytes = size / 1e9
