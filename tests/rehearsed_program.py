@@ -170,12 +170,16 @@ def _called(node: Any) -> Iterator[Any]:
         yield from attr.list.func
 
 
-def _replace_sums(nodes: Iterable[Any], num_replicas: int) -> set[str]:
+def _replace_sums(nodes: Sequence[Any], num_replicas: int) -> set[str]:
     """Changes nodes in place; returns the names of those that were sums."""
     replaced = set()
+    by_name = {node.name: node for node in nodes}
     for node in nodes:
         node.device = ""
         if node.op == "CrossReplicaSum":
+            groups = by_name[node.input[1].partition(":")[0]].attr["value"].tensor.tensor_shape
+            if [dimension.size for dimension in groups.dim] != [1, num_replicas]:
+                raise NotImplementedError(f"{node.name} is a sum over groups of cores.")
             replaced.add(node.name)
             _to_collective(node, num_replicas)
     return replaced

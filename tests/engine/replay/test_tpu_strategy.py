@@ -261,9 +261,9 @@ def test_the_host_reads_variables_of_the_model_after_the_program_wrote_them(trai
 def test_what_the_host_reads_after_a_block_waits_for_the_block():
     program = Program()
     estimator_ = make_estimator(program)
-    with estimator_._recording() as recorded:
-        recording = estimator_._record_train(recorded, program.input_fn)
-        counter = tf1.train.get_global_step(recorded).handle.op.name
+    with recording_graph(estimator_):
+        recording = record_for(estimator_, ModeKeys.TRAIN, program.input_fn)
+        counter = tf1.train.get_global_step(recording.graph).handle.op.name
         spec = recording.spec
         fetches = tf.nest.flatten([getattr(hook, "fetches", []) for hook in spec.training_hooks])
         step = Step(spec.train_op.name, loss=spec.loss.name, counter=counter, kept_loss=KeptLoss())
