@@ -117,6 +117,8 @@ SHARED = {
     "symbols": symbols,
     "tf": tf,
 }
+# Whoever imports it is a legacy program from then on.
+NOT_IMPORTED = {"legacy_pytest.py"}
 UNKNOWN = object()
 
 
@@ -156,9 +158,11 @@ def test_code_of_a_docstring_is_indented():
 
 @pytest.mark.parametrize("path", SYNOPSES)
 def test_a_synopsis_calls_what_there_is(path):
-    name = ".".join(["estimator2strategy", *Path(path).with_suffix("").parts])
-    module = importlib.import_module(name.removesuffix(".__init__"))
-    reading = Reading({**vars(builtins), **SHARED, **vars(module)})
+    names = {**vars(builtins), **SHARED}
+    if path not in NOT_IMPORTED:
+        module = ".".join(["estimator2strategy", *Path(path).with_suffix("").parts])
+        names |= vars(importlib.import_module(module.removesuffix(".__init__")))
+    reading = Reading(names)
     reading.visit(ast.parse(SYNOPSES[path]))
     assert reading.wrong == []
 
