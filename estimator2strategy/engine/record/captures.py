@@ -1,4 +1,4 @@
-"""Finds what a function of the host uses of the cores' inside, without being given it."""
+"""Finds tensors of a replica that a function of the host uses without being given them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Node: TypeAlias = "tf.Tensor | tf.Operation"
 
 
 class Capture(NamedTuple):
-    """A use, on the host, of what depends on one core's part of the batch.
+    """A use, on the host, of a tensor that depends on one replica's part of the batch.
 
     Attributes:
         captured: A tensor that is used, or the op of a control dependency.
@@ -39,7 +39,7 @@ class Capture(NamedTuple):
         Args:
             function: The user's function that captured it.
             name: Its name in the contract, such as 'metric_fn'.
-            feeds: The placeholders for one core's part of the batch.
+            feeds: The placeholders for one replica's part of the batch.
             caused: The exception that ended the function, if one did.
         """
         if _op(self.captured) in {feed.op for feed in feeds}:
@@ -66,7 +66,7 @@ def first_capture(
     since: int,
     results: Collection[Node] | None = None,
 ) -> Capture | None:
-    """The first use, by ops made for the host, of what depends on one core's part of the batch.
+    """The first use, by ops of the host, of a tensor that depends on one replica's batch.
 
     Args:
         feeds: The placeholders for that part.
@@ -87,7 +87,7 @@ def first_capture(
 def capture_in_closure(
     graph: tf.Graph, feeds: Iterable[tf.Tensor], function: Callable
 ) -> Capture | None:
-    """The first of a function's free variables that depends on one core's part of the batch.
+    """The first of a function's free variables that depends on one replica's part of the batch.
 
     Args:
         feeds: The placeholders for that part.

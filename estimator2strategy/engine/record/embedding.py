@@ -142,7 +142,7 @@ class Embedding:
             return spec._replace(train_op=tf.no_op(name="train_with_embeddings"))
 
     def _update(self, table: str, name: str, variable: Any, lookups: Sequence) -> tf.Operation:
-        """Applies what all cores' gradients say to the table, alike on each core."""
+        """Applies the sum of all replicas' gradients to the table, alike on each replica."""
         config = self.tables[table]
         parameters = config.optimization_parameters or self.parameters
         shape = [config.vocabulary_size, config.dimension]

@@ -2,7 +2,7 @@
 
 Under a strategy TF1's optimizers summed gradients over the replicas and scaled the loss. While
 model_fn is recorded, it sees a strategy with the number of replicas. Reductions of that strategy
-leave cross-replica sums in the graph, so the result is a model for several cores like any other.
+leave cross-replica sums in the graph, so the result is a model for several replicas like any other.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _SAME_MEMORY = frozenset({"ExpandDims", "Identity", "Reshape", "Squeeze", "StopG
 
 
 def readable(tensor: tf.Tensor) -> tf.Tensor:
-    """`tensor`; of a variable's handle, which has no value to fetch, the read of the variable.
+    """The tensor to fetch for `tensor`: the read of a variable for its handle, which has no value.
 
     Programs fetch "global_step:0": with TF1's ref variables that was the value.
     """
@@ -47,10 +47,10 @@ def key_of(fetches: Any) -> Any:
 def shown_after(
     recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]
 ) -> Collection[str]:
-    """The tensors, of `tensors`, that a run shows as they are when all of it is done.
+    """The tensors, of `tensors`, that must be read when the rest of a run is done.
 
-    A fetched reference variable was its memory itself, which became an array after the run: with
-    the run's own updates of the variable. `v + 0` and the like were computed before these.
+    A fetched reference variable was its memory, and became an array after the run, with the run's
+    own updates of the variable. Tensors such as `v + 0` were computed before these updates.
 
     Args:
         tensors: Names of the tensors that the run fetches.

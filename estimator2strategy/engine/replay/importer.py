@@ -82,10 +82,10 @@ class GraphImporter:
         self._done.update(dict.fromkeys([*map(input_node, values), *ops], done))
 
     def wait_with_variables(self, op: str) -> None:
-        """Makes whatever touches a variable from now on wait until the supplied `op` has run.
+        """Makes nodes that touch a variable, from now on, wait until the supplied `op` has run.
 
-        Otherwise one handle orders what happens to a variable. But a TPU program is given a handle
-        for the copies of all cores, and the host that of the first copy.
+        One handle orders the uses of a variable otherwise. But a TPU program is given a handle
+        for the copies of all replicas, and the host that of the first copy.
         """
         self._writers.append(f"^{op}")
 

@@ -19,7 +19,7 @@ _IGNORE_STATE_OF_FUNCTIONS = 1
 
 
 def origins(replay: Replay) -> dict[str, str]:
-    """For each iterator that a Replay has, a digest of how the program makes its dataset.
+    """For each iterator of a Replay, a digest of the nodes that make its dataset.
 
     Iterators go by the name of the node that makes them.
     """

@@ -34,9 +34,9 @@ class Splice:
         outputs: Names of the placeholders that stand for what `trace` returns.
         trace: `trace(recorded, state, values, context)`, called once per traced function, in the
             function's graph, with a value per input. Returns a tensor per output.
-        inner: Names of placeholders that only have values inside `trace`: what a core is fed.
+        inner: Names of placeholders that only have values inside `trace`: the input of a replica.
         expose: `expose(names)` gives the splice that also returns those tensors of its inside;
-            of several cores, the first's.
+            of several replicas, the first's.
         ops: Names of the recorded ops that `trace` runs on the host.
         reset: Puts back what the work has changed outside of the session's state: Keras metrics.
         model: The ReplicatedModel that `trace` runs, if that is what it does.
@@ -62,7 +62,7 @@ def exposing(
 ) -> list[Splice]:
     """The splices, changed to return also the inside tensors that `tensors` and `ops` need.
 
-    A hook may log a tensor of model_fn, or a summary may hold one, where model_fn runs on cores.
+    A hook may log a tensor of model_fn, or a summary may hold one, where model_fn runs on replicas.
     """
     exposed = []
     for splice in splices:

@@ -122,7 +122,7 @@ class PeerWatch:
 
 @contextlib.contextmanager
 def needed() -> Iterator[None]:
-    """The body needs the other processes: that one has ended is an error, and the end of this one.
+    """Watches the other processes during the body: if one has ended, so does this, with an error.
 
     TensorFlow's errors for it are those at which a MonitoredSession makes a new session, and then
     another one, for as long as it takes.

@@ -109,8 +109,8 @@ def build(
     del step, others
     roots = {*map(input_node, request.tensors), *request.ops}
     splices = splice_lib.needed(replay.splices, replay.recorded, roots, fed=set())
-    on_cores = replay.state.num_replicas > 1 or any(splice.model for splice in splices)
-    if request.feeds or on_cores:
+    on_replicas = replay.state.num_replicas > 1 or any(splice.model for splice in splices)
+    if request.feeds or on_replicas:
         return None
     tensors = [*request.tensors, *(name for splice in splices for name in splice.inputs)]
     names = [*map(input_node, tensors), *request.ops]
