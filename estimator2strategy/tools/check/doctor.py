@@ -42,6 +42,7 @@ _SETTINGS = (
     "E2S_EMULATE_TPU_CORES",
 )
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")
+_ON_A_TPU_VM = "migration_guide/tpu.md says how to install beside tensorflow-tpu."
 _OLDEST, _NEWEST_TRIED = (2, 16), (2, 21)
 
 _PROBE = """
@@ -170,8 +171,15 @@ def _two_tensorflows(here: Environment) -> Problem | None:
     return Problem(
         Severity.ERROR,
         f"{' and '.join(installed)} are both installed, into the same folder",
-        f"pip uninstall -y {' '.join(installed)}, then install one of them.",
+        f"pip uninstall -y {' '.join(installed)}, then {_one_of(here)}",
     )
+
+
+def _one_of(here: Environment) -> str:
+    version = here.versions.get("tensorflow-tpu")
+    if version is None:
+        return "install one of them."
+    return f"pip install tensorflow-tpu=={version}. {_ON_A_TPU_VM}"
 
 
 def _tf_keras_of_another_minor(here: Environment) -> Problem | None:
@@ -301,6 +309,31 @@ def _bad_tf_config(here: Environment) -> Problem | None:
     return None
 
 
+def unseen_tpu(here: Environment, imported: Mapping[str, object]) -> Problem | None:
+    """A TPU of this machine that TensorFlow does not list.
+
+    Args:
+        here: The environment.
+        imported: What `probe` found.
+    """
+    listed = imported.get("devices")
+    if not here.tpu_devices or not isinstance(listed, list) or "TPU" in listed:
+        return None
+    what = f"This machine has a TPU ({', '.join(here.tpu_devices)}), and TensorFlow lists none"
+    if "tensorflow-tpu" not in here.versions:
+        return Problem(
+            Severity.WARNING,
+            f"{what}: only the package tensorflow-tpu can use one",
+            f"pip uninstall -y tensorflow, then pip install tensorflow-tpu. {_ON_A_TPU_VM}",
+        )
+    return Problem(
+        Severity.WARNING,
+        what,
+        f"Another process may use it: sudo lsof -w {' '.join(here.tpu_devices)}. Or libtpu is not "
+        "the one that this tensorflow-tpu asks for: pip check.",
+    )
+
+
 _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
     _python,
     _no_tensorflow,
@@ -369,6 +402,8 @@ def main(argv: Sequence[str]) -> int:
             found.insert(
                 0, Problem(Severity.ERROR, str(imported["error"]), "See the lines above it.")
             )
+        if unseen := unseen_tpu(here, imported):
+            found.append(unseen)
     if options.json:
         text = json.dumps(
             {

@@ -63,6 +63,41 @@ def test_clash_is_named(here, severity, words):
     assert all(p.fix for p in found)
 
 
+def test_of_two_tensorflows_a_tpu_vm_keeps_its_own():
+    here = environment({"tensorflow-tpu": "2.20.0"})
+    (clash,) = (p for p in doctor.problems(here) if "both installed" in p.what)
+    assert clash.fix.startswith(
+        "pip uninstall -y tensorflow tensorflow-tpu, then pip install tensorflow-tpu==2.20.0."
+    )
+    assert "migration_guide/tpu.md" in clash.fix
+
+
+def test_a_tpu_that_tensorflow_does_not_see_is_named():
+    devices = ("/dev/accel0", "/dev/accel1")
+    vm = environment(tpu_devices=devices)
+    problem = doctor.unseen_tpu(vm, {"devices": ["CPU"]})
+    assert str(problem.severity) == "warning"
+    assert "(/dev/accel0, /dev/accel1)" in problem.what
+    assert "only the package tensorflow-tpu" in problem.what
+    of_its_own = environment({"tensorflow-tpu": "2.20.0"}, without=["tensorflow"])
+    busy = doctor.unseen_tpu(
+        dataclasses.replace(of_its_own, tpu_devices=devices), {"devices": ["CPU"]}
+    )
+    assert "sudo lsof -w /dev/accel0 /dev/accel1" in busy.fix
+
+
+@pytest.mark.parametrize(
+    ("tpu_devices", "imported"),
+    [
+        ((), {"devices": ["CPU"]}),
+        (("/dev/accel0",), {"devices": ["CPU", "TPU"]}),
+        (("/dev/a",), {}),
+    ],
+)
+def test_no_tpu_a_tpu_that_is_seen_and_no_import_are_no_problem(tpu_devices, imported):
+    assert doctor.unseen_tpu(environment(tpu_devices=tpu_devices), imported) is None
+
+
 def test_errors_come_first():
     here = environment({"tensorflow-estimator": "2.15.0", "keras": "2.15.0"})
     assert [str(p.severity) for p in doctor.problems(here)] == ["error", "warning"]
