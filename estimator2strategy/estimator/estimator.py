@@ -29,6 +29,7 @@ from estimator2strategy.engine.runtime.evaluation_cache import KeptEvaluation
 from estimator2strategy.engine.runtime.gc_pause import few_full_collections
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.engine.runtime.model_dir import held_for_training
+from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
@@ -107,6 +108,7 @@ class Estimator(Exporting):
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
         self._kept_evaluation: KeptEvaluation | None = None
+        self._replays = ReplayCache()
         self._tf115 = called_from_tf115()
 
     @property
@@ -214,6 +216,7 @@ class Estimator(Exporting):
                 listeners,
                 self._training_options,
                 on_first_block=started,
+                store=self._replays,
             )
         tf1.logging.info("Loss for final step: %s.", loss)
         return self
@@ -249,7 +252,7 @@ class Estimator(Exporting):
             kept = self._kept_evaluation if checkpoint_path else None
             found = self._record_evaluation(graph, input_fn, kept, all_hooks)
             self._warm_start(checkpoint_path)
-            results = found.run(checkpoint_path, all_hooks)
+            results = found.run(checkpoint_path, all_hooks, store=self._replays)
             evaluation.write_results(self.eval_dir(name), results, checkpoint_path)
         return results
 
@@ -310,7 +313,7 @@ class Estimator(Exporting):
             predictions = prediction.selected(recorded.spec.predictions, predict_keys)
         batches = applied_to_each(
             self._config.session_config,
-            prediction.batches(recorded, predictions, checkpoint_path, hooks),
+            prediction.batches(recorded, predictions, checkpoint_path, hooks, self._replays),
         )
         yield from prediction.examples(batches) if yield_single_examples else batches
 

@@ -58,7 +58,8 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         with recording_graph(self._estimator) as graph:
             self._graph = graph
             self._evaluation = self._estimator._record_evaluation(graph, self._input_fn)
-            self._evaluation.reusable = self._evaluation.can_be_reused
+            if self._evaluation.can_be_reused:
+                self._evaluation.keep_traced()
             scaffold = self._evaluation.scaffold
             if scaffold.saver is not None:
                 raise ValueError("InMemoryEvaluator does not support custom saver")

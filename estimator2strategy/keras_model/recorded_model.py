@@ -16,6 +16,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedPart
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, recording
 from estimator2strategy.keras_model.shared_state import SharedState
@@ -106,7 +107,7 @@ class ReplayedModel:
         self.recording = recording
         self._recorded = RecordedGraph(recording.graph)
         self._state = SharedState(self._recorded, strategy, shared)
-        self.session = ReplaySession(Replay(self._recorded, self._state))
+        self.session = ReplaySession(recording.graph, Runs(Replay(self._recorded, self._state)))
         self.keras_metrics = self._keras_metrics()
         self._outputs, self._ops = self._wanted()
         self._part = ReplicatedPart.of(self._recorded, self._outputs, self._ops)

@@ -13,6 +13,8 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.effects import calls_python
 from estimator2strategy.engine.plan.graph import NodeDef
 
+# The folder that a sharded save op writes to before it merges.
+_TEMPORARY = re.compile(rb"_temp_[0-9a-f]{32}")
 _UUID = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -71,6 +73,9 @@ def _plain(node: NodeDef, python: list[Any]) -> NodeDef:
     if calls_python(node):
         python.append(_tf_private.python_function(node.attr["token"].s))
         node.attr["token"].s = b""
+    if node.op == "Const" and node.attr["dtype"].type == tf.string.as_datatype_enum:
+        values = node.attr["value"].tensor.string_val
+        values[:] = [_TEMPORARY.sub(b"_temp_", value) for value in values]
     if "shared_name" in node.attr:
         node.attr["shared_name"].s = _UUID.sub(b"", node.attr["shared_name"].s)
     return node

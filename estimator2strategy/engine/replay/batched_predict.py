@@ -41,6 +41,7 @@ class BatchedPredict:
         self._next_batch = NextBatch(replay, node)
         self._specs = [replay.spec(name) for name in tensors]
         self._function = self._traced()
+        self.functions = (self._function,)
 
     def run(self, batches: int) -> tuple[list[list[Any]], Exception | None]:
         """Works on up to `batches` batches, fewer if they are slow in coming.

@@ -1,10 +1,11 @@
-"""Sorts a run's fetches: tensors to read, and variables of which TF 1.x showed the memory."""
+"""The fetches and feeds of a run: which tensors they are, and when TF 1.x showed their values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
@@ -13,6 +14,39 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 
 # Ops whose result is their input's memory, on the host.
 _SAME_MEMORY = frozenset({"ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
+
+
+class Fetches:
+    """Flattens the fetches and feeds of a session's runs, and rebuilds results.
+
+    Args:
+        graph: The graph that they are of.
+    """
+
+    def __init__(self, graph: tf.Graph):
+        self._graph = graph
+        self._handlers: dict[Any, Any] = {}
+
+    def handler(self, fetches: Any, feeds: Sequence[tuple[tf.Tensor, object]] = ()) -> Any:
+        """TensorFlow's handler of fetches; kept for those that come with every block."""
+        key = None if feeds else key_of(fetches)
+        if key in self._handlers:
+            return self._handlers[key]
+        handler = _tf_private.FetchHandler(self._graph, fetches, {t.ref(): v for t, v in feeds})
+        if key is not None:
+            self._handlers[key] = handler
+        return handler
+
+    def feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[tf.Tensor, object]]:
+        """Feeds by tensor; a SparseTensor becomes its three parts."""
+        feeds: list[tuple[tf.Tensor, object]] = []
+        for key, value in feed_dict.items():
+            if isinstance(key, tf.SparseTensor):
+                feeds += zip((key.indices, key.values, key.dense_shape), value, strict=True)
+            else:
+                tensor = self._graph.as_graph_element(key, allow_operation=False)
+                feeds.append((tensor, np.asarray(value, tensor.dtype.as_numpy_dtype)))
+        return feeds
 
 
 def readable(tensor: tf.Tensor) -> tf.Tensor:

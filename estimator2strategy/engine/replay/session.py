@@ -1,6 +1,6 @@
 """A Session for recorded graphs whose state lives in TF2 variables.
 
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     session.run(init_op)
     session.run([train_op, loss], feed_dict={...})
 
@@ -11,58 +11,61 @@ inputs. A run that includes the op of a step may cover many steps in one call; s
 
 from __future__ import annotations
 
-import dataclasses
-import time
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
-from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.replay import uninitialized
-from estimator2strategy.engine.replay.batched_predict import batched_predict
-from estimator2strategy.engine.replay.engines import Engine, Ran, Request, Step, Stopped, engine_for
-from estimator2strategy.engine.replay.fetches import key_of, readable, shown_after
+from estimator2strategy.engine.replay.engines import Ran, Request, Step, Stopped
+from estimator2strategy.engine.replay.fetches import Fetches, readable
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.run_metadata import traced
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.worlds import modern_world
 
 
-@dataclasses.dataclass(frozen=True)
-class _Steps:
-    """The steps that a run covers if it includes the op of `step`."""
+class _Expected(NamedTuple):
+    """The steps of runs that include `step.op`; see `ReplaySession.expect`."""
 
     step: Step
-    count: int
+    steps: int
+    on_build: Callable[[], None]
 
 
 class ReplaySession(_tf_private.SessionInterface):
     """Runs parts of a recorded graph on variables of the TF2 runtime.
 
     Args:
-        replay: The graph and its state.
+        graph: The graph whose tensors and ops are fetched.
+        runs: Requests on a recording of that graph, or of one that is the same; see
+            `plan.fingerprint`. None: on one of `graph`, with state of its own.
 
     Attributes:
-        replay: As above.
+        runs: As above.
         ran: The outcome of the last run that was one of steps; None if there was none.
     """
 
-    def __init__(self, replay: Replay):
-        self.replay = replay
+    def __init__(self, graph: tf.Graph, runs: Runs | None = None):
+        self._graph = graph
+        self.runs = runs or Runs(Replay.of(graph))
         self.ran: Ran | None = None
-        self._expected: _Steps | None = None
-        self._is_kept = False
-        self._engines: dict[tuple[Step | None, Request], Engine] = {}
-        self._handlers: dict[Any, Any] = {}
-        self._writes: dict[tuple[str, ...], list[str]] = {}
-        self._shown_after: dict[Request, Collection[str]] = {}
+        self._expected: _Expected | None = None
+        self._put: Callable[[Runs], None] | None = None
+        self._fetches = Fetches(graph)
         self._counted: dict[str, tf.Tensor] = {}  # node -> value, until something else runs
+
+    @property
+    def graph(self) -> tf.Graph:
+        return self._graph
+
+    @property
+    def replay(self) -> Replay:
+        return self.runs.replay
 
     @property
     def recorded(self) -> RecordedGraph:
@@ -73,56 +76,33 @@ class ReplaySession(_tf_private.SessionInterface):
         return self.replay.state
 
     @property
-    def graph(self) -> tf.Graph:
-        return self.recorded.graph
-
-    @property
     def sess_str(self) -> str:
         return ""
 
-    def expect(self, step: Step, count: int) -> None:
-        """Makes runs that include `step.op`, from now on, cover up to `count` steps each."""
-        self._expected = _Steps(step, count)
+    def expect(self, step: Step, steps: int, on_build: Callable[[], None] = lambda: None) -> None:
+        """Makes runs that include `step.op`, from now on, cover up to `steps` steps each.
+
+        Args:
+            on_build: Called before a program is built for them, which can take a while.
+        """
+        self._expected = _Expected(step, steps, on_build)
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         """Same as `tf.compat.v1.Session.run`; of `options`, only `trace_level` has a meaning."""
         with traced(options, run_metadata):
-            return self._run(fetches, feed_dict)
+            if isinstance(fetches, tf.Tensor) and fetches.graph is self.graph and not feed_dict:
+                return self._run_one(fetches)
+            feeds = self._fetches.feeds(feed_dict or {})
+            handler = self._fetches.handler(fetches, feeds)
+            tensors = list(map(readable, handler.fetches()))
+            values = self.evaluate(tensors, handler.targets(), feeds)
+            return handler.build_results(self, [value.numpy() for value in values])
 
-    def _run(self, fetches, feed_dict):
-        if isinstance(fetches, tf.Tensor) and fetches.graph is self.graph and not feed_dict:
-            # How hooks read the global step, block after block.
-            self.recorded.refresh()
-            variable = self.recorded.variable_read(fetches.name)
-            if variable:
-                return self._value(variable)
-            return self.evaluate([readable(fetches)])[0].numpy()
-        feeds = self._feeds(feed_dict or {})
-        handler = self._handler(fetches, feeds)
-        tensors = list(map(readable, handler.fetches()))
-        values = self.evaluate(tensors, handler.targets(), feeds)
-        return handler.build_results(self, [value.numpy() for value in values])
-
-    def _handler(self, fetches, feeds) -> Any:
-        """Flattens fetches and rebuilds results; kept for fetches that come with every block."""
-        key = None if feeds else key_of(fetches)
-        if key in self._handlers:
-            return self._handlers[key]
-        handler = _tf_private.FetchHandler(self.graph, fetches, {t.ref(): v for t, v in feeds})
-        if key is not None:
-            self._handlers[key] = handler
-        return handler
-
-    def _feeds(self, feed_dict) -> list[tuple[tf.Tensor, object]]:
-        """Feeds by tensor; a SparseTensor becomes its three parts."""
-        feeds: list[tuple[tf.Tensor, object]] = []
-        for key, value in feed_dict.items():
-            if isinstance(key, tf.SparseTensor):
-                feeds += zip((key.indices, key.values, key.dense_shape), value, strict=True)
-            else:
-                tensor = self.graph.as_graph_element(key, allow_operation=False)
-                feeds.append((tensor, np.asarray(value, tensor.dtype.as_numpy_dtype)))
-        return feeds
+    def _run_one(self, tensor: tf.Tensor) -> np.ndarray:
+        """How hooks read the global step, block after block."""
+        self.recorded.refresh()
+        variable = self.recorded.variable_read(tensor.name)
+        return self._value(variable) if variable else self.evaluate([readable(tensor)])[0].numpy()
 
     def evaluate(
         self,
@@ -132,87 +112,35 @@ class ReplaySession(_tf_private.SessionInterface):
     ) -> list[tf.Tensor]:
         """Like `run` for flat fetches, but returns eager tensors (so variants can be fetched)."""
         self.recorded.refresh()
-        names = tuple(t.name for t in tensors), tuple(op.name for op in ops)
-        request = Request(*names, tuple(t.name for t, _ in feeds))
+        names = tuple(t.name for t in tensors)
+        fed = tuple(t.name for t, _ in feeds)
+        request = Request(names, tuple(op.name for op in ops), fed)
         with modern_world(), uninitialized.naming_unopened_writers(self.recorded, self.state):
             values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
-            late = self._late(request)
+            late = self.runs.late(request)
             if not late:
                 return self._evaluate(request, values)
-            soon = tuple(name for name in request.tensors if name not in late)
-            early = iter(self._evaluate(dataclasses.replace(request, tensors=soon), values))
+            soon = tuple(name for name in names if name not in late)
+            early = iter(self._evaluate(request._replace(tensors=soon), values))
             # They have values: the run that is done has written them.
-            return [self._alone(n) if n in late else next(early) for n in request.tensors]
-
-    def _late(self, request: Request) -> Collection[str]:
-        """Those tensors of a request that `shown_after` wants read when the rest has run."""
-        if not self.recorded.references or self.state.num_replicas > 1:
-            return ()
-        if self.replay.rewrite is not SINGLE_REPLICA:  # one of several processes
-            return ()
-        if request not in self._shown_after:
-            found = shown_after(self.recorded, request.tensors, request.ops)
-            self._shown_after[request] = found
-        return self._shown_after[request]
+            return [self._alone(name) if name in late else next(early) for name in names]
 
     def _alone(self, tensor: str) -> tf.Tensor:
         variable = self.recorded.variable_read(tensor)
         return self._read(variable) if variable else self._evaluate(Request((tensor,)), ())[0]
 
     def _evaluate(self, request: Request, feeds: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Runs a request; must be called in the `modern_world`."""
-        expected = self._expected
-        steps = expected if expected and expected.step.op in request.ops else None
         self._counted = {}
-        started = time.perf_counter()
-        engine, is_new = self._engine(steps.step if steps else None, request)
-        ran = engine.run(steps.count if steps else 1, feeds)
-        if not steps:
-            if self.state.num_replicas > 1:
-                # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
-                self.state.broadcast(self._written(request.names))
-            return ran.results
-        seconds = time.perf_counter() - started
-        self.ran = dataclasses.replace(ran, built=is_new, seconds=seconds)
+        expected = self._expected
+        if expected is None or expected.step.op not in request.ops:
+            return self.runs.run(None, request, 1, feeds).results
+        ran = self.runs.run(expected.step, request, expected.steps, feeds, expected.on_build)
+        self.ran = ran
         if ran.stopped is Stopped.END_OF_INPUT:
             raise tf.errors.OutOfRangeError(None, None, "End of sequence")
-        if steps.step.counter and ran.counter is not None:
-            self._counted = {steps.step.counter: ran.counter}
+        if expected.step.counter and ran.counter is not None:
+            self._counted = {expected.step.counter: ran.counter}
         return ran.results
-
-    def _engine(self, step: Step | None, request: Request) -> tuple[Engine, bool]:
-        """(the engine of a request, True if it was made just now)."""
-        key = step, request
-        if key in self._engines:
-            return self._engines[key], False
-        uninitialized.refuse_uninitialized(
-            self.recorded, self.state, request.names, request.feeds, step is not None
-        )
-        if step:
-            step.on_build()
-        others = tuple(self._engines.values())
-        self._engines[key] = engine_for(self.replay, step, request, others)
-        return self._engines[key], True
-
-    def function(self, request: Request) -> Any:
-        """The ConcreteFunction of a request that is no step, made at the first call.
-
-        Must be called in the `modern_world`.
-        """
-        engine, _ = self._engine(None, request)
-        (function,) = engine.functions
-        return function
-
-    def _written(self, names: tuple[str, ...]) -> list[str]:
-        """The variables that the host writes in such a run."""
-        if names not in self._writes:
-            # What is fetched from inside of the cores is made by them, and so is what is behind it.
-            inside = splice_lib.leaving(self.replay.splices, self.recorded, names)
-            self._writes[names] = self.recorded.variables_written(
-                [name for name in names if input_node(name) not in inside],
-                lambda edge: input_node(edge) in inside,
-            )
-        return self._writes[names]
 
     def batched(self, fetches: Any) -> Callable[[int], tuple[list[Any], Exception | None]] | None:
         """Makes such fetches run for several batches at once; None if they cannot.
@@ -222,12 +150,11 @@ class ReplaySession(_tf_private.SessionInterface):
             batch have the structure of `fetches`.
         """
         self.recorded.refresh()
-        handler = self._handler(fetches, [])
-        if handler.targets() or self.replay.splices:
+        handler = self._fetches.handler(fetches)
+        if handler.targets():
             return None
-        names = [readable(tensor).name for tensor in handler.fetches()]
         with modern_world():
-            engine = batched_predict(self.replay, names)
+            engine = self.runs.predicting(tuple(readable(t).name for t in handler.fetches()))
         if engine is None:
             return None
 
@@ -261,30 +188,17 @@ class ReplaySession(_tf_private.SessionInterface):
     def partial_run(self, handle, fetches, feed_dict=None):
         raise NotImplementedError("partial_run is not supported; call run with all fetches.")
 
-    def keep(self) -> None:
-        """Makes `close` leave the session as new, but for what it has traced already.
-
-        Not on a TPUStrategy, whose programs hold its variables for good.
-        """
-        self._is_kept = True
-
-    def free(self) -> None:
-        """Ends the session for good, also if it was to be kept."""
-        self._is_kept = False
-        self.close()
+    def keep(self, put: Callable[[Runs], None]) -> None:
+        """Makes `close` retire the runs, and hand them to `put`, where it would free them."""
+        self._put = put
 
     def close(self) -> None:
-        """Ends the session; see `keep`."""
+        """Ends the session."""
         self._counted = {}
         # MonitoredSession closes its session in the recorded graph, and lets no error out.
         with modern_world():
-            if not self._is_kept:
-                self._engines.clear()
-                self.state.close()
+            if self._put is None:
+                self.runs.close()
                 return
-            replaced = self.state.renew()
-            for engine in self._engines.values():
-                for function in engine.functions:
-                    _tf_private.rebind(function, replaced)
-            for splice in self.replay.splices:
-                splice.reset()
+            self.runs.retire()
+            self._put(self.runs)

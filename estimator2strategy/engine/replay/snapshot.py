@@ -58,8 +58,10 @@ class Snapshot(_tf_private.SessionInterface):
         with modern_world():
             # Traced here: tracing is nothing for a thread beside one that trains.
             prefixes = tuple(shard.prefix.name for shard in self._shards)
-            self._prefixes = session.function(Request(prefixes, (), (filename,)))
-            self._values = dict(zip(names, session.function(Request(tuple(names)))(), strict=True))
+            self._prefixes = session.runs.function(Request(prefixes, (), (filename,)))
+            self._values = dict(
+                zip(names, session.runs.function(Request(tuple(names)))(), strict=True)
+            )
 
     @property
     def graph(self):

@@ -7,6 +7,7 @@ by accident of its name, and a variable has no value until an init op or a check
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,12 +20,26 @@ from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph, element
 from estimator2strategy.engine.plan.host_resources import Found
 from estimator2strategy.engine.plan.rewrites import SEED_STRIDE, Rewrite
 from estimator2strategy.engine.replay import handle_packing, tpu_variables
+from estimator2strategy.engine.replay.gauges import Gauges
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 
 _ITERATORS = frozenset({"IteratorV2", "OneShotIterator"})
 _HANDLE_ONLY = _ITERATORS | {"VarHandleOp"}
 _SMALL = 2**16  # bytes that are not worth an op
+
+
+@dataclasses.dataclass(frozen=True)
+class Retired:
+    """The handles that a State had, and that functions were traced with.
+
+    Attributes:
+        handles: Resource-creating node -> its handle on each replica.
+        packs: Nodes and replica -> their handles as one tensor.
+    """
+
+    handles: Mapping[str, Sequence[tf.Tensor]]
+    packs: Mapping[tuple[tuple[str, ...], int], tf.Tensor]
 
 
 class State:
@@ -38,6 +53,9 @@ class State:
         strategy: The strategy whose replicas run the model; None: one device does.
         on_cores: The variables (their VarHandleOps) that each replica has its own copy of.
             Replica 0's is also the one that the host sees. All others are the host's alone.
+
+    Attributes:
+        gauges: What steps leave for the host beside the recorded variables.
     """
 
     def __init__(
@@ -55,6 +73,7 @@ class State:
         self._streams: dict[int, RandomStreams] = {}
         self._packs: dict[tuple[tuple[str, ...], int], tf.Tensor] = {}
         self._unique = uuid.uuid4().hex
+        self.gauges = Gauges()
 
     @property
     def num_replicas(self) -> int:
@@ -247,25 +266,31 @@ class State:
             name = node.attr["shared_name"].s.decode() or node.name
             node.attr["shared_name"].s = f"{name}_{self._unique}".encode()
 
-    def renew(self) -> dict[int, tf.Tensor]:
-        """Makes all anew, without values, in place of what there is.
+    def retire(self) -> Retired:
+        """Frees all, as `close` does, and says what there was, for `revive`."""
+        handles = {node: [copy.handle for copy in copies] for node, copies in self._copies.items()}
+        handles |= {node: [handle] for node, handle in self._resources.items()}
+        retired = Retired(handles, dict(self._packs))
+        streams = dict(self._streams)
+        self.close()
+        self._streams = streams
+        return retired
+
+    def revive(self, retired: Retired) -> dict[int, tf.Tensor]:
+        """Makes all anew, without values, that there was before `retire`.
 
         Returns:
             The new handles, by the id of the old one.
         """
-        old = {node: [copy.handle for copy in copies] for node, copies in self._copies.items()}
-        old |= {node: [handle] for node, handle in self._resources.items()}
-        streams, packs = dict(self._streams), dict(self._packs)
-        self.close()
-        self._streams = streams
-        for of_replica in streams.values():
+        for of_replica in self._streams.values():
             of_replica.rewind()
         new = {
             id(handle): self.handle(node, replica)
-            for node, handles in old.items()
+            for node, handles in retired.handles.items()
             for replica, handle in enumerate(handles)
         }
-        return new | {id(handles): self.pack(*key) for key, handles in packs.items()}
+        new |= {id(handles): self.pack(*key) for key, handles in retired.packs.items()}
+        return new | self.gauges.reset()
 
     def close(self) -> None:
         """Frees what outlives its handle: iterators with their threads, tables, writers.

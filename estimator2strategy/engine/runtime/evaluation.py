@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.metrics.splices import metric_splices
+from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.eval_metrics import GLOBAL_STEP, metric_pairs
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
@@ -24,6 +25,7 @@ from estimator2strategy.engine.runtime.lookahead import (
     LoopUnit,
 )
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.replay_cache import OneRecording, Store
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 
 tf1 = tf.compat.v1
@@ -40,8 +42,6 @@ class Evaluation:
             counts.
 
     Attributes:
-        reusable: Set it to keep what a run has traced for the next one, which starts from fresh
-            state.
         own_hooks: The hooks of model_fn's spec.
 
     Source: `_evaluate_once`, tensorflow/python/training/evaluation.py.
@@ -56,9 +56,8 @@ class Evaluation:
         if metrics is None:
             metrics = metric_pairs(recording.spec)
             splices = (*splices, *metric_splices(recording.graph, metrics, calls))
-        self._session: SavingSession | None = None
+        self._own_store: OneRecording | None = None
         self.own_hooks = tuple(recording.spec.evaluation_hooks or ())
-        self.reusable = False
         eval_step = _tf_private.get_or_create_eval_step()
         spec = _initialising_metrics(recording.spec)
         self._recording = dataclasses.replace(recording, splices=splices, spec=spec)
@@ -74,6 +73,7 @@ class Evaluation:
         checkpoint_path: str | None,
         hooks: Sequence[Hook],
         init_fn: Callable[[Any], None] | None = None,
+        store: Store | None = None,
     ) -> dict[str, Any]:
         """Runs until a hook stops it or the input ends.
 
@@ -81,6 +81,8 @@ class Evaluation:
             checkpoint_path: The checkpoint to restore; None: variables have their initial values.
             hooks: Called around each batch, beside those of the spec.
             init_fn: Without a checkpoint: `init_fn(session)` may change the variables.
+            store: Keeps what was traced for another evaluation that is the same, unless
+                `keep_traced` was called.
 
         Returns:
             Name -> numpy value, `global_step` included.
@@ -94,22 +96,21 @@ class Evaluation:
         tf1.logging.info("Starting evaluation at " + time.strftime("%Y-%m-%dT%H:%M:%S"))
         started = time.time()
         creator = ReplaySessionCreator(
-            recording, checkpoint_path=checkpoint_path, session=self._session, init_fn=init_fn
+            recording,
+            checkpoint_path=checkpoint_path,
+            init_fn=init_fn,
+            store=self._own_store or store,
         )
         with (
             recording.graph.as_default(),
             tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored,
         ):
             assert creator.session  # a MonitoredSession makes it first of all
-            if self.reusable:
-                creator.session.keep()
             # Several cores evaluate all batches in one call, as a TPU did.
             whole = IterationsPerLoop(sys.maxsize, LoopUnit.STEPS)
             several = recording.iterations is not None
             pace = Iterations(whole, all_hooks) if several else Lookahead(all_hooks)
             _loop(monitored, creator.session, self._eval_op, pace)
-        if self.reusable:
-            self._session = creator.session
         tf1.logging.info(f"Inference Time : {time.time() - started:0.5f}s")
         tf1.logging.info("Finished evaluation at " + time.strftime("%Y-%m-%d-%H:%M:%S"))
         return final_hook.final_ops_values
@@ -123,10 +124,14 @@ class Evaluation:
         """Not on a TPU, whose programs hold its variables for good."""
         return not is_tpu(self._recording.strategy)
 
+    def keep_traced(self) -> None:
+        """Keeps what a run has traced for the next one, which starts from fresh state."""
+        self._own_store = OneRecording()
+
     def close(self) -> None:
         """Frees what was kept for another run."""
-        if self._session:
-            self._session.free()
+        if self._own_store:
+            self._own_store.close()
 
 
 def _initialising_metrics(spec: Any) -> Any:
@@ -147,7 +152,8 @@ def _initialising_metrics(spec: Any) -> Any:
 def _loop(
     monitored, session: SavingSession, eval_op: tf.Operation, pace: Lookahead | Iterations
 ) -> None:
-    step = Step(eval_op.name, How.PIPELINED)
+    is_short = pace.is_short(0, most_batches(session.recorded))
+    step = Step(eval_op.name, How.ONE_BY_ONE if is_short else How.PIPELINED)
     batches = 0
     while not monitored.should_stop():
         session.expect(step, pace.steps(batches))

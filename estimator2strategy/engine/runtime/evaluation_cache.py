@@ -62,7 +62,7 @@ class KeptEvaluation:
         self.close()
         evaluation = record()
         if evaluation.can_be_reused and _are_stock(evaluation.own_hooks):
-            evaluation.reusable = True
+            evaluation.keep_traced()
             self._evaluation, self._input = evaluation, now
         return evaluation
 

@@ -26,6 +26,9 @@ from estimator2strategy.engine.runtime.saving import SaverHook
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
 
+# So many steps are run one by one: a loop of them would take longer to trace than it gains.
+_FEW = 20
+
 # A block ends at least this often (seconds), so that timers, Ctrl-C and the console stay alive.
 _LONGEST_BLOCK = 1.0
 
@@ -158,6 +161,15 @@ class Lookahead:
         """The step at which a hook will stop the session; infinite if none says so."""
         return _last_step(self._hooks)
 
+    def is_short(self, step: int, most: float = math.inf) -> bool:
+        """True if few steps are left.
+
+        Args:
+            step: The number of the last one that ran.
+            most: How many batches there are at most.
+        """
+        return min(self.last_step() - step, most) <= _FEW
+
     def logged(self) -> list[tf.Tensor]:
         """The tensors that the stock hooks log now and then.
 
@@ -219,6 +231,11 @@ class Iterations:
     def last_step(self) -> float:
         """As of Lookahead."""
         return _last_step(self._hooks)
+
+    def is_short(self, step: int, most: float = math.inf) -> bool:
+        """As of Lookahead; a step of cores counts its place in the block."""
+        del step, most
+        return False
 
     def _wanted(self) -> float:
         if self._iterations.unit is LoopUnit.STEPS:

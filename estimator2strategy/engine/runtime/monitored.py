@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.handle_packing import share_a_cpu
 from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.uninitialized import is_initialized
 from estimator2strategy.engine.runtime import (
@@ -26,6 +28,7 @@ from estimator2strategy.engine.runtime import (
     worker_steps,
 )
 from estimator2strategy.engine.runtime.latest_checkpoint import checkpoints_up_to_latest
+from estimator2strategy.engine.runtime.replay_cache import Store
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.session_config import not_rewritten, rewritten_a_little
 from estimator2strategy.engine.worlds import modern_world
@@ -40,7 +43,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: The recording to replay.
         checkpoint_dir: Restore the latest checkpoint in it, if there is one.
         checkpoint_path: Restore this one.
-        session: A reusable session of this recording that was closed; None: a new one is made.
+        store: Where runs of such a recording are kept between calls; None: they are freed.
         init_fn: Called after initialisation, if the scaffold has no init_fn.
 
     Attributes:
@@ -52,14 +55,15 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: Recording,
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
-        session: SavingSession | None = None,
+        store: Store | None = None,
         init_fn: Callable[[Any], None] | None = None,
     ):
         self._recording = recording
         self._scaffold = recording.spec.scaffold or tf1.train.Scaffold()
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_path = checkpoint_path
-        self.session = session
+        self.session: SavingSession | None = None
+        self._store = store
         self._init_fn = init_fn
 
     def create_session(self) -> SavingSession:
@@ -67,7 +71,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         checked = _variables_that_default_ops_check(scaffold)
         leave_out_summaries_of_branches(self._recording.graph)
         scaffold.finalize()
-        session = self.session or self._new_session()
+        session = self._new_session()
         manager = _SessionManager(
             session,
             checked,
@@ -95,15 +99,23 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         return session
 
     def _new_session(self) -> SavingSession:
-        strategy, worker = self._recording.strategy, self._recording.worker
+        graph, worker = self._recording.graph, self._recording.worker
         if worker:
             first = worker_steps.first_key()
             replay = replay_of(self._recording)
             rewrite = worker_steps.rewrite_for(worker, replay.recorded, first)
             replay = dataclasses.replace(replay, rewrite=rewrite)
-            return SavingSession(replay, liveness.needed, first)
-        around = rewritten_a_little if share_a_cpu(strategy) else contextlib.nullcontext
-        return SavingSession(replay_of(self._recording), around)
+            return SavingSession(graph, Runs(replay), liveness.needed, first)
+        kept = self._store.take(self._recording) if self._store else None
+        runs = kept or Runs(replay_of(self._recording))
+        with modern_world():
+            runs.revive()
+        on_one_cpu = share_a_cpu(self._recording.strategy)
+        around = rewritten_a_little if on_one_cpu else contextlib.nullcontext
+        session = SavingSession(graph, runs, around)
+        if self._store:
+            session.keep(functools.partial(self._store.put, self._recording))
+        return session
 
 
 def replay_of(recording: Recording) -> Replay:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.lookahead import sees_runs
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
+from estimator2strategy.engine.runtime.replay_cache import Store
 from estimator2strategy.engine.worlds import legacy_world
 
 tf1 = tf.compat.v1
+
+# Seconds that a program takes to build at least, also if the first one was there already.
+_BUILDING = 0.1
+# So few batches are worked on one by one: a program for several takes longer to trace.
+_FEW = 2
 
 
 def selected(predictions: Any, keys: Sequence[str] | str | None) -> Any:
@@ -42,6 +50,7 @@ def batches(
     predictions: Any,
     checkpoint_path: str | None,
     hooks: Sequence[tf1.train.SessionRunHook],
+    store: Store | None = None,
 ) -> Generator[Any, None, None]:
     """Yields the values of `predictions`, a batch at a time, until the input ends.
 
@@ -52,31 +61,66 @@ def batches(
     consumer never runs in it.
     """
     all_hooks = [*recording.input_hooks, *hooks, *(recording.spec.prediction_hooks or [])]
-    creator = ReplaySessionCreator(recording, checkpoint_path=checkpoint_path)
+    creator = ReplaySessionCreator(recording, checkpoint_path=checkpoint_path, store=store)
     with _inside(recording.graph):
         monitored = tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks)
     error: tuple[Any, Any, Any] = (None, None, None)
     try:
         with _inside(recording.graph):
             assert creator.session  # a MonitoredSession makes it first of all
-            seen = any(map(sees_runs, all_hooks))
-            batched = None if seen else creator.session.batched(predictions)
-        if batched:
-            yield from _batched(batched, recording.graph)
-            return
+            few = most_batches(creator.session.recorded) <= _FEW
+        payback = Payback(never=few or any(map(sees_runs, all_hooks)))
         while not monitored.should_stop():
             try:
-                with _inside(recording.graph):
+                with _inside(recording.graph), payback.timing():
                     values = monitored.run(predictions)
             except tf.errors.OutOfRangeError:
                 break
             yield values
+            if not payback.is_due():
+                continue
+            with _inside(recording.graph):
+                batched = creator.session.batched(predictions)
+            if batched:
+                yield from _batched(batched, recording.graph)
+                break
+            payback = Payback(never=True)
     except BaseException as raised:  # of a generator that is closed early too: no hook's `end`
         error = (type(raised), raised, raised.__traceback__)
         raise
     finally:
         with _inside(recording.graph):
             monitored.__exit__(*error)
+
+
+class Payback:
+    """Says when a second program, for several batches at once, is worth building.
+
+    It takes about as long to build as the first one did. So it is due when the first has run for as
+    long: whenever the input ends, no more than twice the time of the better choice was spent.
+
+    Args:
+        never: True if no second program may be built.
+        clock: Gives the time in seconds.
+    """
+
+    def __init__(self, never: bool, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._left = math.inf
+        self._is_first = not never
+
+    @contextlib.contextmanager
+    def timing(self) -> Iterator[None]:
+        """Around the run of a batch; the first one also builds the first program."""
+        started = self._clock()
+        yield
+        seconds = self._clock() - started
+        self._left = max(seconds, _BUILDING) if self._is_first else self._left - seconds
+        self._is_first = False
+
+    def is_due(self) -> bool:
+        """True once it pays."""
+        return self._left <= 0
 
 
 class Growth:

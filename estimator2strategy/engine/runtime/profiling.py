@@ -10,7 +10,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.replay.engines import InputWait, Ran
+from estimator2strategy.engine.replay.engines import Ran
+from estimator2strategy.engine.replay.gauges import Gauges
 from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
@@ -71,7 +72,7 @@ class Profile:
         folder: Where profiles go; None: none is made.
 
     Attributes:
-        input_wait: Where steps add up how long they wait for batches; None: it is not measured.
+        measures_input: True if steps are to add up how long they wait for batches; see `Gauges`.
     """
 
     def __init__(self, folder: str | None):
@@ -81,8 +82,7 @@ class Profile:
         self._blocks = 0
         self._building = self._in_steps = 0.0
         # Where ops are deterministic no clock runs in a step: it would not give the same twice.
-        measures = folder is not None and not _tf_private.ops_are_deterministic()
-        self.input_wait = InputWait() if measures else None
+        self.measures_input = folder is not None and not _tf_private.ops_are_deterministic()
 
     @contextlib.contextmanager
     def block(self, step: int) -> Iterator[None]:
@@ -112,9 +112,9 @@ class Profile:
             self._until = self._folder = None
             tf.profiler.experimental.stop()
 
-    def verdict(self, steps: int) -> str:
+    def verdict(self, steps: int, gauges: Gauges) -> str:
         """See the function of that name."""
         total = time.perf_counter() - self._started
         with modern_world():
-            waited = self.input_wait.seconds() if self.input_wait else None
+            waited = gauges.waited() if self.measures_input else None
         return verdict(Spent(total, self._building, self._in_steps, waited), steps)

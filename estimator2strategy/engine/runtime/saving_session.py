@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.replay.engines import Request
-from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.runtime import checkpoints
+from estimator2strategy.engine.worlds import modern_world
 
 
 class SavingSession(ReplaySession):
     """Knows which checkpoint it was restored from, and says so when one could not be written.
 
     Args:
-        replay: The graph and its state.
+        graph, runs: See ReplaySession.
         around: `around()` is the context in which each request runs: TensorFlow rewrites programs
             when they first do.
         first_key: The number of the first collective, where several processes train in step.
@@ -30,14 +32,20 @@ class SavingSession(ReplaySession):
 
     def __init__(
         self,
-        replay: Replay,
+        graph: tf.Graph,
+        runs: Runs,
         around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
         first_key: int = 0,
     ):
-        super().__init__(replay)
+        super().__init__(graph, runs)
         self.restored_from: str | None = None
         self.first_key = first_key
         self._around = around
+
+    def last_loss(self) -> np.ndarray | None:
+        """The loss of the last step that ran and kept it; see `Gauges`."""
+        with modern_world():
+            return self.state.gauges.last_loss()
 
     def note_restored(self, path: str) -> None:
         """Notes the checkpoint that a Saver has just restored."""

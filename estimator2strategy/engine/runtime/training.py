@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from estimator2strategy.engine.plan.cardinality import is_endless
+from estimator2strategy.engine.plan.cardinality import is_endless, most_batches
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.replay.engines import How, KeptLoss, Step
+from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.runtime import worker_steps
 from estimator2strategy.engine.runtime.console import live_line
 from estimator2strategy.engine.runtime.hooks import FetchingHook
@@ -22,6 +22,7 @@ from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.engine.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.profiling import Profile
+from estimator2strategy.engine.runtime.replay_cache import Store
 from estimator2strategy.engine.runtime.saving import SaverHook, can_save_beside
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.sharded_saving import default_saver
@@ -41,6 +42,7 @@ def train(
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     options: TrainingOptions,
     on_first_block: Callable[[], None] = lambda: None,
+    store: Store | None = None,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 
@@ -48,6 +50,7 @@ def train(
 
     Args:
         on_first_block: Called when the first block of steps is done.
+        store: Keeps what was traced for another training that is the same.
 
     Returns:
         The loss of the last step (numpy), None when no step ran.
@@ -70,8 +73,8 @@ def train(
         all_hooks = [*all_hooks, position]
     elif position:
         position.remove()
-    creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir)
-    loss = step = None
+    creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir, store=store)
+    loss = None
     logged = FetchingHook()
     with Interruption() as interruption, contextlib.ExitStack() as afterwards:
         for hook in savers:
@@ -83,7 +86,7 @@ def train(
             assert creator.session  # a MonitoredSession makes it first of all
             profile = Profile(options.profile_folder)
             afterwards.callback(profile.stop)
-            step = _step(recording, creator.session, options, profile)
+            step = _step(recording, creator.session, pace, options, profile)
             loss = _loop(
                 monitored, creator.session, step, pace, interruption, profile, on_first_block
             )
@@ -91,9 +94,8 @@ def train(
             position.remove()  # the next training starts its input anew
         interruption.explain(config.model_dir)
     # Not in the `with`: it swallows the error with which an input ends.
-    if loss is None and step and step.kept_loss:
-        with modern_world():
-            loss = step.kept_loss.value()
+    if loss is None and creator.session:
+        loss = creator.session.last_loss()
     if loss is None:
         tf1.logging.warn(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -140,21 +142,28 @@ def _hooks(
 
 
 def _step(
-    recording: Recording, session: SavingSession, options: TrainingOptions, profile: Profile
+    recording: Recording,
+    session: SavingSession,
+    pace: Lookahead | Iterations,
+    options: TrainingOptions,
+    profile: Profile,
 ) -> Step:
     """The definition of one step of a training."""
-    counter = tf1.train.get_global_step().handle.op.name
-    step = Step(_op(recording.spec.train_op).name, loss=recording.spec.loss.name, counter=counter)
+    counter = tf1.train.get_global_step()
+    train_op, loss = _op(recording.spec.train_op), recording.spec.loss
+    step = Step(train_op.name, loss=loss.name, counter=counter.handle.op.name)
     worker = recording.worker
     if worker:
         take = functools.partial(worker_steps.take_together, worker, session.first_key)
-        how, kept = How.TOGETHER, KeptLoss()
-        return dataclasses.replace(step, how=how, kept_loss=kept, take_together=take)
+        return dataclasses.replace(step, how=How.TOGETHER, keeps_loss=True, take_together=take)
+    is_plain = not options.jit_compile and not profile.measures_input
+    if is_plain and pace.is_short(int(session.value(counter)), most_batches(session.recorded)):
+        return dataclasses.replace(step, how=How.ONE_BY_ONE, keeps_loss=True)
     return dataclasses.replace(
         step,
         how=How.JIT if options.jit_compile else How.LOOP,
-        kept_loss=KeptLoss() if _may_end(session) else None,
-        input_wait=profile.input_wait,
+        keeps_loss=_may_end(session),
+        measures_input=profile.measures_input,
     )
 
 
@@ -172,16 +181,15 @@ def _loop(
     graph = session.graph
     fetches = [graph.get_operation_by_name(step.op), graph.get_tensor_by_name(step.loss)]
     number = first = int(session.value(global_step))
-    loss = None
+    loss, gauges = None, session.state.gauges
     with live_line(first, pace.last_step()) as line:
-        step = dataclasses.replace(step, on_build=line.compiling)
         while not monitored.should_stop() and not interruption.requested:
-            session.expect(step, pace.steps(number))
+            session.expect(step, pace.steps(number), line.compiling)
             try:
                 with profile.block(number):
                     loss = monitored.run(fetches)[1]
             except tf.errors.OutOfRangeError:
-                tf1.logging.info(profile.verdict(int(session.value(global_step)) - first))
+                tf1.logging.info(profile.verdict(int(session.value(global_step)) - first, gauges))
                 _log_end_of_input(first, int(session.value(global_step)), pace.last_step())
                 raise
             on_first_block()
@@ -191,7 +199,7 @@ def _loop(
             pace.ran(ran.steps)
             number = int(session.value(global_step))
             line.show(number, loss)
-    tf1.logging.info(profile.verdict(number - first))
+    tf1.logging.info(profile.verdict(number - first, gauges))
     return loss
 
 

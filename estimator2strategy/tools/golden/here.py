@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.estimator import Estimator, FinalExporter, RunConfig, tpu
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_lib
@@ -61,6 +62,7 @@ def on_host(estimator: Any) -> Any:
     found = copy.copy(estimator)
     found._strategy = None
     found._kept_evaluation = None
+    found._replays = ReplayCache()
     found._config = found._config.replace(train_distribute=None, eval_distribute=None)
     if isinstance(found, tpu.TPUEstimator):
         found._use_tpu, found._tpu_cores = False, None

@@ -18,7 +18,7 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import NodeDef
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.replay.engines import KeptLoss, Request, Step, engine_for
+from estimator2strategy.engine.replay.engines import Request, Step, engine_for
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.runtime.monitored import replay_of
 from estimator2strategy.engine.worlds import modern_world
@@ -39,7 +39,7 @@ def train_program(recording: Recording) -> TpuProgram:
 
 def traced_train_function(replay: Replay, spec: Any, *, in_graph: bool = False) -> Any:
     """The train function of an EstimatorSpec; see `traced`."""
-    step = Step(spec.train_op.name, loss=spec.loss.name, kept_loss=KeptLoss())
+    step = Step(spec.train_op.name, loss=spec.loss.name, keeps_loss=True)
     fetches = tf.nest.flatten([getattr(hook, "fetches", []) for hook in spec.training_hooks])
     return traced(replay, [spec.loss, *fetches], [spec.train_op], step, in_graph=in_graph)
 

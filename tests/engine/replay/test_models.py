@@ -19,6 +19,7 @@ from estimator2strategy.engine.record.feeding import Fed
 from estimator2strategy.engine.record.replicated import RecordedReplicas, one_shard_of
 from estimator2strategy.engine.replay.engines import Step
 from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.runtime.devices import emulated_strategy
@@ -72,7 +73,7 @@ class Model:
     def replay(self) -> ReplaySession:
         recorded = RecordedGraph(self.graph)
         state = State(recorded, self.strategy, self.on_cores)
-        session = ReplaySession(Replay(recorded, state, self.splices))
+        session = ReplaySession(recorded.graph, Runs(Replay(recorded, state, self.splices)))
         session.expect(self.step, 1)
         session.run(self.init)
         return session
@@ -211,7 +212,7 @@ def test_two_programs_with_tables_of_one_name_do_not_share_them():
             found = tf.raw_ops.LookupTableFindV2(
                 table_handle=handle, keys=["a"], default_value=-1.0
             )
-        session = ReplaySession(Replay.of(graph))
+        session = ReplaySession(graph)
         session.run(fill)
         return session, found
 
@@ -240,7 +241,7 @@ def test_variables_have_no_value_before_they_are_initialised():
     with legacy_world(), recording(None) as graph:
         tf1.get_variable("v", [2])
         missing = tf1.report_uninitialized_variables()
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     assert list(session.run(missing)) == [b"v"]
 
 
@@ -264,7 +265,7 @@ def test_fetches_and_feeds_take_every_form_a_session_takes():
         x = tf1.placeholder(tf.float32, [None], name="x")
         y = tf.identity(x * 2, name="y")
         sparse = tf.sparse.from_dense(tf.constant([0, 3]))
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     feeds = {"x:0": [1.0, 2.0]}
     assert session.run("y:0", feeds).tolist() == [2.0, 4.0]
     nested = session.run({"a": [y, (x,)], "b": sparse}, feeds)
@@ -288,7 +289,7 @@ def test_a_read_that_waits_for_nothing_comes_before_the_writes_of_its_step():
         with tf.control_dependencies([write]):
             read_after = tf.identity(step)
         init = tf1.global_variables_initializer()
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     session.run(init)
     assert session.run([read, read_after]) == [0, 1]
 
@@ -299,7 +300,7 @@ def test_a_tensor_of_another_graph_is_refused():
     with tf.Graph().as_default() as graph:
         tf.constant(2, name="x")
     with pytest.raises(ValueError, match="not an element of this graph"):
-        ReplaySession(Replay.of(graph)).run(elsewhere)
+        ReplaySession(graph).run(elsewhere)
 
 
 def test_the_value_of_a_variable_is_read_without_building_a_program(monkeypatch):
@@ -309,12 +310,12 @@ def test_the_value_of_a_variable_is_read_without_building_a_program(monkeypatch)
         read = tf.identity(variable.read_value())
         with tf.control_dependencies([variable.assign_add([1.0, 2.0])]):
             after = variable.read_value()
-        session = ReplaySession(Replay.of(graph))
+        session = ReplaySession(graph)
         with pytest.raises(tf.errors.FailedPreconditionError):
             session.run(read)
         session.run(variable.initializer)
         assert list(session.run(after)) == [1.0, 2.0]  # a write comes before it
-        monkeypatch.setattr(session, "_engine", None)
+        monkeypatch.setattr(session.runs, "run", None)
         assert list(session.run(read)) == [1.0, 2.0]
 
 
@@ -333,7 +334,7 @@ def test_an_iterator_ends_with_its_session_though_its_generator_has_not(make):
         dataset = tf.data.Dataset.from_generator(generator, tf.int64, []).prefetch(2)
         iterator = getattr(tf1.data, make)(dataset)
         taken = iterator.get_next()
-        session = ReplaySession(Replay.of(graph))
+        session = ReplaySession(graph)
         if make == "make_initializable_iterator":
             session.run(iterator.initializer)
         assert session.run(taken) == 0

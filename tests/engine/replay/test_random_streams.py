@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.engines import Step
-from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.state import State
 from tests.strategies import mirrored
@@ -35,7 +35,7 @@ def test_runs_draw_what_a_session_draws(op, seed):
         drawn = OPS[op]([3, 7], seed=seed)
         with tf1.Session() as real:
             expected = [real.run(drawn) for _ in range(3)]
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     for values in expected:
         np.testing.assert_array_equal(session.run(drawn), values)
 
@@ -46,7 +46,7 @@ def test_seed_of_the_graph_counts():
         drawn = tf1.nn.dropout(tf.ones([50]), rate=0.5)
         with tf1.Session() as real:
             expected = [real.run(drawn) for _ in range(2)]
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     for values in expected:
         np.testing.assert_array_equal(session.run(drawn), values)
 
@@ -57,7 +57,7 @@ def test_stream_goes_on_whatever_is_fetched_beside_it():
         fetches = [first, [first, second], second, [second, first], first + 1]
         with tf1.Session() as real:
             expected = [real.run(fetch) for fetch in fetches]
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     for fetch, values in zip(fetches, expected):
         tf.nest.map_structure(np.testing.assert_array_equal, session.run(fetch), values)
 
@@ -69,7 +69,7 @@ def test_place_moves_by_what_was_drawn_where_sizes_vary():
         sizes = [1, 5, 0, 3]
         with tf1.Session() as real:
             expected = [real.run(drawn, {size: n}) for n in sizes]
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     for n, values in zip(sizes, expected):
         np.testing.assert_array_equal(session.run(drawn, {size: n}), values)
 
@@ -80,7 +80,7 @@ def test_steps_of_a_block_are_runs():
         step = drawn.op
         with tf1.Session() as real:
             expected = [real.run(drawn) for _ in range(6)]
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     session.expect(Step(step.name), 5)
     np.testing.assert_array_equal(session.run([step, drawn])[1], expected[4])
     session.expect(Step(step.name), 1)
@@ -94,7 +94,7 @@ def test_step_without_input_draws_nothing():
         noise = fetches[1]
         with tf1.Session() as real:
             expected = [real.run(noise) for _ in range(3)]
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     session.run(iterator.initializer)
     session.run(fetches)
     session.run(fetches)
@@ -106,7 +106,7 @@ def test_step_without_input_draws_nothing():
 def test_op_without_a_seed_draws_anew_in_each_session():
     with tf.Graph().as_default() as graph:
         drawn = tf1.random_uniform([4])
-    values = [ReplaySession(Replay.of(graph)).run(drawn).tolist() for _ in range(2)]
+    values = [ReplaySession(graph).run(drawn).tolist() for _ in range(2)]
     assert values[0] != values[1]
 
 
@@ -130,8 +130,8 @@ def test_replicas_have_streams_of_their_own_and_the_first_has_the_sessions():
 def test_session_that_is_used_again_begins_anew():
     with tf.Graph().as_default() as graph:
         drawn = tf1.random_uniform([4], seed=1)
-    session = ReplaySession(Replay.of(graph))
-    session.keep()
+    session = ReplaySession(graph)
+    session.keep(Runs.revive)
     first, _ = session.run(drawn), session.run(drawn)
     session.close()
     np.testing.assert_array_equal(session.run(drawn), first)
@@ -142,10 +142,10 @@ def test_session_goes_on_from_the_places_of_another():
         first, second = tf1.random_uniform([4], seed=1), tf1.random_normal([2], seed=2)
         with tf1.Session() as real:
             expected = [real.run([first, second]) for _ in range(3)]
-    old = ReplaySession(Replay.of(graph))
+    old = ReplaySession(graph)
     old.run([first, second])
     old.run([first, second])
-    new = ReplaySession(Replay.of(graph))
+    new = ReplaySession(graph)
     new.run(first)
     new.state.move_random(old.state.random_places())
     assert new.state.random_places() == old.state.random_places()

@@ -14,6 +14,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import handle_packing
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.shared_step import can_share
 from estimator2strategy.engine.replay.splice import Splice
@@ -34,7 +35,9 @@ def traced(graph, outputs, cores, ops=(), feeds=(), host_uses=()):
     recorded = RecordedGraph(graph)
     strategy = mirrored(cores)
     variables = [node.name for node in recorded.nodes if node.op == "VarHandleOp"]
-    session = ReplaySession(Replay(recorded, State(recorded, strategy, variables)))
+    session = ReplaySession(
+        recorded.graph, Runs(Replay(recorded, State(recorded, strategy, variables)))
+    )
     model = ReplicatedModel(
         strategy,
         feeds=tuple(t.name for t in feeds),
@@ -144,7 +147,7 @@ def test_packed_handles_are_renewed_with_the_variables():
     graph, _, added, _ = counting_up(3)
     session, step = traced(graph, [], 2, ops=added)
     (old, other) = step.get_concrete_function().captured_inputs
-    renewed = session.state.renew()
+    renewed = session.state.revive(session.state.retire())
     new = renewed[id(old)]
     assert id(other) in renewed
     session.state.variable("v2").assign([5.0, 6.0, 7.0])
@@ -233,7 +236,7 @@ def test_in_a_cond_in_a_cond_the_first_core_draws_what_one_device_does_and_other
         drawn = tf1.cond(fed, inner, lambda: tf.ones([4]))
     assert not can_share(RecordedGraph(graph), [drawn.op.name])
     _, step = traced(graph, [drawn], 3, feeds=[fed])
-    one_device = ReplaySession(Replay.of(graph)).run(drawn, {fed: True}).tolist()
+    one_device = ReplaySession(graph).run(drawn, {fed: True}).tolist()
     ((one, two, three),) = step(*[tf.constant(True)] * 3)
     assert one.numpy().tolist() == one_device
     assert len({tuple(part.numpy()) for part in (one, two, three)}) == 3

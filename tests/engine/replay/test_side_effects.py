@@ -8,6 +8,7 @@ import tensorflow as tf
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.engines import Step
 from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.worlds import legacy_world, recording
@@ -73,7 +74,7 @@ def test_side_effects_happen_as_often_as_they_should(counting, block):
         step = tf.group(counting(even, count))
         init = tf1.global_variables_initializer()
     recorded = RecordedGraph(graph)
-    session = ReplaySession(Replay(recorded, State(recorded)))
+    session = ReplaySession(recorded.graph, Runs(Replay(recorded, State(recorded))))
     session.run(init)
     if block > 1:
         session.expect(Step(step.name), block)

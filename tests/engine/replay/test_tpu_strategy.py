@@ -14,7 +14,7 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.engines.step import KeptLoss, Step
+from estimator2strategy.engine.replay.engines.step import Step
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.runtime import devices
@@ -266,7 +266,7 @@ def test_what_the_host_reads_after_a_block_waits_for_the_block():
         counter = tf1.train.get_global_step(recording.graph).handle.op.name
         spec = recording.spec
         fetches = tf.nest.flatten([getattr(hook, "fetches", []) for hook in spec.training_hooks])
-        step = Step(spec.train_op.name, loss=spec.loss.name, counter=counter, kept_loss=KeptLoss())
+        step = Step(spec.train_op.name, loss=spec.loss.name, counter=counter, keeps_loss=True)
         replay = make_replay(recording)
         graph = traced(replay, [spec.loss, *fetches], [spec.train_op], step).graph
     operations = graph.get_operations()

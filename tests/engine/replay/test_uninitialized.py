@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.replay.engines import Step
-from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, recording
 
@@ -27,7 +26,7 @@ def refused(name):
 def test_a_fetch_that_reads_it(graph):
     first, second = tf1.get_variable("first", [3]), tf1.get_variable("second", [3])
     both = first + second
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     session.run(first.initializer)
     with refused("second"):
         session.run([both])
@@ -38,7 +37,7 @@ def test_a_fetch_that_reads_it(graph):
 def test_a_step_that_reads_it_and_writes_it_then(graph):
     weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
     step = tf1.train.GradientDescentOptimizer(0.1).minimize(weight * weight)
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     session.expect(Step(step.name), 1)
     with refused("weight"):
         session.run(step)
@@ -48,14 +47,14 @@ def test_it_may_be_read_after_it_was_written(graph):
     weight = tf1.get_variable("weight", [2], initializer=tf1.ones_initializer())
     with tf.control_dependencies([weight.initializer]):
         value = weight.read_value()
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     assert session.run([value])[0].tolist() == [1, 1]
 
 
 def test_it_may_be_read_where_it_has_a_value(graph):
     weight = tf1.get_variable("weight", [2], initializer=tf1.ones_initializer())
     value = weight.initialized_value()
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     assert session.run([value])[0].tolist() == [1, 1]
 
 

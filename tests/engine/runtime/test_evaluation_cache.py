@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.plan.fingerprint import fingerprint
-from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.session import ReplaySession
 from tests.engine.runtime.programs import (
     Steps,
@@ -266,7 +265,7 @@ def test_a_session_that_is_closed_in_its_graph_empties_its_iterators():
     with tf.Graph().as_default() as graph:
         iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(9))
         element = iterator.get_next()
-        session = ReplaySession(Replay.of(graph))
+        session = ReplaySession(graph)
         session.run(iterator.initializer)
         assert session.run(element) == 0
         handle = session.state.handle(iterator._iterator_resource.op.name)

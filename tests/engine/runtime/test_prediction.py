@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import queue
 
 import numpy as np
@@ -136,7 +137,14 @@ def calls(monkeypatch):
             seen.append(batches)
             super().ran(batches, 0.0, size)
 
+    class AtOnce(prediction.Payback):
+        """The first batch is worked on alone, as ever; then the second program is due."""
+
+        def is_due(self):
+            return self._left < math.inf
+
     monkeypatch.setattr(prediction, "Growth", Noted)
+    monkeypatch.setattr(prediction, "Payback", AtOnce)
     return seen
 
 
@@ -146,7 +154,18 @@ def test_small_batches_are_worked_on_together(model_dir, calls):
     assert [batch["a"].tolist() for batch in predictions] == [
         [-i, -i - 1.0] for i in range(1, 40, 2)
     ]
-    assert calls == [1, 1, 2, 4, 8, 4]
+    assert calls == [1, 1, 2, 4, 8, 3]
+
+
+def test_a_program_for_several_batches_is_due_when_the_first_has_run_as_long_as_it_took_to_build():
+    seconds = iter([0.0, 5.0, 10.0, 12.0, 20.0, 23.0])
+    payback = prediction.Payback(never=False, clock=lambda: next(seconds))
+    due = []
+    for _ in range(3):
+        with payback.timing():
+            pass
+        due.append(payback.is_due())
+    assert due == [False, False, True]  # 5 seconds to build; 2 and 3 more to run
 
 
 def test_values_of_every_kind_come_batch_by_batch(model_dir, calls):
@@ -156,7 +175,7 @@ def test_values_of_every_kind_come_batch_by_batch(model_dir, calls):
     )
     model = estimator.Estimator(made, model_dir)
     found = list(model.predict(numbers(9, batch_size=2), yield_single_examples=False))
-    assert calls == [1, 1, 2, 1]
+    assert calls == [1, 1, 2, 0]
     assert [batch["text"].tolist() for batch in found][-2:] == [[b"7", b"8"], [b"9"]]
     assert [batch["total"] for batch in found] == [3, 7, 11, 15, 9]
     assert isinstance(found[0]["total"], np.float32)

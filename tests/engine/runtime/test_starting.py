@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import subprocess
 import types
@@ -12,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.engine.plan.cardinality import is_endless
+from estimator2strategy.engine.plan.cardinality import is_endless, most_batches
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.runtime.gc_pause import few_full_collections
@@ -124,6 +125,25 @@ def with_scaffold(**kwargs):
     return model_fn
 
 
+@pytest.mark.parametrize(
+    ("dataset", "expected"),
+    [
+        (lambda: tf.data.Dataset.range(3, 10, 2), 4),
+        (lambda: tf.data.Dataset.from_tensors(1), 1),
+        (lambda: tf.data.Dataset.from_tensor_slices([1, 2, 3, 4, 5]).batch(2), 3),
+        (lambda: tf.data.Dataset.range(9).map(lambda x: x + 1).shuffle(3).prefetch(1), 9),
+        (lambda: tf.data.Dataset.range(9).take(4).filter(lambda x: x > 2), 4),
+        (lambda: tf.data.Dataset.range(9).repeat(), math.inf),
+        (lambda: tf.data.Dataset.range(9).repeat().take(7), 7),
+        (lambda: tf.data.Dataset.range(2).flat_map(tf.data.Dataset.range), math.inf),
+    ],
+)
+def test_bounds_of_an_input_are_read_off_its_graph(dataset, expected):
+    with tf.Graph().as_default() as graph:
+        tf1.data.make_initializable_iterator(dataset()).get_next()
+    assert most_batches(RecordedGraph(graph)) == expected
+
+
 def test_a_variable_that_the_program_has_not_initialised_is_named(model_dir):
     model_fn = with_scaffold(init_op=lambda: tf1.variables_initializer(tf1.global_variables()[:2]))
     with pytest.raises(RuntimeError, match=r"Variables not initialized: other\b"):
@@ -187,7 +207,7 @@ with tf.Graph().as_default() as graph:
         tf1.get_variable(str(i), [4 * 2**20], initializer=ones, use_resource=True)
     init = tf1.global_variables_initializer()
 tf.zeros([]).numpy()
-session, before = ReplaySession(Replay.of(graph)), resident()
+session, before = ReplaySession(graph), resident()
 with not_rewritten():
     session.run(init)
 print(resident() - before)

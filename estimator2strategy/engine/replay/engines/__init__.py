@@ -9,8 +9,6 @@ from estimator2strategy.engine.replay.engines import jit, loop, one_step, pipeli
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
     How,
-    InputWait,
-    KeptLoss,
     Ran,
     Request,
     Step,
@@ -21,8 +19,6 @@ from estimator2strategy.engine.replay.replay import Replay
 __all__ = [
     "Engine",
     "How",
-    "InputWait",
-    "KeptLoss",
     "Ran",
     "Request",
     "Step",
@@ -35,6 +31,7 @@ Build: TypeAlias = Callable[[Replay, Step, Request, Sequence[Engine]], Engine | 
 # The first that takes the request runs it.
 _ENGINES: Mapping[How, tuple[Build, ...]] = {
     How.LOOP: (loop.build,),
+    How.ONE_BY_ONE: (one_step.build,),
     How.PIPELINED: (pipelined.build, loop.build),
     How.JIT: (jit.build, loop.build),
     How.TOGETHER: (one_step.build,),

@@ -18,12 +18,13 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.prefetch import may_prefetch
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
-    InputWait,
     Ran,
     Request,
     Step,
     Stopped,
+    is_nan,
 )
+from estimator2strategy.engine.replay.gauges import Gauges
 from estimator2strategy.engine.replay.next_batch import NextBatch, blank, only_next_batch
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.step_context import StepContext
@@ -59,9 +60,9 @@ class Loop(Engine):
         self._trace = trace or replay.trace
         loss = step.loss
         self._loss = request.tensors.index(loss) if loss in request.tensors else None
-        self._kept_loss = step.kept_loss if self._loss is not None else None
-        if self._kept_loss and loss:
-            self._kept_loss.prepare(replay.spec(loss))
+        self._keeps_loss = step.keeps_loss and self._loss is not None
+        if self._keeps_loss and loss:
+            replay.state.gauges.prepare_loss(replay.spec(loss))
         self._specs = [replay.spec(name) for name in request.tensors]
         self._batches = _batches(replay, step, request)
         self.function = self._traced()
@@ -97,7 +98,7 @@ class Loop(Engine):
                 [tf.constant(0), first, *map(blank, self._specs)],
                 shape_invariants=[_COUNT.shape, first.shape, *(s.shape for s in self._specs)],
             )
-            if not batches.end_is_an_error and self._kept_loss:
+            if not batches.end_is_an_error and self._keeps_loss:
                 tf.cond(done > 0, lambda: self._keep(values), lambda: None)
             if step.counter:
                 # On a TPU the steps have another handle than the host: no handle orders the two.
@@ -124,8 +125,8 @@ class Loop(Engine):
         return values, batch
 
     def _keep(self, values: Sequence[tf.Tensor]) -> None:
-        if self._kept_loss and self._loss is not None:
-            self._kept_loss.keep(values[self._loss])
+        if self._keeps_loss and self._loss is not None:
+            self._replay.state.gauges.keep_loss(values[self._loss])
 
 
 def build(replay: Replay, step: Step, request: Request, others: Sequence[Engine]) -> Loop:
@@ -134,18 +135,13 @@ def build(replay: Replay, step: Step, request: Request, others: Sequence[Engine]
     return Loop(replay, step, request)
 
 
-def is_nan(loss: tf.Tensor) -> tf.Tensor:
-    """True if a loss is NaN, so that no further step is to run."""
-    return tf.reduce_any(tf.math.is_nan(loss))
-
-
 class _TakenBySteps:
     """Each step takes its batch as it begins, if it takes any."""
 
     end_is_an_error = True
 
-    def __init__(self, next_batch: NextBatch | None, wait: InputWait | None):
-        self._next_batch, self._wait = next_batch, wait
+    def __init__(self, next_batch: NextBatch | None, gauges: Gauges | None):
+        self._next_batch, self._gauges = next_batch, gauges
 
     def first(self) -> tf.Tensor:
         return tf.constant(0)  # nothing is handed from step to step
@@ -159,9 +155,9 @@ class _TakenBySteps:
     ) -> tuple[list[tf.Tensor], tf.Tensor]:
         del more
         taken: Batch = {}
-        if self._next_batch and self._wait:
+        if self._next_batch and self._gauges:
             taken, seconds = self._next_batch.timed()
-            self._wait.add(seconds)
+            self._gauges.add_wait(seconds)
         return run(taken), batch
 
 
@@ -170,8 +166,8 @@ class _TakenAhead:
 
     end_is_an_error = False
 
-    def __init__(self, next_batch: NextBatch, wait: InputWait | None):
-        self._next_batch, self._wait = next_batch, wait
+    def __init__(self, next_batch: NextBatch, gauges: Gauges | None):
+        self._next_batch, self._gauges = next_batch, gauges
 
     def first(self) -> tf.Tensor:
         return self._timed(self._next_batch.optional, after=[])
@@ -192,13 +188,13 @@ class _TakenAhead:
 
     def _timed(self, take: Callable[[], tf.Tensor], after: Sequence[tf.Operation]) -> tf.Tensor:
         """Calls `take`, and counts how long it is waited for once the ops `after` have run."""
-        if self._wait is None:
+        if self._gauges is None:
             return take()
         with tf.control_dependencies(_last(after)):
             since = tf.timestamp()
         batch = take()
         with tf.control_dependencies([batch]):
-            self._wait.add(tf.maximum(tf.timestamp() - since, 0))
+            self._gauges.add_wait(tf.maximum(tf.timestamp() - since, 0))
         return batch
 
 
@@ -215,6 +211,7 @@ def _batches(replay: Replay, step: Step, request: Request) -> _TakenBySteps | _T
     names = [*map(input_node, request.tensors), *request.ops]
     next_batch = None if replay.splices else only_next_batch(replay, names)
     ahead = next_batch and not request.feeds
+    gauges = replay.state.gauges if step.measures_input else None
     if next_batch and ahead and may_prefetch(replay.recorded, names, next_batch.node):
-        return _TakenAhead(next_batch, step.input_wait)
-    return _TakenBySteps(next_batch, step.input_wait)
+        return _TakenAhead(next_batch, gauges)
+    return _TakenBySteps(next_batch, gauges)

@@ -1,7 +1,8 @@
-"""One step, outside of any loop; and runs that are no step at all.
+"""Steps that are a call each, outside of any loop; and runs that are no step at all.
 
-If several processes train together, each run is one step. They tell their collectives apart by the
-place of each in a loop, so none may be in a loop.
+A few steps run one by one: a loop takes longer to trace than it gains. If several processes train
+together, each run is one step. They tell their collectives apart by the place of each in a loop, so
+none may be in a loop.
 """
 
 from __future__ import annotations
@@ -11,14 +12,26 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.replay.engines.step import Engine, Ran, Request, Step, TakeTogether
+from estimator2strategy.engine.replay.engines.step import (
+    Engine,
+    How,
+    Ran,
+    Request,
+    Step,
+    Stopped,
+    TakeTogether,
+    is_nan,
+)
 from estimator2strategy.engine.replay.next_batch import only_next_batch
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.step_context import StepContext
 
+# TensorFlow's word for the end of a dataset.
+_END = "End of sequence"
+
 
 class OneStep(Engine):
-    """See the module; an `Engine`.
+    """See the module.
 
     Args:
         replay: The graph and its state.
@@ -36,8 +49,12 @@ class OneStep(Engine):
         feeds = (*request.feeds, *names)
         self._function = replay.function(request.tensors, request.ops, feeds, context)
         self.functions = (self._function,)
-        if step and step.kept_loss and step.loss in request.tensors:
-            step.kept_loss.prepare(replay.spec(step.loss))
+        self._gauges = replay.state.gauges
+        loss = step.loss if step else None
+        self._loss = request.tensors.index(loss) if loss in request.tensors else None
+        self._keeps_loss = step is not None and step.keeps_loss and self._loss is not None
+        if self._keeps_loss and loss:
+            self._gauges.prepare_loss(replay.spec(loss))
 
     def _taken_together(self, replay: Replay) -> tuple[TakeTogether, tuple[str, ...]] | None:
         """(the function that takes a batch, names of its tensors); None: the step takes its own."""
@@ -50,15 +67,33 @@ class OneStep(Engine):
         return self._step.take_together(next_batch), next_batch.outputs
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
-        del steps  # hooks see every step
+        """Runs one step, however many are asked for."""
         results = self._function(*feeds, *self._take())
-        step = self._step
-        if step and step.kept_loss and step.loss in self._request.tensors:
-            step.kept_loss.keep(results[self._request.tensors.index(step.loss)])
+        if self._keeps_loss and self._loss is not None:
+            self._gauges.keep_loss(results[self._loss])
         return Ran(1, results)
+
+
+class OneByOne(OneStep):
+    """Runs each step by a call of its own."""
+
+    def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
+        """As of `Engine`."""
+        ran = super().run(1, feeds)
+        for done in range(1, steps):
+            if self._loss is not None and bool(is_nan(ran.results[self._loss])):
+                return Ran(done, ran.results, Stopped.NAN_LOSS)
+            try:
+                ran = super().run(1, feeds)
+            except tf.errors.OutOfRangeError as error:
+                if _END not in error.message:
+                    raise
+                return Ran(done, ran.results, Stopped.END_OF_INPUT)
+        return Ran(steps, ran.results)
 
 
 def build(replay: Replay, step: Step | None, request: Request, others: Sequence[Engine]) -> OneStep:
     """See `engine_for`."""
     del others
-    return OneStep(replay, step, request)
+    one_by_one = step is not None and step.how is How.ONE_BY_ONE
+    return (OneByOne if one_by_one else OneStep)(replay, step, request)

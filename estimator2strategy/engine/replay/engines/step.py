@@ -16,12 +16,10 @@ import abc
 import dataclasses
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.replay.next_batch import NextBatch
 
 
@@ -29,6 +27,7 @@ class How(enum.Enum):
     """The ways to run steps; see the table of `engine_for`."""
 
     LOOP = "loop"
+    ONE_BY_ONE = "one by one"
     PIPELINED = "pipelined"
     JIT = "jit"
     TOGETHER = "together"
@@ -40,50 +39,6 @@ class Stopped(enum.Enum):
     AS_ASKED = "as asked"
     NAN_LOSS = "NaN loss"
     END_OF_INPUT = "end of input"
-
-
-class KeptLoss:
-    """The loss of the last step that ran, kept on the device.
-
-    The results of a block are lost where the input ends in the middle of it.
-    """
-
-    def __init__(self) -> None:
-        self._variable: Any = None
-
-    def prepare(self, spec: tf.TensorSpec) -> None:
-        """Makes room for such losses; called before a function that keeps one is traced."""
-        if self._variable is None:
-            self._variable = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
-
-    def keep(self, loss: tf.Tensor) -> None:
-        """Keeps this one, also where it is called in a function that is being traced."""
-        self._variable.assign(loss, read_value=False)
-
-    def value(self) -> np.ndarray | None:
-        """The loss; None if no step ran. Must be called in the `modern_world`."""
-        variable = self._variable
-        if variable is None or not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
-            return None
-        return variable.numpy()
-
-
-class InputWait:
-    """The seconds that steps have waited for their batches."""
-
-    def __init__(self) -> None:
-        self._seconds: tf.Variable | None = None
-
-    def add(self, seconds: tf.Tensor) -> None:
-        """Counts the wait of one step, in the function that is being traced."""
-        if self._seconds is None:
-            with tf.init_scope(), tf.device("/CPU:0"):
-                self._seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
-        self._seconds.assign_add(seconds, read_value=False)
-
-    def seconds(self) -> float | None:
-        """None if nothing was measured. Must be called in the `modern_world`."""
-        return None if self._seconds is None else float(self._seconds.read_value())
 
 
 # Returns this process's next batch, if every process has one.
@@ -101,26 +56,23 @@ class Step:
             very step that went wrong. None: never.
         counter: VarHandleOp of the variable that is read after each block (the global step), which
             then comes with the block's results: a read of its own costs as much as a small step.
-        kept_loss: Where `loss` is kept at every step, because the input may end in the middle of a
-            block. None: it has no end.
-        input_wait: Where waits for batches are added up. None: they are not measured.
+        keeps_loss: True if `loss` is kept at every step (see `Gauges`), because the input may end
+            in the middle of a block.
+        measures_input: True if waits for batches are added up (see `Gauges`).
         take_together: With `How.TOGETHER`, makes of a NextBatch the function that takes a batch in
             step with the other processes. None: each process takes its own.
-        on_build: Called before a program is built, which can take a while.
     """
 
     op: str
     how: How = How.LOOP
     loss: str | None = None
     counter: str | None = None
-    kept_loss: KeptLoss | None = None
-    input_wait: InputWait | None = None
+    keeps_loss: bool = False
+    measures_input: bool = False
     take_together: Callable[[NextBatch], TakeTogether] | None = None
-    on_build: Callable[[], None] = lambda: None
 
 
-@dataclasses.dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """The fetches and feeds of a run, by name.
 
     Attributes:
@@ -177,3 +129,8 @@ class Engine(abc.ABC):
             steps: At least 1.
             feeds: A value for each of the request's feeds.
         """
+
+
+def is_nan(loss: tf.Tensor) -> tf.Tensor:
+    """True if a loss is NaN, so that no further step is to run."""
+    return tf.reduce_any(tf.math.is_nan(loss))

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.engines import Step
-from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, recording
 
@@ -21,7 +20,7 @@ def counting():
         step = tf1.assign_add(count, 1).op
         read = count.value()
         to_hundred = tf1.assign(count, 100).op
-    session = ReplaySession(Replay.of(graph))
+    session = ReplaySession(graph)
     session.run(count.initializer)
     session.expect(Step(step.name, counter=count.handle.op.name), 5)
     return session, count, step, read, to_hundred

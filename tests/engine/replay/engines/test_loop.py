@@ -9,8 +9,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.prefetch import may_prefetch
-from estimator2strategy.engine.replay.engines import KeptLoss, Step, Stopped
-from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.engines import Step, Stopped
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, modern_world, recording
 
@@ -42,18 +41,17 @@ class Program:
                 counted = self.count.assign_add(1)
             written = self.digits.assign(self.digits.read_value() * 10 + number)
             self.step, self.loss = tf.group(counted, written), tf.identity(number)
-        self.session = ReplaySession(Replay.of(graph))
+        self.session = ReplaySession(graph)
         with legacy_world(), graph.as_default():
             self.session.run(tf1.global_variables_initializer())
             self.session.run(iterator.initializer)
-        self.kept_loss = KeptLoss()
 
     def may_prefetch(self):
         recorded, names = self.session.recorded, [self.step.name]
         return may_prefetch(recorded, names, recorded.only_next_batch(names))
 
     def expect(self, steps):
-        step = Step(self.step.name, loss=self.loss.name, kept_loss=self.kept_loss)
+        step = Step(self.step.name, loss=self.loss.name, keeps_loss=True)
         self.session.expect(step, steps)
 
     def run(self, steps):
@@ -124,7 +122,7 @@ def test_the_end_of_the_input_is_an_error_after_the_steps_before_it(blocks):
         program.run(last)
     assert program.session.value(program.digits) == 123
     with modern_world():
-        assert program.kept_loss.value() == 3
+        assert program.session.state.gauges.last_loss() == 3
 
 
 def test_no_step_follows_a_nan():

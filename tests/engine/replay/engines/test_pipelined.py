@@ -8,7 +8,6 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.engine.replay import engines
 from estimator2strategy.engine.replay.engines import How, Step, loop, pipelined
-from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import legacy_world, recording
 from tests.engine.runtime.programs import host_estimator, numbers
@@ -35,7 +34,7 @@ class Sum:
                 self.digits.assign(self.digits.read_value() * 10 + total),
             )
             self.last = tf.identity(batch)
-            self.session = ReplaySession(Replay.of(graph))
+            self.session = ReplaySession(graph)
             self.session.run([iterator.initializer, tf1.global_variables_initializer()])
         self.how = how
 
@@ -88,7 +87,7 @@ def test_two_batches_are_worked_on_at_the_same_time():
         met = tf1.py_func(meet, [batch], tf.int64, stateful=False)
         total = tf1.get_variable("total", [], tf.int64, tf1.zeros_initializer())
         step = total.assign_add(met).op
-        session = ReplaySession(Replay.of(graph))
+        session = ReplaySession(graph)
         session.run(total.initializer)
         session.expect(Step(step.name, How.PIPELINED), 4)
         session.run(step)

@@ -1,0 +1,153 @@
+"""Requests on a Replay: the engine of each, and what must happen before and after it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Sequence
+
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
+from estimator2strategy.engine.replay import splice as splice_lib
+from estimator2strategy.engine.replay import uninitialized
+from estimator2strategy.engine.replay.batched_predict import BatchedPredict, batched_predict
+from estimator2strategy.engine.replay.engines import Engine, Ran, Request, Step, engine_for
+from estimator2strategy.engine.replay.fetches import shown_after
+from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.state import Retired
+
+
+class Runs:
+    """Runs requests, each on an engine that is made at its first run.
+
+    All methods must be called in the `modern_world`.
+
+    Args:
+        replay: The graph and its state.
+
+    Attributes:
+        replay: As above.
+    """
+
+    def __init__(self, replay: Replay):
+        self.replay = replay
+        self._engines: dict[tuple[Step | None, Request], Engine] = {}
+        self._predicting: dict[tuple[str, ...], BatchedPredict | None] = {}
+        self._written: dict[tuple[str, ...], list[str]] = {}
+        self._late: dict[Request, Collection[str]] = {}
+        self._checked: set[tuple[Step | None, Request]] = set()
+        self._retired: Retired | None = None
+
+    def run(
+        self,
+        step: Step | None,
+        request: Request,
+        steps: int,
+        feeds: Sequence[tf.Tensor],
+        on_build: Callable[[], None] = lambda: None,
+    ) -> Ran:
+        """Runs a request.
+
+        Args:
+            step: What a step is; None: the request is none.
+            steps: How many steps to run at most.
+            feeds: A value for each of the request's feeds.
+            on_build: Called before a program is built, which can take a while.
+        """
+        started = time.perf_counter()
+        key = step, request
+        self._check(key)
+        is_new = key not in self._engines
+        if is_new:
+            on_build()
+        ran = self._engine(key).run(steps, feeds)
+        if step is None and self.replay.state.num_replicas > 1:
+            # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
+            self.replay.state.broadcast(self._written_by(request.names))
+        return dataclasses.replace(ran, built=is_new, seconds=time.perf_counter() - started)
+
+    def function(self, request: Request):
+        """The ConcreteFunction of a request that is no step."""
+        (function,) = self._engine((None, request)).functions
+        return function
+
+    def predicting(self, tensors: tuple[str, ...]) -> BatchedPredict | None:
+        """How `tensors` are computed for several batches at once; None if they cannot be."""
+        if self.replay.splices:
+            return None
+        if tensors not in self._predicting:
+            self._predicting[tensors] = batched_predict(self.replay, tensors)
+        return self._predicting[tensors]
+
+    def late(self, request: Request) -> Collection[str]:
+        """The tensors of a request that are read when the rest has run; see `shown_after`."""
+        replay = self.replay
+        if not replay.recorded.references or replay.state.num_replicas > 1:
+            return ()
+        if replay.rewrite is not SINGLE_REPLICA:  # one of several processes
+            return ()
+        if request not in self._late:
+            self._late[request] = shown_after(replay.recorded, request.tensors, request.ops)
+        return self._late[request]
+
+    def _check(self, key: tuple[Step | None, Request]) -> None:
+        """Refuses, the first time, to read what has no value."""
+        if key in self._checked:
+            return
+        step, request = key
+        uninitialized.refuse_uninitialized(
+            self.replay.recorded,
+            self.replay.state,
+            request.names,
+            request.feeds,
+            step is not None,
+        )
+        self._checked.add(key)
+
+    def _engine(self, key: tuple[Step | None, Request]) -> Engine:
+        if key not in self._engines:
+            others = tuple(self._engines.values())
+            self._engines[key] = engine_for(self.replay, *key, others)
+        return self._engines[key]
+
+    def _written_by(self, names: tuple[str, ...]) -> list[str]:
+        """The variables that the host writes where `names` run."""
+        if names not in self._written:
+            recorded = self.replay.recorded
+            # What is fetched from inside of the cores is made by them, and so is what is behind it.
+            inside = splice_lib.leaving(self.replay.splices, recorded, names)
+            self._written[names] = recorded.variables_written(
+                [name for name in names if input_node(name) not in inside],
+                lambda edge: input_node(edge) in inside,
+            )
+        return self._written[names]
+
+    def close(self) -> None:
+        """Frees all."""
+        self._engines.clear()
+        self._predicting.clear()
+        self.replay.state.close()
+
+    def retire(self) -> None:
+        """Frees the state, and keeps what was traced for `revive`.
+
+        Not on a TPUStrategy, whose programs hold its variables for good.
+        """
+        self._retired = self.replay.state.retire()
+        self._checked.clear()
+
+    def revive(self) -> None:
+        """Gives what was traced fresh state, without values, if it was retired."""
+        if self._retired is None:
+            return
+        replaced = self.replay.state.revive(self._retired)
+        self._retired = None
+        functions = [f for engine in self._engines.values() for f in engine.functions]
+        functions += [f for engine in self._predicting.values() if engine for f in engine.functions]
+        for function in functions:
+            _tf_private.rebind(function, replaced)
+        for splice in self.replay.splices:
+            splice.reset()

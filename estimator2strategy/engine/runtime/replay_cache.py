@@ -1,0 +1,130 @@
+"""Functions that were traced for one call of an Estimator, used again by a later one.
+
+A program that trains, evaluates and predicts in turns records the same graphs again and again:
+input_fn and model_fn are called each time, as they always were, so whatever they depend on is
+noticed. Where they have built the same graph, the functions of the call before run on fresh state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Protocol
+
+from estimator2strategy.engine.plan import random_ops, rewrites
+from estimator2strategy.engine.plan.fingerprint import Fingerprint, fingerprint
+from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.runs import Runs
+from estimator2strategy.engine.replay.splice import Splice
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
+
+
+class Store(Protocol):
+    """Keeps runs between the sessions that use them."""
+
+    def take(self, recording: Recording) -> Runs | None:
+        """Runs of such a recording, retired; None if there are none."""
+
+    def put(self, recording: Recording, runs: Runs) -> None:
+        """Takes them back, retired, when their session is closed."""
+
+
+class ReplayCache:
+    """The last recording of each mode, with what was traced of it, while nobody runs it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+
+    def take(self, recording: Recording) -> Runs | None:
+        """Runs of a recording that is the same as this one; None if there are none.
+
+        Nobody else gets them until they are `put` back. Must be called when all nodes are there.
+        """
+        kept = self._kept.pop(recording.spec.mode, None)
+        if kept is None or not _may_be_kept(recording):
+            return None
+        if kept.terms == _terms(recording) and kept.fingerprint == fingerprint(recording.graph):
+            return kept.runs
+        kept.runs.close()
+        return None
+
+    def put(self, recording: Recording, runs: Runs) -> None:
+        """Keeps retired runs of a recording for the next call."""
+        if _may_be_kept(recording) and not _goes_on_by_itself(runs.replay.recorded):
+            self._kept[recording.spec.mode] = _Kept(recording, runs)
+        else:
+            runs.close()
+
+
+class OneRecording:
+    """The runs of a recording that is run again itself; a `Store`."""
+
+    def __init__(self) -> None:
+        self._runs: Runs | None = None
+
+    def take(self, recording: Recording) -> Runs | None:
+        """See Store."""
+        del recording
+        runs, self._runs = self._runs, None
+        return runs
+
+    def put(self, recording: Recording, runs: Runs) -> None:
+        """See Store."""
+        del recording
+        self._runs = runs
+
+    def close(self) -> None:
+        """Frees them."""
+        if self._runs:
+            self._runs.close()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kept:
+    recording: Recording
+    runs: Runs
+
+    @property
+    def terms(self) -> tuple[Any, ...]:
+        return _terms(self.recording)
+
+    @functools.cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Only computed once there is another recording to hold against it."""
+        return fingerprint(self.runs.replay.recorded.graph)
+
+
+def _may_be_kept(recording: Recording) -> bool:
+    """False on a TPU, whose programs hold its variables for good, and on several processes."""
+    return not is_tpu(recording.strategy) and recording.worker is None
+
+
+def _terms(recording: Recording) -> tuple[Any, ...]:
+    """All that decides what is traced of a recording beside its graph."""
+    splices = tuple(map(_of_splice, recording.splices))
+    return id(recording.strategy), recording.on_cores, recording.iterations, splices
+
+
+def _of_splice(splice: Splice) -> tuple[Any, ...]:
+    model = splice.model
+    of_model = model and (model.feeds, model.outputs, model.ops, model.partitions)
+    return splice.op, splice.inputs, splice.outputs, splice.inner, splice.ops, of_model
+
+
+def _goes_on_by_itself(recorded: RecordedGraph) -> bool:
+    """True if a traced function would draw other random numbers than one that is traced anew.
+
+    The kernels of such ops keep their place in the stream as long as the function lives. Functions
+    of datasets are made anew with their iterators.
+    """
+    recorded.refresh()
+    outside = [node for node in recorded.nodes if "Dataset" not in node.op]
+    called = recorded.functions_behind([node.name for node in outside])
+    inner = rewrites.inner_nodes(recorded.library, called)
+    alone = [node for node in outside if not random_ops.is_seeded(node)]
+    return any(map(_has_seed, (*alone, *inner)))
+
+
+def _has_seed(node: NodeDef) -> bool:
+    return any(key in node.attr and node.attr[key].i for key in ("seed", "seed2"))
