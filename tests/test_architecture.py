@@ -153,7 +153,7 @@ def test_every_room_has_tests_in_a_folder_of_its_name(room):
 
 @pytest.mark.parametrize(
     "page",
-    sorted((ROOT / "architecture").rglob("*.md")),
+    [ROOT / "ARCHITECTURE.md", *sorted((ROOT / "architecture").rglob("*.md"))],
     ids=lambda page: page.stem,
 )
 def test_files_and_folders_that_a_page_names_are_there(page):

@@ -35,7 +35,7 @@ class SharedState(State):
         shared: Mapping[str, keras.Variable],
     ):
         nodes = [node.name for node in recorded.nodes if node.op == "VarHandleOp"]
-        super().__init__(recorded, strategy, on_cores=nodes)
+        super().__init__(recorded, strategy, replicated=nodes)
         self._shared = {name: copies(shared[name]) for name in nodes if name in shared}
 
     def _make_copies(self, node: str) -> Sequence[tf.Variable]:

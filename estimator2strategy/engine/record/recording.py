@@ -21,7 +21,7 @@ class Recording:
         input_hooks: Hooks that start the input; they are the first of all hooks.
         splices: Places at which replay goes on in TF2 code, in the order of their dependence.
         strategy: The strategy whose replicas run model_fn; None: the host runs it.
-        on_cores: Names of the variables of which each replica has its own copy.
+        replicated: Names of the variables of which each replica has its own copy.
         iterations: `TPUConfig.iterations_per_loop`: the number of steps that hooks see as one.
             None: hooks see every step that they want to see.
         worker: The place of this process among those that train in step; None: it trains alone.
@@ -34,7 +34,7 @@ class Recording:
     input_hooks: tuple[tf.compat.v1.train.SessionRunHook, ...] = ()
     splices: tuple[Splice, ...] = ()
     strategy: tf.distribute.Strategy | None = None
-    on_cores: tuple[str, ...] = ()
+    replicated: tuple[str, ...] = ()
     iterations: Any = None
     worker: Any = None
     metrics: Mapping[str, tuple[Any, Any]] | None = None

@@ -192,7 +192,7 @@ class RecordedReplicas:
             hooks,
             splices=self.splices,
             strategy=self.strategy,
-            on_cores=self.variables,
+            replicated=self.variables,
             **more,
         )
 

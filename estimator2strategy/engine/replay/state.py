@@ -51,7 +51,7 @@ class State:
     Args:
         recorded: The recording's nodes.
         strategy: The strategy whose replicas run the model; None: one device does.
-        on_cores: The variables (their VarHandleOps) that each replica has its own copy of.
+        replicated: The variables (their VarHandleOps) that each replica has its own copy of.
             Replica 0's is also the one that the host sees. All others are the host's alone.
 
     Attributes:
@@ -62,11 +62,11 @@ class State:
         self,
         recorded: RecordedGraph,
         strategy: tf.distribute.Strategy | None = None,
-        on_cores: Collection[str] = (),
+        replicated: Collection[str] = (),
     ):
         self._recorded = recorded
         self._strategy = strategy
-        self._on_cores = frozenset(on_cores)
+        self._replicated = frozenset(replicated)
         self._copies: dict[str, Sequence[tf.Variable]] = {}
         self._tpu_variables: dict[str, tf.Variable] = {}
         self._resources: dict[str, tf.Tensor] = {}
@@ -172,7 +172,7 @@ class State:
         """The resource-creating nodes, of `nodes`, that `pack` takes."""
         if not handle_packing.share_a_cpu(self._strategy):
             return ()
-        return tuple(node for node in nodes if node in self._on_cores)
+        return tuple(node for node in nodes if node in self._replicated)
 
     def pack(self, nodes: tuple[str, ...], replica: int = 0) -> tf.Tensor:
         """The handles of `nodes` as one tensor, made at the first call."""
@@ -185,7 +185,7 @@ class State:
 
     def broadcast(self, nodes: Iterable[str]) -> None:
         """Gives every replica the value that replica 0 has of each of the variables `nodes`."""
-        for node in self._on_cores.intersection(nodes):
+        for node in self._replicated.intersection(nodes):
             source = self.variable(node)
             if tf.raw_ops.VarIsInitializedOp(resource=source.handle):
                 for replica in range(1, self.num_replicas):
@@ -197,7 +197,7 @@ class State:
         devices: Sequence[str | None]
         if self._strategy is None:
             devices = [None]
-        elif node not in self._on_cores:
+        elif node not in self._replicated:
             devices = ["/CPU:0"]
         elif tpu_variables.is_tpu(self._strategy):
             variable = tpu_variables.uninitialized_variable(self._strategy, node, shape, dtype)

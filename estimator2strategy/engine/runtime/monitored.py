@@ -123,7 +123,7 @@ def replay_of(recording: Recording) -> Replay:
     strategy = recording.strategy
     hosts = {host.device for host in devices.hosts(strategy)} - {""}
     recorded = RecordedGraph(recording.graph, hosts)
-    return Replay(recorded, State(recorded, strategy, recording.on_cores), recording.splices)
+    return Replay(recorded, State(recorded, strategy, recording.replicated), recording.splices)
 
 
 class _Checked(NamedTuple):

@@ -103,7 +103,7 @@ def _may_be_kept(recording: Recording) -> bool:
 def _terms(recording: Recording) -> tuple[Any, ...]:
     """All that decides what is traced of a recording beside its graph."""
     splices = tuple(map(_of_splice, recording.splices))
-    return id(recording.strategy), recording.on_cores, recording.iterations, splices
+    return id(recording.strategy), recording.replicated, recording.iterations, splices
 
 
 def _of_splice(splice: Splice) -> tuple[Any, ...]:

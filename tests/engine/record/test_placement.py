@@ -72,7 +72,7 @@ def test_on_replicas_each_takes_a_batch_of_its_own(emulated_cores, mode):
     strategy = emulated_strategy(2)
     found = recorded(program(), OnReplicas(strategy), mode)
     assert found.strategy is strategy
-    assert "weight" in found.on_cores
+    assert "weight" in found.replicated
     assert len(found.splices) == 1
     batches_of_a_step = [op for op in found.graph.get_operations() if op.type == "IteratorGetNext"]
     assert len(batches_of_a_step) == 2

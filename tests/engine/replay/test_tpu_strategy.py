@@ -322,7 +322,7 @@ def test_variables_on_cores_have_no_value_before_they_are_given_one():
     estimator_ = make_estimator(program)
     with recording_graph(estimator_):
         recording = record_for(estimator_, ModeKeys.TRAIN, program.input_fn)
-    state = State(RecordedGraph(recording.graph), recording.strategy, recording.on_cores)
+    state = State(RecordedGraph(recording.graph), recording.strategy, recording.replicated)
     handle = state.variable("weights", 3).handle
     assert not tf.raw_ops.VarIsInitializedOp(resource=handle)
 

@@ -74,13 +74,13 @@ class Run:
 
     def variables(self) -> dict[str, list[np.ndarray]]:
         """Name -> value on each core; the host's own variables have one."""
-        on_cores = set(self.recording.on_cores)
+        replicated = set(self.recording.replicated)
         count = self.recording.strategy.num_replicas_in_sync if self.recording.strategy else 1
         found = {}
         with modern_world():
             for variable in self.recorded.graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES):
                 name = variable.op.name
-                copies = range(count if name in on_cores else 1)
+                copies = range(count if name in replicated else 1)
                 found[name] = [self.session.state.variable(name, i).numpy() for i in copies]
         return found
 
