@@ -33,7 +33,7 @@ class Cost:
         sample: The name of the sample in `benchmarks.samples`.
         rows: What each row is called -> the options of its sample.
         base: Row -> the row that it is divided by, or the field of the same row.
-        ratio: The field that is divided.
+        ratios: The fields that are divided.
         most: What the ratio should be at most; None: it is only shown.
     """
 
@@ -41,7 +41,7 @@ class Cost:
     sample: str
     rows: Mapping[str, Sequence[str]]
     base: Mapping[str, str]
-    ratio: str
+    ratios: tuple[str, ...]
     most: float | None = None
 
 
@@ -55,13 +55,31 @@ def _start(models: Sequence[str]) -> Cost:
         "start",
         rows,
         {model: f"{model}, real" for model in models},
-        "first_step_s",
+        ("first_step_s",),
         1.0,
     )
 
 
 def _numbers(model: str, numbers: Sequence[int], unit: str) -> dict[str, Sequence[str]]:
     return {f"{model}, {n} {unit}": ["--model", model, "--number", str(n)] for n in numbers}
+
+
+def _calls(model: str) -> Cost:
+    """Calls of 1 to 1,000 steps or batches, whole batches and single examples."""
+    rows: dict[str, Sequence[str]] = {}
+    for call in ("train", "evaluate", "predict", "examples"):
+        for number in (1, 10, 100, 1000):
+            options = ["--model", model, "--call", call, "--number", str(number)]
+            rows[f"{call} {number}, real"] = [*options, LEGACY]
+            rows[f"{call} {number}"] = options
+    return Cost(
+        f"A first call of so many steps or batches of {model}, and later ones, against the real "
+        "TPUEstimator",
+        "calls",
+        rows,
+        {row: f"{row}, real" for row in rows if not row.endswith("real")},
+        ("first_clock_s", "later_clock_s"),
+    )
 
 
 COSTS = {
@@ -71,7 +89,7 @@ COSTS = {
         "record",
         {"bert": ["--model", "bert"], "bert12": ["--model", "bert12"]},
         {"bert": "plain_s", "bert12": "plain_s"},
-        "e2s_s",
+        ("e2s_s",),
         1.5,
     ),
     "ops": Cost(
@@ -79,7 +97,7 @@ COSTS = {
         "ops",
         {f"{n} layers": ["--number", str(n)] for n in (200, 400, 800)},
         {"400 layers": "200 layers", "800 layers": "200 layers"},
-        "first_step_s",
+        ("first_step_s",),
     ),
     "cores": Cost(
         "Tracing the steps of emulated cores, against one core",
@@ -90,7 +108,7 @@ COSTS = {
             for model in ("conv", "resnet")
             for n in (2, 8)
         },
-        "trace_s",
+        ("trace_s",),
         2.0,
     ),
     "hosts": Cost(
@@ -98,16 +116,18 @@ COSTS = {
         "hosts",
         _numbers("dense", (1, 4, 32), "hosts"),
         {f"dense, {n} hosts": "dense, 1 hosts" for n in (4, 32)},
-        "trace_s",
+        ("trace_s",),
     ),
     "checkpoint": Cost(
         "How long training waits for a checkpoint of 1 GB, against writing it",
         "checkpoint",
         {f"{n} files": ["--number", str(n)] for n in (1, 2, 4)},
         {f"{n} files": "writes_clock_s" for n in (1, 2, 4)},
-        "waits_clock_s",
+        ("waits_clock_s",),
         0.1,
     ),
+    "calls": _calls("dense"),
+    "conv_calls": _calls("conv"),
 }
 
 
@@ -140,13 +160,14 @@ def measured(cost: Cost, repeats: int, legacy_python: str | None) -> dict[str, d
     }
 
 
-def ratios(cost: Cost, rows: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Row -> the ratio, where there is what it is divided by."""
-    found = {}
-    for row, base in cost.base.items():
-        divisor = rows[row].get(base) or rows.get(base, {}).get(cost.ratio)
-        if divisor:
-            found[row] = rows[row][cost.ratio] / divisor
+def ratios(cost: Cost, rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Field that is divided -> row -> the ratio, where there is what it is divided by."""
+    found: dict[str, dict[str, float]] = {}
+    for field in cost.ratios:
+        for row, base in cost.base.items():
+            divisor = rows[row].get(base) or rows.get(base, {}).get(field)
+            if divisor:
+                found.setdefault(field, {})[row] = rows[row][field] / divisor
     return found
 
 
@@ -157,15 +178,16 @@ def table(cost: Cost, rows: Mapping[str, Mapping[str, float]]) -> str:
     lines = [
         f"{cost.title}:",
         "",
-        "| " + " | ".join(["", *fields, f"ratio of {cost.ratio}"]) + " |",
+        "| " + " | ".join(["", *fields, *(f"ratio of {name}" for name in cost.ratios)]) + " |",
     ]
-    lines.append("|" + "---|" * (len(fields) + 2))
+    lines.append("|" + "---|" * (len(fields) + len(cost.ratios) + 1))
     for row, values in rows.items():
         cells = [
             f"{values[name]:,.3g}" if values[name] < 1000 else f"{values[name]:,.0f}"
             for name in fields
         ]
-        lines.append("| " + " | ".join([row, *cells, _verdict(found.get(row), cost.most)]) + " |")
+        cells += [_verdict(found.get(name, {}).get(row), cost.most) for name in cost.ratios]
+        lines.append("| " + " | ".join([row, *cells]) + " |")
     return "\n".join(lines)
 
 

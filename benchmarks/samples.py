@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import sys
@@ -265,8 +266,36 @@ def checkpoint(args: argparse.Namespace) -> Sample:
     return {"waits_clock_s": sum(waits) / len(waits), "writes_clock_s": sum(writes) / len(writes)}
 
 
+def calls(args: argparse.Namespace) -> Sample:
+    """The first call of an estimator for so many steps or batches, and the later ones (clock)."""
+    program = program_of(args.contender, models.MODELS[args.model])
+    estimator, input_fn, number = program.estimator, program.model.input_fn, args.number
+    if args.call != "train":
+        estimator.train(input_fn, steps=1)  # a checkpoint to run on
+
+    def predict(single: bool) -> None:
+        predictions = estimator.predict(input_fn, yield_single_examples=single)
+        count = number * program.model.batch_size if single else number
+        for _ in itertools.islice(predictions, count):
+            pass
+        predictions.close()
+
+    call = {
+        "train": lambda: estimator.train(input_fn, steps=number),
+        "evaluate": lambda: estimator.evaluate(input_fn, steps=number),
+        "predict": lambda: predict(single=False),
+        "examples": lambda: predict(single=True),
+    }[args.call]
+    stopwatch = Stopwatch(time.perf_counter)
+    for _ in range(4):
+        stopwatch.timing(call)()
+    first, *later = stopwatch.seconds
+    return {"first_clock_s": first, "later_clock_s": sorted(later)[1]}
+
+
 SAMPLES = {
-    function.__name__: function for function in (start, record, ops, cores, hosts, checkpoint)
+    function.__name__: function
+    for function in (start, record, ops, cores, hosts, checkpoint, calls)
 }
 
 
@@ -276,7 +305,10 @@ def main() -> None:
     parser.add_argument("sample", choices=SAMPLES)
     parser.add_argument("--contender", choices=("e2s", "legacy"), default="e2s")
     parser.add_argument("--model", choices=models.MODELS, default="dense")
-    parser.add_argument("--number", type=int, default=1, help="of cores, hosts, layers, files")
+    parser.add_argument(
+        "--number", type=int, default=1, help="of cores, hosts, layers, files, steps or batches"
+    )
+    parser.add_argument("--call", choices=("train", "evaluate", "predict", "examples"))
     args = parser.parse_args()
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
