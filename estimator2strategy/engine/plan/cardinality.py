@@ -71,7 +71,7 @@ _BATCH_SIZE = {
 
 
 def most_batches(recorded: RecordedGraph) -> float:
-    """An upper bound of what the one iterator of a graph gives; infinite: not known."""
+    """An upper bound of the batches that a graph's one iterator gives; infinite: not known."""
     makers = [node for node in recorded.nodes if node.op == "MakeIterator"]
     iterators = [n for n in recorded.nodes if n.op in ("IteratorV2", "OneShotIterator")]
     if len(makers) != 1 or len(iterators) != 1:

@@ -1,4 +1,4 @@
-"""Variables in which steps leave what the host reads when a block is over, or was broken off.
+"""Variables in which steps leave values that the host reads after a block, or a part of one.
 
 The results of a block are lost where the input ends in the middle of it: the loss is kept here.
 """
@@ -12,7 +12,7 @@ from estimator2strategy.engine import _tf_private
 
 
 class Gauges:
-    """Those of one State; each is made at its first use. Used in the `modern_world`."""
+    """The gauges of one State, each made at its first use, in the `modern_world`."""
 
     def __init__(self) -> None:
         self._loss: tf.Variable | None = None

@@ -75,7 +75,7 @@ class Runs:
         return function
 
     def predicting(self, tensors: tuple[str, ...]) -> BatchedPredict | None:
-        """How `tensors` are computed for several batches at once; None if they cannot be."""
+        """Computes `tensors` for several batches at once; None if they cannot be."""
         if self.replay.splices:
             return None
         if tensors not in self._predicting:
@@ -126,13 +126,13 @@ class Runs:
         return self._written[names]
 
     def close(self) -> None:
-        """Frees all."""
+        """Frees the engines and the state."""
         self._engines.clear()
         self._predicting.clear()
         self.replay.state.close()
 
     def retire(self) -> None:
-        """Frees the state, and keeps what was traced for `revive`.
+        """Frees the state, and keeps the traced functions for `revive`.
 
         Not on a TPUStrategy, whose programs hold its variables for good.
         """
@@ -140,7 +140,7 @@ class Runs:
         self._checked.clear()
 
     def revive(self) -> None:
-        """Gives what was traced fresh state, without values, if it was retired."""
+        """Gives the traced functions fresh state, without values, if the state was retired."""
         if self._retired is None:
             return
         replaced = self.replay.state.revive(self._retired)

@@ -99,7 +99,7 @@ class ReplaySession(_tf_private.SessionInterface):
             return handler.build_results(self, [value.numpy() for value in values])
 
     def _run_one(self, tensor: tf.Tensor) -> np.ndarray:
-        """How hooks read the global step, block after block."""
+        """Reads one tensor: hooks read the global step so, block after block."""
         self.recorded.refresh()
         variable = self.recorded.variable_read(tensor.name)
         return self._value(variable) if variable else self.evaluate([readable(tensor)])[0].numpy()

@@ -1,4 +1,4 @@
-"""Functions that were traced for one call of an Estimator, used again by a later one.
+"""Keeps functions that were traced for one call of an Estimator, for a later one.
 
 A program that trains, evaluates and predicts in turns records the same graphs again and again:
 input_fn and model_fn are called each time, as they always were, so whatever they depend on is
@@ -101,7 +101,7 @@ def _may_be_kept(recording: Recording) -> bool:
 
 
 def _terms(recording: Recording) -> tuple[Any, ...]:
-    """All that decides what is traced of a recording beside its graph."""
+    """The facts, beside its graph, that decide what is traced of a recording."""
     splices = tuple(map(_of_splice, recording.splices))
     return id(recording.strategy), recording.replicated, recording.iterations, splices
 
