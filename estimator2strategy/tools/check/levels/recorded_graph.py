@@ -155,8 +155,8 @@ class Recorded:
         return list(dict.fromkeys(node.op for name in called for node in library[name].node_def))
 
     def writes(self, op: tf.Operation) -> set[str]:
-        """Names of the variables that an op writes to."""
-        return set(self.nodes.written_by(op.name))
+        """Names of the variables that an op writes to; a branch or a loop may only read them."""
+        return set(self.nodes.written_by(op.name)) if self.nodes.have_effects([op.name]) else set()
 
     @functools.cached_property
     def core_ops(self) -> list[tf.Operation]:
