@@ -44,15 +44,16 @@ def model_fn(features, labels, mode, params):
     level=Evidence.RECORDED,
 )
 def find(recorded, subject):
-    if not recorded.on_cores:
+    if not subject.model.for_tpu:
         return
+    # Cores refuse strings, so the input is looked at where it is recorded for one device.
     for name, tensor in recorded.fed_by_name.items():
         if tensor.dtype.name not in _OF_TPU:
             yield Hit(
                 subject.inputs[recorded.mode],
                 f"{recorded.mode}: input_fn feeds {name} as {tensor.dtype.name} to the cores",
             )
-    for op in recorded.core_ops:
+    for op in recorded.core_ops if recorded.on_cores else ():
         dtypes = {tensor.dtype.base_dtype.name for tensor in op.outputs} - _OF_TPU - _HANDLES
         for dtype in sorted(dtypes):
             yield Hit(op, f"{op.type} makes a {dtype} tensor on a core")
