@@ -117,7 +117,7 @@ def start(args: argparse.Namespace) -> Sample:
 def record(args: argparse.Namespace) -> Sample:
     """model_fn in a plain v1 graph; model_fn and making the replayed step in train()."""
     from estimator2strategy import estimator
-    from estimator2strategy.engine.replay.engines.loop import Loop
+    from estimator2strategy.engine.replay.engines.one_step import OneByOne
 
     model = models.MODELS[args.model]
     program = program_of("e2s", model).estimator
@@ -128,7 +128,7 @@ def record(args: argparse.Namespace) -> Sample:
         plain.timing(program.model_fn)(*batches.get_next(), estimator.ModeKeys.TRAIN, {})
     with (
         recorded.watching(type(program), "_call_model_fn"),
-        replayed.watching(Loop, "_traced"),
+        replayed.watching(OneByOne, "__init__"),
     ):
         program.train(model.input_fn, steps=1)
     return {"plain_s": plain.seconds[0], "e2s_s": recorded.seconds[0] + replayed.seconds[0]}
@@ -148,7 +148,7 @@ def chain(layers: int) -> Model:
 
 def ops(args: argparse.Namespace) -> Sample:
     """Recording, tracing and all until the first step is done, of a chain of layers."""
-    from estimator2strategy.engine.replay.engines.loop import Loop
+    from estimator2strategy.engine.replay.engines.one_step import OneByOne
 
     program = program_of("e2s", chain(args.number))
     first, recorded, replayed = FirstStep(), Stopwatch(), Stopwatch()
@@ -162,7 +162,7 @@ def ops(args: argparse.Namespace) -> Sample:
     call = recorded.timing(type(program.estimator)._call_model_fn)
     with (
         mock.patch.object(type(program.estimator), "_call_model_fn", counted),
-        replayed.watching(Loop, "_traced"),
+        replayed.watching(OneByOne, "__init__"),
     ):
         program.estimator.train(program.model.input_fn, steps=1, hooks=[first])
     assert first.cpu

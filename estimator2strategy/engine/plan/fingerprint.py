@@ -63,7 +63,8 @@ def fingerprint_of(graph_def: tf.compat.v1.GraphDef) -> Fingerprint:
 
 
 def _called(node: NodeDef) -> Iterator[Any]:
-    for attr in node.attr.values():
+    for key in sorted(node.attr):  # protobuf iterates over a map in any order
+        attr = node.attr[key]
         yield from (f for f in (attr.func, *attr.list.func) if f.name)
 
 

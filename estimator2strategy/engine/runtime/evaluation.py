@@ -25,7 +25,7 @@ from estimator2strategy.engine.runtime.lookahead import (
     LoopUnit,
 )
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
-from estimator2strategy.engine.runtime.replay_cache import OneRecording, Store
+from estimator2strategy.engine.runtime.replay_cache import OneRecording, RunsStore
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 
 tf1 = tf.compat.v1
@@ -73,7 +73,7 @@ class Evaluation:
         checkpoint_path: str | None,
         hooks: Sequence[Hook],
         init_fn: Callable[[Any], None] | None = None,
-        store: Store | None = None,
+        store: RunsStore | None = None,
     ) -> dict[str, Any]:
         """Runs until a hook stops it or the input ends.
 

@@ -28,7 +28,7 @@ from estimator2strategy.engine.runtime import (
     worker_steps,
 )
 from estimator2strategy.engine.runtime.latest_checkpoint import checkpoints_up_to_latest
-from estimator2strategy.engine.runtime.replay_cache import Store
+from estimator2strategy.engine.runtime.replay_cache import RunsStore
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.session_config import not_rewritten, rewritten_a_little
 from estimator2strategy.engine.worlds import modern_world
@@ -55,7 +55,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: Recording,
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
-        store: Store | None = None,
+        store: RunsStore | None = None,
         init_fn: Callable[[Any], None] | None = None,
     ):
         self._recording = recording

@@ -15,7 +15,7 @@ from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.lookahead import sees_runs
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
-from estimator2strategy.engine.runtime.replay_cache import Store
+from estimator2strategy.engine.runtime.replay_cache import RunsStore
 from estimator2strategy.engine.worlds import legacy_world
 
 tf1 = tf.compat.v1
@@ -50,7 +50,7 @@ def batches(
     predictions: Any,
     checkpoint_path: str | None,
     hooks: Sequence[tf1.train.SessionRunHook],
-    store: Store | None = None,
+    store: RunsStore | None = None,
 ) -> Generator[Any, None, None]:
     """Yields the values of `predictions`, a batch at a time, until the input ends.
 

@@ -20,7 +20,7 @@ from estimator2strategy.engine.replay.splice import Splice
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 
-class Store(Protocol):
+class RunsStore(Protocol):
     """Keeps runs between the sessions that use them."""
 
     def take(self, recording: Recording) -> Runs | None:
@@ -58,19 +58,19 @@ class ReplayCache:
 
 
 class OneRecording:
-    """The runs of a recording that is run again itself; a `Store`."""
+    """The runs of a recording that is run again itself; a `RunsStore`."""
 
     def __init__(self) -> None:
         self._runs: Runs | None = None
 
     def take(self, recording: Recording) -> Runs | None:
-        """See Store."""
+        """See RunsStore."""
         del recording
         runs, self._runs = self._runs, None
         return runs
 
     def put(self, recording: Recording, runs: Runs) -> None:
-        """See Store."""
+        """See RunsStore."""
         del recording
         self._runs = runs
 

@@ -22,7 +22,7 @@ from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.engine.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.profiling import Profile
-from estimator2strategy.engine.runtime.replay_cache import Store
+from estimator2strategy.engine.runtime.replay_cache import RunsStore
 from estimator2strategy.engine.runtime.saving import SaverHook, can_save_beside
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.sharded_saving import default_saver
@@ -42,7 +42,7 @@ def train(
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     options: TrainingOptions,
     on_first_block: Callable[[], None] = lambda: None,
-    store: Store | None = None,
+    store: RunsStore | None = None,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 

@@ -224,6 +224,13 @@ class TestFingerprint:
     def test_the_same_input_has_the_same(self, build):
         assert self.of(build) == self.of(build)
 
+    def test_branches_come_in_one_order(self):
+        def build():
+            one = tf.constant(1)
+            tf.cond(one > 0, lambda: one + 1, lambda: one - 1)
+
+        assert len({self.of(build).digest for _ in range(20)}) == 1
+
     def test_tables_of_the_same_content_have_the_same(self):
         def build():
             keys = tf.lookup.KeyValueTensorInitializer([1], [2])

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.replay.engines.loop import Loop
+from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.runtime import session_config
 from tests import fresh
 from tests.engine.runtime.programs import (
@@ -114,13 +114,14 @@ def test_grappler_rewrites_as_the_config_says_once_a_session_has_started(model_d
 def rewrites_of_blocks(monkeypatch):
     """How each block of steps that runs is rewritten."""
     seen = []
-    run = Loop.run
+    run = Runs.run
 
-    def block(loop, *args):
-        seen.append(rewrites())
-        return run(loop, *args)
+    def noted(runs, step, *args):
+        if step:
+            seen.append(rewrites())
+        return run(runs, step, *args)
 
-    monkeypatch.setattr(Loop, "run", block)
+    monkeypatch.setattr(Runs, "run", noted)
     return seen
 
 
