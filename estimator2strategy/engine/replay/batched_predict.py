@@ -92,8 +92,8 @@ class BatchedPredict:
         next_batch = self._next_batch
 
         @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.variant)])
-        def looped(taken):
-            def one_batch(done, *lists):
+        def looped(taken: tf.Tensor) -> Any:
+            def one_batch(done: tf.Tensor, *lists: tf.Tensor) -> tuple[tf.Tensor, ...]:
                 values = trace(tensors, (), next_batch.values(taken[done]))
                 pushed = [
                     tf.raw_ops.TensorListPushBack(input_handle=to, tensor=value)
@@ -101,7 +101,7 @@ class BatchedPredict:
                 ]
                 return done + 1, *pushed
 
-            def more(done, *lists):
+            def more(done: tf.Tensor, *lists: tf.Tensor) -> tf.Tensor:
                 del lists
                 left = done < tf.size(taken)
                 return tf.cond(

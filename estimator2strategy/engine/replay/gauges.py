@@ -32,7 +32,8 @@ class Gauges:
         """The loss of the last step that ran and kept it; None if none did."""
         if self._loss is None or not tf.raw_ops.VarIsInitializedOp(resource=self._loss.handle):
             return None
-        return self._loss.numpy()
+        value: np.ndarray = self._loss.numpy()
+        return value
 
     def add_wait(self, seconds: tf.Tensor) -> None:
         """Counts the seconds (float64) that a step waited for its batch, where that is traced."""

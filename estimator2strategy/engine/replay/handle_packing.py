@@ -33,7 +33,7 @@ def pack(handles: Sequence[tf.Tensor], device: str) -> tf.Tensor:
 
 def unpack(packed: tf.Tensor, handles: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """The handles in `packed`, which was made of `handles`; called where a function is traced."""
-    unpacked = tf.unstack(packed)
+    unpacked: list[tf.Tensor] = tf.unstack(packed)
     for inside, outside in zip(unpacked, handles, strict=True):
         _tf_private.copy_handle_data(outside, inside)  # or reads would be of unknown shape
     return unpacked
@@ -54,7 +54,9 @@ def totals(
     def all_reduce() -> Sequence[tf.Tensor]:
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, list(parts[replica]))
+        summands = list(parts[replica])
+        sums: list[tf.Tensor] = context.all_reduce(tf.distribute.ReduceOp.SUM, summands)
+        return sums
 
     reduced = map(strategy.experimental_local_results, strategy.run(all_reduce))
     return [list(of_replica) for of_replica in zip(*reduced, strict=True)]

@@ -120,7 +120,7 @@ class Replay:
         """
 
         @tf.function(autograph=False, input_signature=[self.spec(name) for name in feeds])
-        def straight(*values):
+        def straight(*values: tf.Tensor) -> list[tf.Tensor]:
             return self.trace(tensors, ops, dict(zip(feeds, values, strict=True)), context)
 
         return straight.get_concrete_function()

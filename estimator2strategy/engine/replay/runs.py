@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -69,7 +70,7 @@ class Runs:
             self.replay.state.broadcast(self._written_by(request.names))
         return dataclasses.replace(ran, built=is_new, seconds=time.perf_counter() - started)
 
-    def function(self, request: Request):
+    def function(self, request: Request) -> Any:
         """The ConcreteFunction of a request that is no step."""
         (function,) = self._engine((None, request)).functions
         return function

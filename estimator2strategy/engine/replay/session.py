@@ -12,6 +12,7 @@ inputs. A run that includes the op of a step may cover many steps in one call; s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +88,9 @@ class ReplaySession(_tf_private.SessionInterface):
         """
         self._expected = _Expected(step, steps, on_build)
 
-    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
         """Same as `tf.compat.v1.Session.run`; of `options`, only `trace_level` has a meaning."""
         with traced(options, run_metadata):
             if isinstance(fetches, tf.Tensor) and fetches.graph is self.graph and not feed_dict:
@@ -173,19 +176,21 @@ class ReplaySession(_tf_private.SessionInterface):
         with modern_world():
             if node not in self._counted:
                 uninitialized.refuse_if_uninitialized(self.state, node)
-            return self._read(node).numpy()
+            value: np.ndarray = self._read(node).numpy()
+            return value
 
     def _read(self, node: str) -> tf.Tensor:
         return self._counted[node] if node in self._counted else self.replay.read(node)
 
-    def as_default(self):
+    def as_default(self) -> AbstractContextManager[Any]:
         """A context in which `tensor.eval()` and `op.run()` use this session."""
-        return _tf_private.default_session(self)
+        context: AbstractContextManager[Any] = _tf_private.default_session(self)
+        return context
 
-    def partial_run_setup(self, fetches, feeds=None):
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         raise NotImplementedError("partial_run is not supported; call run with all fetches.")
 
-    def partial_run(self, handle, fetches, feed_dict=None):
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
         raise NotImplementedError("partial_run is not supported; call run with all fetches.")
 
     def keep(self, put: Callable[[Runs], None]) -> None:

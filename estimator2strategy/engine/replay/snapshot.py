@@ -64,14 +64,16 @@ class Snapshot(_tf_private.SessionInterface):
             )
 
     @property
-    def graph(self):
+    def graph(self) -> tf.Graph:
         return self._graph
 
     @property
     def sess_str(self) -> str:
         return ""
 
-    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
         """Writes the values to the file that is fed; returns its path as bytes."""
         del options, run_metadata
         assert fetches == self._save
@@ -97,8 +99,8 @@ class Snapshot(_tf_private.SessionInterface):
                 tensors=[self._values[tensor.name] for tensor in shard.tensors],
             )
 
-    def partial_run_setup(self, fetches, feeds=None):
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         raise NotImplementedError
 
-    def partial_run(self, handle, fetches, feed_dict=None):
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
         raise NotImplementedError

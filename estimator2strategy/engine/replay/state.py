@@ -202,7 +202,8 @@ class State:
         elif tpu_variables.is_tpu(self._strategy):
             variable = tpu_variables.uninitialized_variable(self._strategy, node, shape, dtype)
             self._tpu_variables[node] = variable
-            return self._strategy.experimental_local_results(variable)
+            of_cores: Sequence[tf.Variable] = self._strategy.experimental_local_results(variable)
+            return of_cores
         else:
             devices = self._strategy.extended.worker_devices
         copies = []
@@ -247,7 +248,7 @@ class State:
     def _run(self, node: str, rewrite: Callable[[NodeDef], None]) -> tf.Tensor:
         """The result of the node, changed by `rewrite`."""
 
-        def run():
+        def run() -> list[tf.Tensor]:
             importer = GraphImporter(
                 self._recorded,
                 self.handle,

@@ -72,7 +72,9 @@ def trace(
         )
         return importer.fetch(model.outputs, model.ops)
 
-    return strategy.run(step, args=tuple(map(per_replica, range(len(model.feeds)))))
+    args = tuple(map(per_replica, range(len(model.feeds))))
+    outputs: list[Any] = strategy.run(step, args=args)
+    return outputs
 
 
 def _variable(recorded: RecordedGraph, state: State, node: str) -> tf.Variable:

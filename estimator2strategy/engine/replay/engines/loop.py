@@ -82,12 +82,12 @@ class Loop(Engine):
         fed = map(replay.spec, self._request.feeds)
 
         @tf.function(autograph=False, input_signature=[_COUNT, *fed])
-        def block(steps, *values_fed):
-            def unfinished(done, batch, *values):
+        def block(steps: tf.Tensor, *values_fed: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            def unfinished(done: tf.Tensor, batch: tf.Tensor, *values: tf.Tensor) -> tf.Tensor:
                 more = (done < steps) & batches.there(batch)
                 return more if self._loss is None else more & ~is_nan(values[self._loss])
 
-            def one_step(done, batch, *_):
+            def one_step(done: tf.Tensor, batch: tf.Tensor, *_: tf.Tensor) -> tuple[tf.Tensor, ...]:
                 values, batch = self._one_step(values_fed, done, batch, steps)
                 return done + 1, batch, *values
 
@@ -108,7 +108,13 @@ class Loop(Engine):
 
         return block.get_concrete_function()
 
-    def _one_step(self, values_fed, done, batch, steps) -> tuple[list[tf.Tensor], tf.Tensor]:
+    def _one_step(
+        self,
+        values_fed: Sequence[tf.Tensor],
+        done: tf.Tensor,
+        batch: tf.Tensor,
+        steps: tf.Tensor,
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
         """Traces step number `done`; returns its values, and the batch for the next one."""
         request, counter = self._request, self._step.counter
         context = StepContext(index=done, read_after=(counter,) if counter else ())

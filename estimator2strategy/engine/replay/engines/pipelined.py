@@ -62,12 +62,14 @@ class Pipelined(Engine):
         optional = self._next_batch.optional
 
         @tf.function(autograph=False, input_signature=[_COUNT])
-        def block(steps):
-            def more(done, batch, *values):
+        def block(steps: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            def more(done: tf.Tensor, batch: tf.Tensor, *values: tf.Tensor) -> tf.Tensor:
                 del done, values
                 return tf.raw_ops.OptionalHasValue(optional=batch)
 
-            def one_step(done, batch, *before):
+            def one_step(
+                done: tf.Tensor, batch: tf.Tensor, *before: tf.Tensor
+            ) -> tuple[tf.Tensor, ...]:
                 tf.cond(done > 0, lambda: self._second_half(before), list)
                 values = self._first_half(batch)
                 batch = tf.cond(done + 1 < steps, optional, tf.raw_ops.OptionalNone)
