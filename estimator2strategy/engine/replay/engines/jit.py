@@ -53,6 +53,8 @@ class JitLoop(Loop):
     def __init__(self, replay: Replay, step: Step, request: Request, programs: Sequence[Program]):
         self.programs = programs
         super().__init__(replay, step, request, self._trace_compiled)
+        # Another request may call these programs after they were given other state.
+        self.functions += tuple(program.function for program in programs)
 
     def _trace_compiled(
         self,
@@ -125,7 +127,7 @@ class Program:
                 program.experimental_get_compiler_ir(*specs)(stage="hlo")
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise _not_compiled(graph, error) from error
-        self._function = program.get_concrete_function()
+        self.function = program.get_concrete_function()
 
     def call(self, importer: GraphImporter, behind: frozenset[str], batch: Sequence[str]) -> None:
         """Runs it in the function that is being traced.
@@ -139,7 +141,7 @@ class Program:
         taken = importer.fetch(segment.takes, sorted(segment.done & behind))
         awaited = [name for name in batch if input_node(name) in segment.done]
         with tf.control_dependencies(importer.fetch(awaited)):
-            *given, finished = self._function(*taken)
+            *given, finished = self.function(*taken)
         values = dict(zip(segment.gives, given, strict=True))
         importer.supply(values, segment.ops, [finished])
 

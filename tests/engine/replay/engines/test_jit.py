@@ -278,3 +278,15 @@ class TestParts:
 
         _, (part,) = self.cut(build)
         assert part.takes == ("PyFunc:0",)
+
+
+def test_programs_serve_a_later_training_on_its_own_state(tmp_path):
+    """The first step also has summaries; what the later steps need is part of its programs."""
+    trained = []
+    for name, options in (("jit", COMPILED), ("loop", estimator.TrainingOptions())):
+        config = estimator.RunConfig(str(tmp_path / name), tf_random_seed=1)
+        model = estimator.Estimator(classifier, config=config, options=options)
+        for steps in (1, 30):
+            model.train(digits(), steps=steps)
+        trained.append(model.get_variable_value("hidden/kernel"))
+    np.testing.assert_allclose(*trained, rtol=1e-4, atol=1e-5)
