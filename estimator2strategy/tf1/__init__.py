@@ -7,6 +7,10 @@ that cannot work can be imported, and its use is an error that says what to do i
 looked up at their first use.
 """
 
+from estimator2strategy.tf1.facade import deep_imports as _deep_imports
+
+_deep_imports.install()
+
 
 def __getattr__(name: str):
     # All is imported here: `from tensorflow import *` must not find it.
@@ -15,13 +19,14 @@ def __getattr__(name: str):
     if name == "__path__":
         raise AttributeError(name)
 
-    from estimator2strategy.engine import _tf_switches
+    from estimator2strategy.engine import _tf_switches, behavior
     from estimator2strategy.tf1.facade import by_caller, namespace
 
     if name == "__all__":
         return [n for n in __dir__() if not n.startswith("_")]
     _tf_switches.give_variables_what_references_have()
-    by_caller.build_tf115_graphs()
+    behavior.install()
+    by_caller.tell_tensors_apart()
     value = namespace.member("tf", [import_module("tensorflow.compat.v1")], name)
     globals()[name] = value
     return value

@@ -9,6 +9,8 @@ from typing import Any
 
 from tf_keras.api._v1.keras.__internal__.legacy import layers as _layers
 
+from estimator2strategy.engine import behavior
+
 
 def _quiet(value: Any) -> Any:
     if not inspect.isfunction(value):
@@ -16,7 +18,7 @@ def _quiet(value: Any) -> Any:
 
     @functools.wraps(value)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with warnings.catch_warnings():
+        with behavior.entered(behavior.TF115), warnings.catch_warnings():
             # Told to use tf.keras.layers, at every call: that is for the migration guide to say.
             warnings.filterwarnings("ignore", "`tf.layers.", UserWarning)
             return value(*args, **kwargs)
@@ -24,5 +26,6 @@ def _quiet(value: Any) -> Any:
     return call
 
 
+__path__: list[str] = []  # what is below it is found; see `facade/deep_imports.py`
 __all__ = [name for name in dir(_layers) if not name.startswith("_")]
 globals().update({name: _quiet(getattr(_layers, name)) for name in __all__})

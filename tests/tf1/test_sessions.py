@@ -22,7 +22,7 @@ tf1 = tf.compat.v1
 
 @pytest.fixture(scope="module")
 def printed():
-    """What the program prints under `e2s run`."""
+    """The output of the program under `e2s run`."""
     return legacy_programs.printed_by("-m", "estimator2strategy", "run", "sessions.py")
 
 
@@ -58,8 +58,12 @@ def test_variables_and_conds_are_those_of_whose_code_makes_them():
 def test_a_recording_has_variables_and_conds_that_can_be_replayed():
     types_made(facade())
     with legacy_world(), recording(seed=None, tf115=True) as graph:
-        assert types_made(facade()) == OF_TF2
-        assert not graph.get_operations()
+        v = facade().get_variable("v", [])
+        facade().cond(facade().constant(True), lambda: v + 1.0, lambda: v)
+        assert {op.type for op in graph.get_operations()} & (OF_TF1 | OF_TF2) == OF_TF2
+        count = len(graph.get_operations())
+        assert types_made(facade()) == OF_TF1  # a graph of its own, for a Session
+        assert len(graph.get_operations()) == count
 
 
 def test_programs_switch_resource_variables_and_functional_control_flow_on():

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.legacy import importing
-from estimator2strategy.tf1.facade import slim_copy, symbols
+from estimator2strategy.tf1.facade import slim_copy, stand_ins, symbols
 from estimator2strategy.tf1.facade.refused import Refused
 
 _LEGACY = "tf.contrib"
@@ -44,7 +44,8 @@ def member(module: str, name: str) -> Any:
     if library := _library(path.rpartition(".")[0]):
         return getattr(_resolve(library), name)
     if symbol:
-        return Refused(path, f"{symbol.advice} See migration_guide/contrib.md.")
+        left = f"{symbol.left}. " if symbol.left else ""
+        return Refused(path, f"{left}{symbol.advice} See migration_guide/contrib.md.")
     if ".python." in f".{module}.":
         # Which private names a file had is not recorded, and most are imported for nothing.
         return Refused(path, "It is not among the names of tf.contrib that are carried over.")
@@ -87,6 +88,8 @@ def names_of(module: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name == "__all__":
             return all_of(module)
+        if name == "__path__":
+            return []  # the modules below it are found; see `facade/deep_imports.py`
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         return member(module, name)
@@ -131,6 +134,11 @@ def _module(path: str) -> types.ModuleType:
     return sys.modules[own]
 
 
+def module_of(path: str) -> types.ModuleType | None:
+    """The module for `tf.contrib.a.b`; None if TF 1.15 had no such module."""
+    return _module(path) if path in table().modules else None
+
+
 def _resolve(home: str) -> Any:
     """The object at `module:attribute`."""
     name, _, attributes = home.partition(":")
@@ -140,7 +148,9 @@ def _resolve(home: str) -> Any:
         value = _imported(name)
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
-    return value
+    if isinstance(value, types.FunctionType) and value.__module__.startswith(slim_copy.PREFIX):
+        return stand_ins.entering(value)
+    return stand_ins.of(value)
 
 
 # Libraries that names live on in -> what to say where they are not installed.

@@ -29,7 +29,9 @@ What a name is now:
 - *home*: lives on in TensorFlow, tf-keras or another library, and comes from there;
 - *refused*: it can be imported, and its use is an error that says what the last column says.
 
-A name that is in no table did not exist in TF 1.15, or was private; private names of deep modules
+Names that TF 1.15 had no longer, and an earlier release had, are here too; the table says which one.
+
+A name that is in no table did not exist in TF 1.4 to 1.15, or was private; private names of deep modules
 can be imported too, and are refused when used.
 
 The last column is the way out: what a migrated program uses.
@@ -48,7 +50,7 @@ def page() -> str:
     for symbol in table().symbols.values():
         name = symbol.name.removeprefix("tf.contrib.")
         if "." not in name:
-            whole.append((f"`{name}`", symbol.advice))
+            whole.append((_named(symbol, "tf.contrib."), symbol.advice))
         else:
             modules[name.partition(".")[0]].append(symbol)
     sections = "\n\n".join(_section(m, symbols) for m, symbols in sorted(modules.items()))
@@ -57,8 +59,14 @@ def page() -> str:
 
 def _section(module: str, symbols: list[Symbol]) -> str:
     prefix = f"tf.contrib.{module}."
-    rows = [(f"`{s.name.removeprefix(prefix)}`", _status(s), _shown(s), s.advice) for s in symbols]
+    rows = [(_named(s, prefix), _status(s), _shown(s), s.advice) for s in symbols]
     return f"## {module}\n\n" + _table(("name", "status", "where it is", "way out"), rows)
+
+
+def _named(symbol: Symbol, prefix: str) -> str:
+    """The name, with the newest release that had it if TF 1.15 had not."""
+    newest = f" (TF {symbol.newest})" if symbol.newest else ""
+    return f"`{symbol.name.removeprefix(prefix)}`{newest}"
 
 
 def _status(symbol: Symbol) -> str:

@@ -108,7 +108,69 @@ def embed_sequence(
         )
         if not unique:
             return _v1.nn.embedding_lookup(embeddings, ids)
+        return embedding_lookup_unique(embeddings, ids)
+
+
+def embedding_lookup_unique(
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None
+) -> tf.Tensor:
+    """`tf.nn.embedding_lookup`, which looks each id up once: ids of any shape, and one more axis.
+
+    Source: `tf.contrib.layers.embedding_lookup_unique`, TF 1.15.
+    """
+    with _v1.name_scope(name, "EmbeddingLookupUnique"):
         ids = tf.convert_to_tensor(ids)
         distinct, places = tf.unique(tf.reshape(ids, [-1]))
-        rows = tf.gather(_v1.nn.embedding_lookup(embeddings, distinct), places)
-        return tf.reshape(rows, tf.concat([tf.shape(ids), tf.shape(embeddings)[1:]], 0))
+        found = _v1.nn.embedding_lookup(params, distinct, partition_strategy)
+        rows = tf.gather(found, places)
+        return tf.reshape(rows, tf.concat([tf.shape(ids), tf.shape(found)[1:]], 0))
+
+
+def bow_encoder(
+    ids: Any,
+    vocab_size: int,
+    embed_dim: int,
+    sparse_lookup: bool = True,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: bool | None = None,
+) -> tf.Tensor:
+    """The mean of the embeddings of an example's ids, [batch, embed_dim].
+
+    Args:
+        ids: Integers, [batch, length], sparse or not.
+        vocab_size: Number of ids.
+        embed_dim: Size of an embedding.
+        sparse_lookup: True: 0 is no id, unless `ids` are sparse; an example without ids has the
+            embedding of 0. False: all count.
+        initializer, regularizer, trainable, reuse: Of the variable `embeddings`.
+        scope: Its scope, `bow_encoder` by default.
+
+    Raises:
+        ValueError: A size is missing.
+        TypeError: `ids` are sparse, and `sparse_lookup` is False.
+
+    Source: `tf.contrib.layers.bow_encoder`, TF 1.15.
+    """
+    if not vocab_size or not embed_dim:
+        raise ValueError("Must specify vocab size and embedding dimension")
+    is_sparse = isinstance(ids, tf.SparseTensor)
+    if is_sparse and not sparse_lookup:
+        raise TypeError(f"ids are expected to be dense Tensor, got: {ids}")
+    with _v1.variable_scope(scope, "bow_encoder", reuse=reuse):
+        embeddings = _v1.get_variable(
+            "embeddings",
+            [vocab_size, embed_dim],
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=[_v1.GraphKeys.GLOBAL_VARIABLES, _v1.GraphKeys.MODEL_VARIABLES],
+        )
+        if not sparse_lookup:
+            return tf.reduce_mean(_v1.nn.embedding_lookup(embeddings, ids), 1)
+        sparse = ids if is_sparse else tf.sparse.from_dense(ids)
+        return _v1.nn.safe_embedding_lookup_sparse(
+            embeddings, sparse, combiner="mean", default_id=0
+        )

@@ -205,6 +205,8 @@ class Estimator(core.Estimator):
         feature_engineering_fn: Makes features and labels of features and labels.
     """
 
+    _of_tf115 = True
+
     def __init__(
         self,
         model_fn: Callable | None = None,

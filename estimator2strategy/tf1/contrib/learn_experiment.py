@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy import estimator as core
-from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.estimator.server_jobs import serve
 from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec
 
 _v1 = tf.compat.v1
@@ -81,16 +81,28 @@ def make_export_strategy(
 
 
 class _AfterSave(_v1.train.CheckpointSaverListener):
-    """Calls a function after a checkpoint, though not more often than every so many seconds."""
+    """Calls a function after a checkpoint, though not more often than every so many seconds.
+
+    Attributes:
+        result: The result of the last call.
+        step: The global step of the checkpoint that it was about; None before the first one.
+    """
 
     def __init__(self, call: Callable[[], Any], interval: float):
         self._call, self._interval, self._last = call, interval, 0.0
         self.result: Any = None
+        self.step: int | None = None
 
     def after_save(self, session: tf.compat.v1.Session, global_step_value: int) -> None:
+        self._saved = global_step_value
         if time.time() - self._last >= self._interval:
-            self.result = self._call()
+            self.result, self.step = self._call(), global_step_value
             self._last = time.time()
+
+    @property
+    def is_about_the_last(self) -> bool:
+        """True if the last checkpoint was not passed over."""
+        return self.step is not None and self.step == self._saved
 
 
 class Experiment:
@@ -207,10 +219,11 @@ class Experiment:
             listener = _AfterSave(self._evaluate_and_export, 0)
             self._train(max_steps=self.train_steps, listeners=[listener])
             return listener.result
-        listeners = []
-        if self._min_eval_frequency:
-            listeners.append(_AfterSave(self._evaluate, self._check_interval_secs))
+        listener = _AfterSave(self._evaluate, self._check_interval_secs)
+        listeners = [listener] if self._min_eval_frequency else []
         self._train(max_steps=self.train_steps, listeners=listeners)
+        if listener.is_about_the_last:
+            return listener.result, self._export(listener.result)
         return self._evaluate_and_export()
 
     def local_run(self) -> tuple[Any, list]:
@@ -273,11 +286,8 @@ class Experiment:
         return result, exported
 
     def run_std_server(self) -> None:
-        """Not supported: there are no parameter servers."""
-        raise UnsupportedError(
-            "Experiment.run_std_server started a parameter server; train with "
-            "RunConfig(train_distribute=...) instead."
-        )
+        """The work of a parameter server of `TF_CONFIG`: it never returns."""
+        serve(self.estimator.config)
 
     def _train(self, listeners: Iterable[Any] = (), **until: Any) -> Any:
         return self.estimator.train(

@@ -2,8 +2,9 @@
 
 TensorFlow's own switches change the whole process: after `tf.compat.v1.disable_v2_behavior()`
 Keras's `fit` and strategies run in graph mode. The ones here change the thread that calls them
-between graph and eager mode. Shapes, and variables and control flow in v1 graphs, depend on whose
-code asks (`by_caller.py`). Legacy code can ask for the variables and control flow of TF 2.
+between graph and eager mode. Variables and control flow depend on the graph that they are in
+(`engine/behavior.py`), shapes on whose code asks (`by_caller.py`). Legacy code can ask for the
+variables and control flow of TF 2.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_switches
-from estimator2strategy.engine.legacy_code import is_legacy_frame
-from estimator2strategy.tf1.facade import by_caller
+from estimator2strategy.engine import _tf_switches, behavior, callers
+from estimator2strategy.engine.behavior import CONTROL_FLOW_V2, RESOURCE_VARIABLES
 
 
 class _Mode(threading.local):
@@ -31,7 +31,8 @@ _mode = _Mode()
 def start_in_graph_mode() -> None:
     """Graph mode for this thread, and for threads that run legacy code from now on."""
     disable_eager_execution()
-    _tf_switches.threads_in_graph_mode(is_legacy_frame)
+    _tf_switches.threads_in_graph_mode(callers.runs_in_thread)
+    behavior.enter_process()
 
 
 def disable_eager_execution() -> None:
@@ -39,6 +40,7 @@ def disable_eager_execution() -> None:
     if tf.executing_eagerly():
         _mode.graph = _tf_switches.graph_mode()
         _mode.graph.__enter__()
+        behavior.enter_thread(True)
 
 
 def enable_eager_execution(
@@ -60,36 +62,37 @@ def enable_eager_execution(
         raise ValueError("tf.enable_eager_execution must be called at program startup.")
     _mode.graph.__exit__(None, None, None)
     _mode.graph = None
+    behavior.enter_thread(False)
 
 
 def enable_resource_variables() -> None:
     """Legacy code makes resource variables from now on, as it does in eager mode anyway."""
-    by_caller.SWITCHED_ON.add("resource variables")
+    behavior.SWITCHED_ON.add(RESOURCE_VARIABLES)
 
 
 def disable_resource_variables() -> None:
     """Legacy code makes reference variables in v1 graphs from now on, as at the beginning."""
-    by_caller.SWITCHED_ON.discard("resource variables")
+    behavior.SWITCHED_ON.discard(RESOURCE_VARIABLES)
 
 
 def enable_control_flow_v2() -> None:
     """Conds and loops of legacy code are functions from now on."""
-    by_caller.SWITCHED_ON.add("control flow v2")
+    behavior.SWITCHED_ON.add(CONTROL_FLOW_V2)
 
 
 def disable_control_flow_v2() -> None:
     """Conds and loops of legacy code are v1's in v1 graphs from now on, as at the beginning."""
-    by_caller.SWITCHED_ON.discard("control flow v2")
+    behavior.SWITCHED_ON.discard(CONTROL_FLOW_V2)
 
 
 def resource_variables_enabled() -> bool:
     """True if legacy code makes resource variables in v1 graphs."""
-    return "resource variables" in by_caller.SWITCHED_ON
+    return RESOURCE_VARIABLES in behavior.SWITCHED_ON
 
 
 def control_flow_v2_enabled() -> bool:
     """True if conds and loops of legacy code are functions in v1 graphs."""
-    return "control flow v2" in by_caller.SWITCHED_ON
+    return CONTROL_FLOW_V2 in behavior.SWITCHED_ON
 
 
 def disable_v2_behavior() -> None:
@@ -97,7 +100,7 @@ def disable_v2_behavior() -> None:
     disable_eager_execution()
     disable_resource_variables()
     disable_control_flow_v2()
-    by_caller.SWITCHED_ON.discard("v2 behavior")
+    behavior.SWITCHED_ON.discard("v2 behavior")
 
 
 def enable_v2_behavior() -> None:
@@ -105,7 +108,7 @@ def enable_v2_behavior() -> None:
     enable_eager_execution()
     enable_resource_variables()
     enable_control_flow_v2()
-    by_caller.SWITCHED_ON.add("v2 behavior")
+    behavior.SWITCHED_ON.add("v2 behavior")
 
 
 def v2_behavior_enabled() -> bool:
@@ -114,7 +117,7 @@ def v2_behavior_enabled() -> bool:
     TF2's own is always true. Libraries choose by it between `tf.layers` and `tf.keras.layers`,
     whose variables have other names.
     """
-    return "v2 behavior" in by_caller.SWITCHED_ON
+    return "v2 behavior" in behavior.SWITCHED_ON
 
 
 def _has_no_effect() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import types
 from collections.abc import Sequence
 from typing import Any
 
-from estimator2strategy.tf1.facade import by_caller, name_table
+from estimator2strategy.tf1.facade import by_caller, name_table, stand_ins
 from estimator2strategy.tf1.facade.refused import Refused
 from estimator2strategy.tf1.facade.symbols import Symbol
 
@@ -21,16 +22,19 @@ class Namespace(types.ModuleType):
     Args:
         path: As in the table: "tf.nn".
         bases: The modules that have what the table has no row for, in order.
+        tf2: It is a program's of TF 2.0 to 2.15: what is built by it is as in TF 2.
     """
 
-    def __init__(self, path: str, bases: Sequence[Any] = ()):
+    def __init__(self, path: str, bases: Sequence[Any] = (), tf2: bool = False):
         super().__init__(path, getattr(bases[0], "__doc__", None) if bases else None)
-        self.__dict__.update(_path=path, _bases=tuple(bases))
+        self.__dict__.update(_path=path, _bases=tuple(bases), _tf2=tf2)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return [n for n in dir(self) if not n.startswith("_")]
-        value = member(self._path, self._bases, name)
+        if name == "__path__":  # that of a base would have its files imported a second time
+            raise AttributeError(f"module {self._path!r} has no attribute {name!r}", name=name)
+        value = member(self._path, self._bases, name, self._tf2)
         setattr(self, name, value)
         return value
 
@@ -46,33 +50,47 @@ class _Flat(Namespace):
             return super().__getattr__(name)
         full = f"{self._path}.{name}"
         if full in name_table.FLAT:
-            value: Any = _flat(full)
+            value: Any = _flat(full, self._tf2)
         elif name_table.existed(full):
-            value = _Flat(full, self._bases)
+            value = _Flat(full, self._bases, self._tf2)
         else:
             row = name_table.flat_row(name_table.flat_roots(self._path), name)
-            value = from_row(row) if row else _first(self._bases, name)
+            value = from_row(row, self._tf2) if row else _first(self._bases, name)
             if value is _MISSING:
                 value = Refused(
                     full,
                     "It was private to tensorflow_estimator, and nothing here stands for it. "
                     "See migration_guide/unsupported.md.",
                 )
+            value = value if self._tf2 else stand_ins.of(value)
         setattr(self, name, value)
         return value
 
 
-def resolve(name: str) -> Any:
+def resolve(name: str, tf2: bool = False) -> Any:
     """The object that a legacy name stands for: `resolve("tf.nn.rnn_cell.LSTMCell")`.
+
+    Args:
+        name: Of the object.
+        tf2: It is a program of TF 2.0 to 2.15 that says the name.
 
     Raises:
         AttributeError: TF 1.15 had no such name.
     """
     top, *rest = name.split(".")
-    value: Any = importlib.import_module(_FACADE) if top == "tf" else Namespace(top)
+    value = _root(top, tf2)
     for part in rest:
         value = attribute(value, part)
     return value
+
+
+@functools.cache
+def _root(name: str, tf2: bool) -> Any:
+    if name != "tf":
+        return Namespace(name, tf2=tf2)
+    if tf2:
+        return Namespace(name, [importlib.import_module("tensorflow.compat.v1")], tf2=True)
+    return importlib.import_module(_FACADE)
 
 
 def attribute(value: Any, name: str) -> Any:
@@ -85,35 +103,40 @@ def attribute(value: Any, name: str) -> Any:
     return getattr(value, name) if found is _MISSING else found
 
 
-def member(path: str, bases: Sequence[Any], name: str) -> Any:
-    """The value of `name` in the legacy module `path`.
+def member(path: str, bases: Sequence[Any], name: str, tf2: bool = False) -> Any:
+    """The value of `name` in the legacy module `path`; see Namespace for the arguments.
 
     Raises:
         AttributeError: TF 1.15 had no such name there.
     """
+    value = _member(path, bases, name, tf2)
+    return value if tf2 else stand_ins.of(value)
+
+
+def _member(path: str, bases: Sequence[Any], name: str, tf2: bool) -> Any:
     full = f"{path}.{name}"
     row = name_table.rows().get(full)
     if row is not None and row.status == "refused":
         # Refused only until this package has it.
         ours = [base for base in bases if base.__name__.startswith("estimator2strategy.")]
         value = _first(ours, name)
-        return from_row(row) if value is _MISSING else value
+        return from_row(row, tf2) if value is _MISSING else value
     if full in name_table.FLAT:
-        return _flat(full)
+        return _flat(full, tf2)
     if row is not None:
-        return from_row(row)
-    if full in name_table.parents():
+        return from_row(row, tf2)
+    if full in name_table.parents() or (full in stand_ins.MODULES and not tf2):
         below = [getattr(base, name, _submodule(base, name)) for base in bases]
-        return Namespace(full, [base for base in below if base is not _MISSING])
+        return Namespace(full, [base for base in below if base is not _MISSING], tf2)
     value = _first(bases, name)
     if value is _MISSING:
         raise _unknown(full)
     return value
 
 
-def _flat(path: str) -> _Flat:
-    bases = [resolve(base) for base in name_table.FLAT[path]]
-    return _Flat(path, [base for base in bases if not isinstance(base, Refused)])
+def _flat(path: str, tf2: bool) -> _Flat:
+    bases = [resolve(base, tf2) for base in name_table.FLAT[path]]
+    return _Flat(path, [base for base in bases if not isinstance(base, Refused)], tf2)
 
 
 def names_in(path: str, bases: Sequence[Any]) -> list[str]:
@@ -122,17 +145,17 @@ def names_in(path: str, bases: Sequence[Any]) -> list[str]:
     return sorted(own.union(*(_public(base) for base in bases)))
 
 
-def from_row(row: Symbol) -> Any:
+def from_row(row: Symbol, tf2: bool = False) -> Any:
     """The object that a row of the table describes."""
     if row.status == "refused":
-        return Refused(row.name, row.advice)
+        return Refused(row.name, f"{row.left}. {row.advice}" if row.left else row.advice)
     if row.home.startswith("="):
-        value = resolve(row.home[1:])
+        value = resolve(row.home[1:], tf2)
         # An alias of which some names are otherwise.
-        return Namespace(row.name, [value]) if row.name in name_table.parents() else value
+        return Namespace(row.name, [value], tf2) if row.name in name_table.parents() else value
     homes = row.home.split()
     if len(homes) > 1 or row.name in name_table.parents():
-        return Namespace(row.name, [_imported(home) for home in homes])
+        return Namespace(row.name, [_imported(home) for home in homes], tf2)
     return _imported(row.home)
 
 

@@ -15,10 +15,10 @@ import sys
 import types
 from typing import Any
 
-_PREFIX = f"{__name__.rpartition('.')[0]}._"
+PREFIX = f"{__name__.rpartition('.')[0]}._"
 
 
-def module(name: str, prefix: str = _PREFIX) -> types.ModuleType:
+def module(name: str, prefix: str = PREFIX) -> types.ModuleType:
     """Our own copy of a module of tf-slim: "tf_slim.layers.layers".
 
     Args:

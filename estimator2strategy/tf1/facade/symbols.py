@@ -16,6 +16,9 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[2]
 
+# The releases before TF 1.15 whose public names were compared with its own.
+EARLIER = ("1.4", "1.6", "1.8", "1.10", "1.12", "1.13", "1.14")
+
 
 @dataclasses.dataclass(frozen=True)
 class Symbol:
@@ -29,6 +32,7 @@ class Symbol:
         home: Its place, as `module:attribute`; a module alone is itself the value.
         advice: The name for a migrated program; for a refused name also the reason.
         since: The version of this package from which on this is so.
+        newest: The newest of `EARLIER` that had the name; "" if TF 1.15 had it.
     """
 
     name: str
@@ -36,6 +40,15 @@ class Symbol:
     home: str = ""
     advice: str = ""
     since: str = ""
+    newest: str = ""
+
+    @property
+    def left(self) -> str:
+        """ "TF 1.6 had it, and TF 1.8 no more"; "" for a name of TF 1.15."""
+        if not self.newest:
+            return ""
+        following = (*EARLIER, "1.15")[EARLIER.index(self.newest) + 1]
+        return f"TF {self.newest} had it, and TF {following} no more"
 
 
 class SymbolTable:
@@ -69,7 +82,7 @@ class SymbolTable:
 def read(path: str, modules: str | None = None) -> SymbolTable:
     """Reads a table, and the list of modules beside it; paths start at this package."""
     with open(_PACKAGE / path, newline="", encoding="utf-8") as file:
-        rows = {row["name"]: Symbol(**row) for row in csv.DictReader(file)}
+        rows = {row["name"]: Symbol(**row) for row in csv.DictReader(file, restval="")}
     lines = (_PACKAGE / modules).read_text().splitlines() if modules else []
     return SymbolTable(rows, frozenset(lines))
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine import behavior
+
 _v1 = tf.compat.v1.Variable
+
+
+@behavior.entering
+def _made(*args: Any, **kwargs: Any) -> Any:
+    return _v1(*args, **kwargs)
 
 
 class _AnyVariable(type):
@@ -14,7 +21,7 @@ class _AnyVariable(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Variable:
-            return _v1(*args, **kwargs)
+            return _made(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -34,9 +41,10 @@ class _AnyVariable(type):
 class Variable(metaclass=_AnyVariable):
     """See `tf.compat.v1.Variable`."""
 
+    _of_tf115 = True
     __doc__ = _v1.__doc__
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
     """`variable_scope.variable`: `tf.Variable`, with the creators and collections of the scope."""
-    return _v1(*args, **kwargs)
+    return _made(*args, **kwargs)

@@ -237,3 +237,94 @@ def sparse_lookup(tf):
         "mean": lookup([table], ids, combiner="mean"),
         "sum": lookup([table], ids, combiner="sum", default_id=4),
     }
+
+
+def _features(tf):
+    return {
+        "age": tf.constant([[20.0], [35.0], [61.0]]),
+        "pair": tf.constant([[0.1, 0.9], [0.4, 0.2], [2.0, -1.0]]),
+        "job": tf.constant([["cook"], ["smith"], [""]]),
+        "town": tf.SparseTensor([[0, 0], [0, 1], [2, 0]], ["Rome", "Oslo", "Paris"], [3, 2]),
+        "heavy": tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [2.0, -1.0, 0.5], [3, 2]),
+        "number": tf.constant([[3], [14], [7]], tf.int64),
+    }
+
+
+def _columns(tf):
+    layers = tf.contrib.layers
+    age = layers.real_valued_column("age", normalizer=lambda x: x / 10)
+    pair = layers.real_valued_column("pair", 2)
+    job = layers.sparse_column_with_keys("job", ["smith", "cook"])
+    town = layers.sparse_column_with_hash_bucket("town", 7)
+    number = layers.sparse_column_with_integerized_feature("number", 5)
+    buckets = layers.bucketized_column(layers.real_valued_column("pair", 2), [0.0, 0.3, 0.3, 1.0])
+    return age, pair, job, town, number, buckets
+
+
+def linear_of_feature_columns(tf):
+    layers = tf.contrib.layers
+    age, pair, job, town, number, buckets = _columns(tf)
+    weighted = layers.weighted_sparse_column(town, "heavy")
+    columns = [age, pair, job, town, number, buckets, weighted]
+    sums, variables, bias = layers.weighted_sum_from_feature_columns(_features(tf), columns, 2)
+    return {"sums": sums, "bias": bias, "town": variables[town]}
+
+
+def crosses_of_feature_columns(tf):
+    layers = tf.contrib.layers
+    _, _, job, town, number, buckets = _columns(tf)
+    columns = [
+        layers.crossed_column([job, town], 11),
+        layers.crossed_column([number, town], 13),
+        layers.crossed_column([town, buckets, number], 1000),
+        layers.crossed_column([layers.crossed_column([job, town], 11), number], 17),
+        layers.crossed_column([job, number], 19, hash_key=0xDECAFCAFFE),
+    ]
+    # The features of crosses are ints and sparse strings.
+    features = dict(_features(tf), job=tf.SparseTensor([[0, 0], [1, 0]], ["cook", "smith"], [3, 1]))
+    features["number"] = tf.SparseTensor(
+        [[0, 0], [1, 0], [2, 0]], tf.constant([3, 14, 7], tf.int64), [3, 1]
+    )
+    sums, _, _ = layers.weighted_sum_from_feature_columns(features, columns, 1)
+    return {"sums": sums}
+
+
+def network_of_feature_columns(tf):
+    layers = tf.contrib.layers
+    age, pair, job, town, number, buckets = _columns(tf)
+    columns = [
+        age,
+        pair,
+        buckets,
+        layers.one_hot_column(job),
+        layers.one_hot_column(layers.weighted_sparse_column(number, "number_weight")),
+        layers.embedding_column(town, 3),
+        layers.embedding_column(layers.weighted_sparse_column(town, "heavy"), 2, combiner="sqrtn"),
+        layers.embedding_column(number, 2, combiner="sum", max_norm=0.3),
+    ]
+    features = dict(_features(tf), number_weight=tf.constant([[1.0], [0.5], [2.0]]))
+    parts = {}
+    inputs = layers.input_from_feature_columns(features, columns, cols_to_outs=parts)
+    return {"inputs": inputs, "town": parts[columns[5]]}
+
+
+def parsed_feature_columns(tf):
+    layers = tf.contrib.layers
+    _, _, job, town, _, _ = _columns(tf)
+    age = layers.real_valued_column("age", default_value=3)
+    spec = layers.create_feature_spec_for_parsing([age, job, town])
+    feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"cook"]))
+    example = tf.train.Example(features=tf.train.Features(feature={"job": feature}))
+    parsed = tf.parse_example([example.SerializeToString()], spec)
+    return {"age": parsed["age"], "job": tf.sparse.to_dense(parsed["job"], default_value="")}
+
+
+def bags_of_words(tf):
+    layers = tf.contrib.layers
+    ids = tf.constant([[1, 0, 4], [4, 4, 2], [0, 0, 0]], tf.int64)
+    table = tf.get_variable("table", [5, 2])
+    return {
+        "sparse": layers.bow_encoder(ids, 5, 3),
+        "dense": layers.bow_encoder(ids, 5, 2, sparse_lookup=False, scope="words"),
+        "unique": layers.embedding_lookup_unique(table, ids[None]),
+    }

@@ -141,3 +141,48 @@ def distributions(tf):
         "divergence": tfd.kl_divergence(normal, other),
         "entropy": chosen.entropy(),
     }
+
+
+def _unrolled(tf, cell, steps):
+    with tf.variable_scope("net"):
+        outputs, state = tf.nn.dynamic_rnn(cell, steps, dtype=tf.float32, time_major=True)
+    gradients = [g for g in _gradients(tf, outputs) if g is not None]
+    return {"outputs": outputs, "state": state, "gradients": gradients}
+
+
+def attention_cell_wrapper(tf):
+    cell = tf.contrib.rnn.AttentionCellWrapper(tf.nn.rnn_cell.LSTMCell(3), 2, attn_vec_size=4)
+    return _unrolled(tf, cell, _steps(tf)[0])
+
+
+def attention_cell_wrapper_of_one_tensor(tf):
+    cell = tf.contrib.rnn.AttentionCellWrapper(
+        tf.nn.rnn_cell.GRUCell(3), 2, attn_size=5, input_size=4, state_is_tuple=False
+    )
+    return _unrolled(tf, cell, _steps(tf)[0])
+
+
+def highway_wrapper(tf):
+    cells = [tf.contrib.rnn.HighwayWrapper(tf.nn.rnn_cell.GRUCell(2), c) for c in (True, False)]
+    return _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), _steps(tf)[0])
+
+
+def conv_lstm_cells(tf):
+    images = tf.constant(values([3, 2, 4, 3, 2], "images"), tf.float32)
+    flat = tf.contrib.rnn.Conv2DLSTMCell(
+        input_shape=[4, 3, 2], output_channels=2, kernel_shape=[3, 2]
+    )
+    skipping = tf.contrib.rnn.ConvLSTMCell(
+        1, [4, 6], 3, [2], use_bias=False, skip_connection=False, forget_bias=0.5
+    )
+    rows = tf.reshape(images, [3, 2, 4, 6])
+    return [_unrolled(tf, flat, images), _unrolled(tf, skipping, rows)]
+
+
+def nas_cell(tf):
+    cell = tf.contrib.rnn.NASCell(4, num_proj=3, use_bias=True)
+    return _unrolled(tf, cell, _steps(tf)[0])
+
+
+def ugrnn_cell(tf):
+    return _unrolled(tf, tf.contrib.rnn.UGRNNCell(3), _steps(tf)[0])

@@ -41,9 +41,9 @@ def values(shape, name):
     return (0.5 * np.sin(0.7 * np.arange(size) + start)).reshape(shape)
 
 
-def run(tf, case):
-    """What `case` makes: its variables, and the numbers of each run."""
-    with tf.Graph().as_default():
+def run(tf, case, graph=None):
+    """What `case` makes, by default in a graph of `tf`: its variables, the numbers of each run."""
+    with (graph or tf.Graph()).as_default():
         tf.set_random_seed(1)
         runs = case(tf)
         runs = runs if isinstance(runs, list) else [runs]

@@ -48,6 +48,25 @@ def test_train_and_evaluate_evaluates_each_checkpoint_and_the_end(program):
     assert {2, 4} <= set(evaluated_steps(program))
 
 
+class Evaluations(tf.train.SessionRunHook):
+    """Notes the step of each checkpoint that is evaluated."""
+
+    def __init__(self):
+        self.steps = []
+
+    def after_create_session(self, session, coord):
+        self.steps.append(int(session.run(tf.train.get_global_step())))
+
+
+def test_each_checkpoint_is_evaluated_once(program):
+    hook = Evaluations()
+    trained = experiment(program, eval_hooks=[hook])
+    trained.train_and_evaluate()
+    assert hook.steps == [0, 2, 4]
+    trained.train_and_evaluate()  # nothing is left to train
+    assert hook.steps == [0, 2, 4, 4]
+
+
 def test_min_eval_frequency_0_evaluates_the_end_only(program):
     experiment(program, min_eval_frequency=0).train_and_evaluate()
     assert evaluated_steps(program) == [4]

@@ -3,31 +3,37 @@
 import numpy as np
 import parity
 import pytest
+import tensorflow
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy.engine import _tf_switches
+from estimator2strategy.engine import behavior
 from estimator2strategy.engine.worlds import legacy_world
 
 CASES = [(m, name) for m in parity.modules() for name in parity.cases(m)]
 # What updates variables: it has kernels, or code, of its own for reference variables. The loss of
 # `training.gradients` is read beside the update, before or after it, in TF 1.15 as well.
 UPDATES = [case for case in CASES if case[0] in ("opt", "mixed_precision", "variables")]
+# What builds loops.
+LOOPS = [case for case in CASES if case[0] in ("keras", "rnn")]
 
 
 @pytest.mark.parametrize(("module", "name"), CASES)
 def test_is_what_tf_1_15_made(module, name):
-    _check_case(module, name, legacy_world())
+    """With the variables and the control flow of a recording."""
+    graph = tensorflow.Graph()
+    behavior.mark(graph, behavior.Behavior(reference_variables=False, control_flow_v2=True))
+    _check_case(module, name, graph)
 
 
-@pytest.mark.parametrize(("module", "name"), UPDATES)
-def test_reference_variables_are_updated_as_in_tf_1_15(module, name):
-    _check_case(module, name, _tf_switches.tensor_shapes(v2=False))
+@pytest.mark.parametrize(("module", "name"), UPDATES + LOOPS)
+def test_is_the_same_with_the_reference_variables_and_loops_of_tf_1_15(module, name):
+    _check_case(module, name)
 
 
-def _check_case(module, name, world):
+def _check_case(module, name, graph=None):
     expected = parity.golden(module)[name]
-    with world:
-        actual = parity.run(tf, parity.cases(module)[name])
+    with legacy_world():
+        actual = parity.run(tf, parity.cases(module)[name], graph)
     assert _described(actual, expected) == expected["variables"]
     assert len(actual["runs"]) == len(expected["runs"])
     for step, (ours, theirs) in enumerate(zip(actual["runs"], expected["runs"])):

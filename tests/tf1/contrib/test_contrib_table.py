@@ -202,3 +202,9 @@ def test_a_star_import_brings_the_names_that_work_and_nothing_of_ours(module, so
     assert names["tf"] is names["before"]
     assert names.keys().isdisjoint({"names_of", "Any", "annotations", "Refused"})
     assert not any(isinstance(value, contrib.Refused) for value in names.values())
+
+
+def test_a_name_of_a_module_that_is_refused_may_work():
+    assert "/job:localhost/replica:0/task:0/device:CPU:0" in tf.contrib.eager.list_devices()
+    with pytest.raises(UnsupportedError, match="TensorFlow 2 itself"):
+        tf.contrib.eager.metrics.Mean()

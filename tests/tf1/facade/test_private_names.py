@@ -26,7 +26,7 @@ def test_global_step_of_a_folder_of_checkpoints(tmp_path):
 def test_deep_modules_are_one(tmp_path):
     import estimator2strategy.estimator as ours
 
-    assert estimator_lib.Estimator is ours.Estimator
+    assert issubclass(estimator_lib.Estimator, ours.Estimator)
     assert tf1.python.estimator.model_fn.EstimatorSpec is ours.EstimatorSpec
     assert tf1.python.estimator.run_config.RunConfig is ours.RunConfig
     assert tf1.python.tpu.tpu_config.TPUConfig is ours.tpu.TPUConfig
@@ -148,3 +148,8 @@ def test_an_optimizer_by_its_name():
     optimizers = tf1.python.estimator.canned.optimizers
     made = optimizers.get_optimizer_instance("Ftrl", 0.1)
     assert isinstance(made, tf1.train.FtrlOptimizer)
+
+
+def test_private_names_of_keras_are_there():
+    remove = tf1.python.keras.preprocessing.sequence._remove_long_seq
+    assert remove(3, [[1, 2], [1, 2, 3, 4]], [0, 1]) == ([[1, 2]], [0])

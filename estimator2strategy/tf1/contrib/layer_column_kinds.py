@@ -1,0 +1,342 @@
+"""The kinds of feature columns of `tf.contrib.layers`: the tensors they make of features.
+
+The classes are called as in TF 1.15, and have its fields: columns are put side by side in the order
+of their `key`, which is what they print as.
+
+Source: `tf.contrib.layers` feature_column.py, TF 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.tf1.contrib import lookup
+from estimator2strategy.tf1.contrib.feature_cross import crossed
+
+Transformed = Callable[[Any], Any]
+
+
+class _SparseIdLookupConfig(NamedTuple):
+    vocabulary_file: str | None = None
+    keys: tuple | None = None
+    num_oov_buckets: int = 0
+    vocab_size: int | None = None
+    default_value: int = -1
+
+
+class _Sparse(NamedTuple):
+    column_name: str
+    is_integerized: bool = False
+    bucket_size: int | None = None
+    lookup_config: _SparseIdLookupConfig | None = None
+    combiner: str = "sum"
+    dtype: Any = tf.string
+
+
+class _SparseColumn(_Sparse):
+    """A feature of ids; subclasses say how to get them.
+
+    A feature that is not sparse loses what is -1 or "".
+    """
+
+    @property
+    def name(self) -> str:
+        return self.column_name
+
+    @property
+    def key(self) -> str:
+        return str(self)
+
+    @property
+    def length(self) -> int:
+        if self.lookup_config is None:
+            assert self.bucket_size is not None  # there is one or the other
+            return self.bucket_size
+        return (self.lookup_config.vocab_size or 0) + self.lookup_config.num_oov_buckets
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {self.column_name: tf.io.VarLenFeature(self.dtype)}
+
+    def transform(self, get: Transformed) -> tuple[Any, Any]:
+        feature = get(self.column_name)
+        if not isinstance(feature, tf.SparseTensor):
+            feature = _without(feature, "" if feature.dtype == tf.string else -1)
+        return self._ids(feature), None
+
+    def _ids(self, feature: tf.SparseTensor) -> tf.SparseTensor:
+        raise NotImplementedError
+
+
+def _without(feature: Any, ignored: Any) -> tf.SparseTensor:
+    """A feature as a sparse matrix of what is not `ignored`."""
+    if feature.shape.rank == 1:
+        feature = feature[:, None]
+    indices = tf.where(tf.not_equal(feature, ignored))
+    shape = tf.shape(feature, out_type=tf.int64)
+    return tf.SparseTensor(indices, tf.gather_nd(feature, indices), shape)
+
+
+def _as_strings(values: tf.Tensor) -> tf.Tensor:
+    return tf.as_string(values) if values.dtype.is_integer else values
+
+
+class _SparseColumnIntegerized(_SparseColumn):
+    def _ids(self, feature: tf.SparseTensor) -> tf.SparseTensor:
+        return feature.with_values(tf.math.floormod(feature.values, self.bucket_size))
+
+
+class _SparseColumnHashed(_SparseColumn):
+    def _ids(self, feature: tf.SparseTensor) -> tf.SparseTensor:
+        values = _as_strings(feature.values)
+        return feature.with_values(tf.strings.to_hash_bucket_fast(values, self.length))
+
+
+class _SparseColumnKeys(_SparseColumn):
+    def _ids(self, feature: tf.SparseTensor) -> tf.SparseTensor:
+        config = self.lookup_config
+        assert config is not None
+        table = lookup.index_table_from_tensor(
+            config.keys, default_value=config.default_value, dtype=self.dtype
+        )
+        return table.lookup(feature)
+
+
+class _SparseColumnVocabulary(_SparseColumn):
+    def _ids(self, feature: tf.SparseTensor) -> tf.SparseTensor:
+        config = self.lookup_config
+        assert config is not None
+        table = lookup.index_table_from_file(
+            config.vocabulary_file,
+            num_oov_buckets=config.num_oov_buckets,
+            vocab_size=config.vocab_size,
+            default_value=config.default_value,
+        )
+        return table.lookup(feature.with_values(_as_strings(feature.values)))
+
+
+class _WeightedSparseColumn(NamedTuple):
+    sparse_id_column: Any
+    weight_column_name: str
+    dtype: Any
+
+    @property
+    def name(self) -> str:
+        return f"{self.sparse_id_column.name}_weighted_by_{self.weight_column_name}"
+
+    @property
+    def key(self) -> str:
+        return str(self)
+
+    @property
+    def length(self) -> int:
+        return self.sparse_id_column.length
+
+    @property
+    def combiner(self) -> str:
+        return self.sparse_id_column.combiner
+
+    @property
+    def config(self) -> dict[str, Any]:
+        weights = {self.weight_column_name: tf.io.VarLenFeature(self.dtype)}
+        return {**self.sparse_id_column.config, **weights}
+
+    def transform(self, get: Transformed) -> tuple[Any, Any]:
+        weights = get(self.weight_column_name)
+        if not isinstance(weights, tf.SparseTensor):
+            weights = _without(weights, 0)
+        return get(self.sparse_id_column)[0], tf.cast(weights, tf.float32)
+
+
+class _RealValuedColumn(NamedTuple):
+    column_name: str
+    dimension: int
+    default_value: tuple | None
+    dtype: Any
+    normalizer: Callable | None
+
+    @property
+    def name(self) -> str:
+        return self.column_name
+
+    @property
+    def key(self) -> str:
+        return _key(self, "normalizer")
+
+    @property
+    def config(self) -> dict[str, Any]:
+        default = None if self.default_value is None else list(self.default_value)
+        return {self.column_name: tf.io.FixedLenFeature([self.dimension], self.dtype, default)}
+
+    def transform(self, get: Transformed) -> Any:
+        feature = get(self.column_name)
+        return tf.cast(self.normalizer(feature) if self.normalizer else feature, tf.float32)
+
+
+def _key(column: Any, hidden: str) -> str:
+    """The column as it prints, without one of its fields."""
+    fields = [f"{k}={v}" for k, v in zip(column._fields, column, strict=True) if k != hidden]
+    return f"{type(column).__name__}({', '.join(fields)})"
+
+
+class _BucketizedColumn(NamedTuple):
+    source_column: _RealValuedColumn
+    boundaries: tuple
+
+    @property
+    def combiner(self) -> str:
+        return "sum"
+
+    @property
+    def name(self) -> str:
+        return f"{self.source_column.name}_bucketized"
+
+    @property
+    def key(self) -> str:
+        return str(self)
+
+    @property
+    def buckets(self) -> int:
+        return len(self.boundaries) + 1
+
+    @property
+    def length(self) -> int:
+        return self.buckets * self.source_column.dimension
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.source_column.config
+
+    def transform(self, get: Transformed) -> tuple[Any, Any]:
+        found = tf.raw_ops.Bucketize(
+            input=get(self.source_column), boundaries=list(map(float, self.boundaries))
+        )
+        found = tf.reshape(found, [-1, self.source_column.dimension])
+        found += self.buckets * tf.range(self.source_column.dimension)
+        return _without(tf.cast(found, tf.int64), -1), None
+
+
+class _CrossedColumn(NamedTuple):
+    columns: tuple
+    hash_bucket_size: int
+    hash_key: int | None
+    combiner: str = "sum"
+    ckpt_to_load_from: str | None = None
+    tensor_name_in_ckpt: str | None = None
+
+    @property
+    def name(self) -> str:
+        return "_X_".join(sorted(column.name for column in self.columns))
+
+    @property
+    def key(self) -> str:
+        return str(self)
+
+    @property
+    def length(self) -> int:
+        return self.hash_bucket_size
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return create_feature_spec_for_parsing(self.columns)
+
+    def _leaves(self) -> list[Any]:
+        nested = [c._leaves() if isinstance(c, _CrossedColumn) else [c] for c in self.columns]
+        return [column for columns in nested for column in columns]
+
+    def transform(self, get: Transformed) -> tuple[Any, Any]:
+        features = []
+        for column in self._leaves():
+            if isinstance(column, _SparseColumn):
+                feature = get(column.column_name)
+                if not isinstance(feature, tf.SparseTensor):
+                    feature = feature[:, None] if feature.shape.rank == 1 else feature
+                features.append(feature)
+            else:
+                features.append(get(column)[0])
+        return crossed(features, self.hash_bucket_size, self.hash_key), None
+
+
+class _OneHotColumn(NamedTuple):
+    sparse_id_column: Any
+
+    @property
+    def name(self) -> str:
+        return f"{self.sparse_id_column.name}_one_hot"
+
+    @property
+    def key(self) -> str:
+        return str(self)
+
+    @property
+    def length(self) -> int:
+        return self.sparse_id_column.length
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.sparse_id_column.config
+
+    def transform(self, get: Transformed) -> Any:
+        return get(self.sparse_id_column)
+
+
+class _EmbeddingColumn(NamedTuple):
+    sparse_id_column: Any
+    dimension: int
+    combiner: str = "mean"
+    initializer: Any = None
+    ckpt_to_load_from: str | None = None
+    tensor_name_in_ckpt: str | None = None
+    shared_embedding_name: str | None = None
+    shared_vocab_size: int | None = None
+    max_norm: float | None = None
+    trainable: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.sparse_id_column.name}_embedding"
+
+    @property
+    def key(self) -> str:
+        return _key(self, "initializer")
+
+    @property
+    def length(self) -> int:
+        return self.sparse_id_column.length
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.sparse_id_column.config
+
+    def transform(self, get: Transformed) -> Any:
+        return get(self.sparse_id_column)
+
+
+COLUMNS = (
+    *(_SparseColumn, _WeightedSparseColumn, _RealValuedColumn, _BucketizedColumn),
+    *(_CrossedColumn, _OneHotColumn, _EmbeddingColumn),
+)
+
+
+def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
+    """The features that columns need, for `tf.parse_example`.
+
+    Args:
+        feature_columns: Columns, or a dict of them.
+
+    Raises:
+        TypeError: One is not a column.
+    """
+    columns = feature_columns.values() if isinstance(feature_columns, Mapping) else feature_columns
+    spec: dict[str, Any] = {}
+    for column in columns:
+        if not isinstance(column, COLUMNS):
+            raise TypeError(
+                "feature_columns should only contain instances of _FeatureColumn. "
+                f"Given column is {column}"
+            )
+        spec.update(column.config)
+    return spec

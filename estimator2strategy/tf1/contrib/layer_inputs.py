@@ -1,0 +1,236 @@
+"""Inputs of networks, and linear models, of the feature columns of `tf.contrib.layers`.
+
+Source: `tf.contrib.layers` feature_column_ops.py, TF 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.tf1.contrib import layer_column_kinds as columns_of
+
+_v1 = tf.compat.v1
+
+
+def check_feature_columns(feature_columns: Any) -> None:
+    """Refuses a dict, and two columns with one key.
+
+    Raises:
+        ValueError: See above.
+    """
+    if isinstance(feature_columns, dict):
+        raise ValueError("Expected feature_columns to be iterable, found dict.")
+    keys = [column.key for column in feature_columns]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice:
+        raise ValueError(f"Duplicate feature column key found for column: {twice}.")
+
+
+def input_from_feature_columns(
+    columns_to_tensors: Mapping[Any, Any],
+    feature_columns: Iterable[Any],
+    weight_collections: Iterable[str] | None = None,
+    trainable: bool = True,
+    scope: Any = None,
+    cols_to_outs: dict | None = None,
+) -> tf.Tensor:
+    """The columns side by side, [batch, width], in the order of their keys.
+
+    Variables are `input_from_feature_columns/COLUMN_embedding/weights`.
+
+    Args:
+        columns_to_tensors: Features by name.
+        feature_columns: Columns for a network: numbers, buckets, one-hot and embeddings.
+        weight_collections: Further collections of the variables.
+        trainable: True if they are trained.
+        scope: Of the variables; `input_from_feature_columns` by default.
+        cols_to_outs: A dict that is given the part of each column.
+
+    Raises:
+        ValueError: A column is not for a network, or is there twice.
+    """
+    feature_columns = list(feature_columns)
+    check_feature_columns(feature_columns)
+    parts = []
+    with _v1.variable_scope(scope, "input_from_feature_columns"):
+        get = _transformer(columns_to_tensors)
+        for column in sorted(feature_columns, key=lambda column: column.key):
+            with _v1.variable_scope(None, column.name):
+                parts.append(_dense(column, get(column), weight_collections, trainable))
+            if cols_to_outs is not None:
+                cols_to_outs[column] = parts[-1]
+        return tf.concat(parts, 1)
+
+
+def _transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
+    """A function that gives a feature by name, or what a column makes of it, made once."""
+    made = dict(columns_to_tensors)
+
+    def get(key: Any) -> Any:
+        if key not in made:
+            if isinstance(key, str):
+                raise ValueError(f"features dictionary doesn't contain key ({key})")
+            made[key] = key.transform(get)
+        return made[key]
+
+    return get
+
+
+def _dense(column: Any, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
+    """A column's part of the input of a network, [batch, width]."""
+    if isinstance(column, columns_of._RealValuedColumn):
+        return _matrix(transformed)
+    if isinstance(column, columns_of._BucketizedColumn):
+        ids = tf.reshape(transformed[0].values, [-1, column.source_column.dimension])
+        return tf.reduce_sum(tf.one_hot(ids, column.length), 1)
+    if isinstance(column, columns_of._OneHotColumn):
+        return _counts(column, *transformed)
+    if isinstance(column, columns_of._EmbeddingColumn):
+        variable = _variable(
+            "weights",
+            [column.length, column.dimension],
+            column.initializer,
+            trainable and column.trainable,
+            collections,
+        )
+        if column.ckpt_to_load_from:
+            _v1.train.init_from_checkpoint(
+                column.ckpt_to_load_from, {column.tensor_name_in_ckpt: variable}
+            )
+        ids, weights = transformed
+        return _looked_up(variable, ids, weights, column.combiner, column.max_norm)
+    raise ValueError(
+        f"Error creating input layer for column: {column.name}. {type(column).__name__} is not "
+        "supported in DNN. Please use embedding_column or one_hot_column."
+    )
+
+
+def _matrix(tensor: tf.Tensor) -> tf.Tensor:
+    if tensor.shape.rank == 1:
+        return tensor[:, None]
+    return tensor if tensor.shape.rank == 2 else tf.compat.v1.layers.flatten(tensor)
+
+
+def _counts(column: Any, ids: tf.SparseTensor, weights: tf.SparseTensor | None) -> tf.Tensor:
+    """How often, or with which weight, each id occurs in an example."""
+    if weights is None:
+        dense = tf.sparse.to_dense(ids, default_value=-1)
+        return tf.reduce_sum(tf.one_hot(dense, column.length), 1)
+    places = tf.stack([ids.indices[:, 0], tf.cast(ids.values, tf.int64)], 1)
+    shape = tf.stack([ids.dense_shape[0], tf.constant(column.length, tf.int64)])
+    counts = tf.scatter_nd(places, weights.values, shape)
+    return tf.ensure_shape(counts, [None, column.length])
+
+
+def _variable(
+    name: str, shape: list[Any], initializer: Any, trainable: bool, collections: Any
+) -> Any:
+    keys = [_v1.GraphKeys.GLOBAL_VARIABLES, _v1.GraphKeys.MODEL_VARIABLES]
+    return _v1.get_variable(
+        name,
+        shape,
+        tf.float32,
+        initializer,
+        trainable=trainable,
+        collections=list(dict.fromkeys([*keys, *(collections or ())])),
+    )
+
+
+def _looked_up(
+    variable: Any,
+    ids: tf.SparseTensor,
+    weights: tf.SparseTensor | None,
+    combiner: str,
+    max_norm: float | None = None,
+) -> tf.Tensor:
+    """The rows of an example's ids, put together; zeros where it has none."""
+    return _v1.nn.safe_embedding_lookup_sparse(
+        variable, ids, weights, combiner=combiner, max_norm=max_norm
+    )
+
+
+def weighted_sum_from_feature_columns(
+    columns_to_tensors: Mapping[Any, Any],
+    feature_columns: Iterable[Any],
+    num_outputs: int,
+    weight_collections: Iterable[str] | None = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> tuple[tf.Tensor, dict[Any, list[Any]], Any]:
+    """A linear model of columns.
+
+    Variables are `weighted_sum_from_feature_columns/COLUMN/weights` (`weight` of numbers), and
+    `bias_weight`.
+
+    Args:
+        columns_to_tensors: Features by name.
+        feature_columns: Columns of ids, numbers and buckets.
+        num_outputs: Width of the result.
+        weight_collections: Further collections of the variables.
+        trainable: True if they are trained.
+        scope: Of the variables; `weighted_sum_from_feature_columns` by default.
+
+    Returns:
+        Sums [batch, num_outputs], the variables by column, and that of the bias.
+
+    Raises:
+        ValueError: A column is for networks only, or is there twice.
+    """
+    feature_columns = list(feature_columns)
+    check_feature_columns(feature_columns)
+    sums, variables = [], {}
+    with _v1.variable_scope(scope, "weighted_sum_from_feature_columns"):
+        get = _transformer(columns_to_tensors)
+        for column in sorted(feature_columns, key=lambda column: column.key):
+            transformed = get(column)
+            with _v1.variable_scope(None, column.name):
+                part, variable = _linear(
+                    column, transformed, num_outputs, trainable, weight_collections
+                )
+            sums.append(part)
+            variables[column] = [variable]
+        zeros = _v1.zeros_initializer()
+        bias = _variable("bias_weight", [num_outputs], zeros, trainable, weight_collections)
+        return tf.nn.bias_add(tf.add_n(sums), bias), variables, bias
+
+
+def _linear(
+    column: Any, transformed: Any, width: int, trainable: bool, collections: Any
+) -> tuple[tf.Tensor, Any]:
+    """A column's part of a linear model, [batch, width], and its variable."""
+    zeros = _v1.zeros_initializer()
+    if isinstance(column, columns_of._RealValuedColumn):
+        tensor = _matrix(transformed)
+        variable = _variable("weight", [tensor.shape[1], width], zeros, trainable, collections)
+        return tf.matmul(tensor, variable), variable
+    if isinstance(column, (columns_of._EmbeddingColumn, columns_of._OneHotColumn)):
+        raise ValueError(
+            f"Error creating weighted sum for column: {column.name}. It is not supported in "
+            "linear models. Please use sparse_column."
+        )
+    variable = _variable("weights", [column.length, width], zeros, trainable, collections)
+    if getattr(column, "ckpt_to_load_from", None):
+        _v1.train.init_from_checkpoint(
+            column.ckpt_to_load_from, {column.tensor_name_in_ckpt: variable}
+        )
+    ids, weights = transformed
+    return _looked_up(variable, ids, weights, column.combiner), variable
+
+
+def parse_feature_columns_from_examples(
+    serialized: tf.Tensor,
+    feature_columns: Iterable[Any],
+    name: str | None = None,
+    example_names: Any = None,
+) -> dict[Any, Any]:
+    """Features of serialized Examples by name, and each column with what it makes of them."""
+    feature_columns = list(feature_columns)
+    check_feature_columns(feature_columns)
+    spec = columns_of.create_feature_spec_for_parsing(feature_columns)
+    features = _v1.parse_example(serialized, spec, name, example_names)
+    get = _transformer(features)
+    made = {column: get(column) for column in sorted(feature_columns, key=lambda c: c.key)}
+    return {**features, **made}
