@@ -28,7 +28,7 @@ def imported(name: str) -> Iterator[ModuleType]:
 
 
 def printed_by(*arguments: str) -> Any:
-    """What a Python with these arguments prints as JSON, in a process of its own."""
+    """The JSON that a Python with these arguments prints, in a process of its own."""
     ran = subprocess.run(
         [fresh.python(), *arguments],
         cwd=FOLDER,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla as _xla
 from tensorflow.compiler.xla.service import hlo_pb2 as _hlo_pb2
 from tensorflow.python.checkpoint import checkpoint_management as _checkpoint_management
 from tensorflow.python.checkpoint import graph_view as _graph_view
@@ -119,6 +120,18 @@ LazyBuilder = _feature_column_v1._LazyBuilder
 # cores, and what they append to a feature's name for its lengths. No public function reads either.
 EMBEDDING_SCOPES = _tpu_feature_column_v1._TPU_FC_TO_SCOPE
 SEQUENCE_LENGTH_SUFFIX = _tpu_feature_column_v1._SEQUENCE_FEATURE_LENGTH_POSTFIX
+# What a column with embedding_lookup_device="tpu_tensor_core" appends to a feature's name for the
+# mask of its ids. Only the column reads it, and no public function tells the name.
+TENSOR_CORE_MASK_SUFFIX = _tpu_feature_column._TENSOR_CORE_MASK_KEY_SUFFIX
+
+# The number of the core, inside its program. No public name has made this op since tf.contrib went.
+replica_id = _xla.replica_id
+
+
+def tensor_core_length(column) -> int:
+    """The most ids of an example, in a column's `tensor_core_shape`; it tells nobody in public."""
+    return column._tensor_core_shape[1]
+
 
 # The output classes of a spec, and the code that turns them into signatures: TensorFlow still ships
 # them, unchanged from 2.15 to 2.21, but has no public name for them since `tf.estimator.export`

@@ -1,10 +1,11 @@
-"""The switches between TF 1's behaviour and TF 2's: while a body runs, or by whose code asks.
+"""The switches between TF 1's behaviour and TF 2's: for a context, a graph, or who asks.
 
 Legacy code and TF 2's own, Keras's above all, run in one process, and each has to find what it
 expects. The public switches (`tf.compat.v1.disable_v2_tensorshape` and its kin) change the whole
 process, and few can be read and put back; some differences have none. So these change what is
-behind, flags, tables and functions that are private: for as long as a context lasts, or to
-something that looks at the frame of the code that asks.
+behind, flags, tables and functions that are private, to something that asks a function for its
+answer. Each is put in place once, and nothing here knows whose code is legacy: `engine/behavior.py`
+answers for graphs, `engine/callers.py` for the code that asks.
 
 `tests/engine/test_tf_switches.py` exercises each one, as `tests/engine/test_tf_private.py`
 does what else of TensorFlow is private.
@@ -13,99 +14,162 @@ does what else of TensorFlow is private.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import inspect
 import re
-import sys
-from collections.abc import Callable, Iterator
-from types import FrameType, SimpleNamespace
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 
 import tensorflow as tf
 from keras.src.backend.common import global_state as _keras_state
 from tensorflow.python.eager import context as _context
+from tensorflow.python.framework import ops as _ops
+from tensorflow.python.framework import random_seed as _random_seed
 from tensorflow.python.framework import tensor as _tensor
 from tensorflow.python.framework import tensor_shape as _tensor_shape
 from tensorflow.python.ops import control_flow_util as _control_flow_util
 from tensorflow.python.ops import control_flow_v2_func_graphs as _control_flow_v2_func_graphs
 from tensorflow.python.ops import resource_variables_toggle as _resource_variables_toggle
-from tensorflow.python.training import coordinator as _coordinator
 
 from estimator2strategy.engine._tf_private import BaseResourceVariable
+
+_shapes_v2: contextvars.ContextVar[bool | None] = contextvars.ContextVar("shapes", default=None)
+
+
+class _Shapes:
+    """Whether dimensions are ints: as this context says, else as who asks, else as the process."""
+
+    def __init__(self, otherwise: bool):
+        self.otherwise = otherwise
+        self.asks_for_dimensions: Callable[[], bool] = lambda: False
+
+    def __bool__(self) -> bool:
+        v2 = _shapes_v2.get()
+        if v2 is None:
+            return self.otherwise and not self.asks_for_dimensions()
+        return v2
+
+
+def _installed_shapes() -> _Shapes:
+    before = _tensor_shape._TENSORSHAPE_V2_OVERRIDE
+    if not isinstance(before, _Shapes):
+        before = _Shapes(tf.__internal__.tf2.enabled() if before is None else before)
+        _tensor_shape._TENSORSHAPE_V2_OVERRIDE = before
+    return before
 
 
 @contextlib.contextmanager
 def tensor_shapes(*, v2: bool) -> Iterator[None]:
     """Dimensions of shapes as ints (v2) or as Dimension objects (v1) while the body runs.
 
-    `tf.compat.v1.disable_v2_tensorshape()` sets the same flag, but nothing public reads it, so
-    that it could not be put back as it was.
+    So in this context only: `tf.compat.v1.disable_v2_tensorshape()` changes all threads, and
+    nothing public reads it, so that it could not be put back as it was.
     """
-    before = _tensor_shape._TENSORSHAPE_V2_OVERRIDE
-    _tensor_shape._TENSORSHAPE_V2_OVERRIDE = v2
+    _installed_shapes()
+    token = _shapes_v2.set(v2)
     try:
         yield
     finally:
-        _tensor_shape._TENSORSHAPE_V2_OVERRIDE = before
+        _shapes_v2.reset(token)
+
+
+def tensor_shapes_by(asks_for_dimensions: Callable[[], bool]) -> None:
+    """Elsewhere dimensions are Dimension objects where `asks_for_dimensions()`.
+
+    The public switches change the whole process: with v1 shapes on, Keras 3 fails in `fit`.
+    """
+    _installed_shapes().asks_for_dimensions = asks_for_dimensions
 
 
 _GRAPH_SWITCHES = (
     (_resource_variables_toggle, "_DEFAULT_USE_RESOURCE"),
     (_control_flow_util, "ENABLE_CONTROL_FLOW_V2"),
 )
-# One for each body that runs now with switches of its own.
-_switched: list[object] = []
 
 
-@contextlib.contextmanager
-def _graph_switches(*values: bool) -> Iterator[None]:
-    before = [getattr(module, flag) for module, flag in _GRAPH_SWITCHES]
-    _switched.append(values)
-    for (module, flag), value in zip(_GRAPH_SWITCHES, values, strict=True):
-        setattr(module, flag, value)
-    try:
-        yield
-    finally:
-        _switched.pop()
-        for (module, flag), value in zip(_GRAPH_SWITCHES, before, strict=True):
-            setattr(module, flag, value)
+class _Asking:
+    """A flag that is what `answer` says; it is given what the process's own switch says."""
+
+    def __init__(self, answer: Callable[[bool], bool], otherwise: bool):
+        self._answer = answer
+        self._otherwise = otherwise
+
+    def __bool__(self) -> bool:
+        return self._answer(self._otherwise)
+
+    # TensorFlow hands the flag out: `tf.compat.v1.resource_variables_enabled() == True`.
+    def __eq__(self, other: object) -> bool:
+        return bool(self) == other
+
+    def __hash__(self) -> int:
+        return hash(bool(self))
 
 
-def _of_the_process() -> list[bool]:
-    values = [getattr(module, flag) for module, flag in _GRAPH_SWITCHES]
-    return [value._otherwise if isinstance(value, _ByUser) else value for value in values]
+def graphs_by(*answers: Callable[[bool], bool]) -> None:
+    """`answers` say whether variables are resource variables, and control flow is in functions.
+
+    The public `tf.compat.v1.disable_resource_variables` and `disable_control_flow_v2` change the
+    whole process. A program that calls them takes the answers away: this puts them back, and they
+    get what it has chosen.
+    """
+    for (module, flag), answer in zip(_GRAPH_SWITCHES, answers, strict=True):
+        before = getattr(module, flag)
+        if not isinstance(before, _Asking):
+            setattr(module, flag, _Asking(answer, bool(before)))
 
 
-def graphs_of_the_process() -> contextlib.AbstractContextManager:
-    """Variables and control flow are what the process's own switches say while the body runs."""
-    return _graph_switches(*_of_the_process())
-
-
-def control_flow_v2() -> contextlib.AbstractContextManager:
-    """Functional `While` and `If` nodes while the body runs, also after `disable_v2_behavior()`."""
-    return _graph_switches(_of_the_process()[0], True)
-
-
-@contextlib.contextmanager
-def names_in_branches_by_scope(wanted: bool) -> Iterator[None]:
+def names_in_branches_by_scope(is_wanted: Callable[[tf.Graph], bool]) -> None:
     """In v1 graphs too, ops in branches and loops are named after the name scope around them.
 
     TF 1.15 did so, and TF 2 does so in its own functions. Names of summaries show it, and programs
-    ask the scope whether they are in a loop. Nothing changes where it is not `wanted`.
+    ask the scope whether they are in a loop. `is_wanted(graph)` is asked for the graph around.
     """
     branch = _control_flow_v2_func_graphs.ControlFlowFuncGraph
     make = branch.__init__
+    if hasattr(make, "of_tf_2"):
+        return
 
     @functools.wraps(make)
     def make_with_scope(graph, *args, **kwargs):
         make(graph, *args, **kwargs)
-        if wanted and _in_v1_graph():
+        if is_wanted(graph.outer_graph) and _in_v1_graph():
             graph._name_stack = graph.outer_graph.get_name_scope()
 
+    make_with_scope.of_tf_2 = make  # type: ignore[attr-defined]
     branch.__init__ = make_with_scope
-    try:
-        yield
-    finally:
-        branch.__init__ = make
+
+
+class _Seeds(weakref.WeakKeyDictionary):
+    """How many ops without a seed of their own a graph has: TensorFlow's table of that name."""
+
+    def __init__(self, counts_all: Callable[[tf.Graph], bool], known: Mapping[tf.Graph, int]):
+        super().__init__(known)
+        self._counts_all = counts_all
+
+    def setdefault(self, graph, default=None):
+        if self._counts_all(graph):
+            return graph.num_operations()
+        return super().setdefault(graph, default)
+
+    def __getitem__(self, graph):
+        return 0 if self._counts_all(graph) else super().__getitem__(graph)
+
+
+def seeds_by_number_of_ops(counts_all: Callable[[tf.Graph], bool]) -> None:
+    """In graphs with a seed, that of an op is the number of ops before it, as in TF 1.15.
+
+    In TF 2 it is the number of random ops. `counts_all(graph)` says which it is.
+    """
+    before = _random_seed._graph_to_seed_dict
+    if not isinstance(before, _Seeds):
+        _random_seed._graph_to_seed_dict = _Seeds(counts_all, before)
+
+
+def is_own_graph(graph: tf.Graph) -> bool:
+    """True if it is the graph that this thread builds in where no other is the default one."""
+    return _ops._default_graph_stack._global_default_graph is graph
 
 
 def _in_v1_graph() -> bool:
@@ -157,115 +221,43 @@ def give_variables_what_references_have() -> None:
 
 
 class _ModeOfThreads:
-    """Starts a thread in graph mode, where legacy code or a Coordinator runs in it."""
+    """Starts a thread in graph mode where TF 1.15's code runs in it."""
 
-    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: int):
-        self._is_legacy = is_legacy
+    def __init__(self, runs_tf115: Callable[[], bool], otherwise: int):
+        self._runs_tf115 = runs_tf115
         self._otherwise = otherwise
 
     def __eq__(self, mode: object) -> bool:
-        frame: FrameType | None = sys._getframe(1)
-        while frame and frame.f_code is not _coordinator.LooperThread.run.__code__:
-            if self._is_legacy(frame):
-                break
-            frame = frame.f_back
-        return mode == (_context.GRAPH_MODE if frame else self._otherwise)
+        return mode == (_context.GRAPH_MODE if self._runs_tf115() else self._otherwise)
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def threads_in_graph_mode(is_legacy: Callable[[FrameType], bool]) -> None:
-    """New threads are in graph mode where `is_legacy(frame)` of what runs in them.
+def threads_in_graph_mode(runs_tf115: Callable[[], bool]) -> None:
+    """New threads are in graph mode where `runs_tf115()`, which each asks at its first use of TF.
 
-    So are the threads of a `Coordinator`, as a Supervisor has them. The public
-    `tf.compat.v1.disable_eager_execution` changes all threads of the process.
+    The public `tf.compat.v1.disable_eager_execution` changes all threads of the process.
     """
     before = _context.default_execution_mode
     if not isinstance(before, _ModeOfThreads):
-        _context.default_execution_mode = _ModeOfThreads(is_legacy, before)
+        _context.default_execution_mode = _ModeOfThreads(runs_tf115, before)
 
 
-class _ByCaller:
-    """A flag that is what the caller of the function that reads it expects."""
-
-    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: bool):
-        self._is_legacy = is_legacy
-        self._otherwise = otherwise
-
-    def __bool__(self) -> bool:
-        # 0 is here, 1 the method of TensorShape, 2 who called that.
-        return self._otherwise and not self._is_legacy(sys._getframe(2))
-
-
-def tensor_shapes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
-    """Dimensions are Dimension objects where `is_legacy(frame of the code that asks)`.
-
-    The public switches change the whole process: with v1 shapes on, Keras 3 fails in `fit`.
-    """
-    before = _tensor_shape._TENSORSHAPE_V2_OVERRIDE
-    if not isinstance(before, _ByCaller):
-        otherwise = tf.__internal__.tf2.enabled() if before is None else before
-        _tensor_shape._TENSORSHAPE_V2_OVERRIDE = _ByCaller(is_legacy, otherwise)
-
-
-class _ByUser:
-    """A flag that is what the code which uses some packages expects."""
-
-    def __init__(self, is_legacy: Callable[[FrameType], bool], otherwise: bool, *packages: str):
-        self._is_legacy = is_legacy
-        self._otherwise = otherwise
-        self._packages = packages
-
-    def __bool__(self) -> bool:
-        frame = _caller_outside_of(*self._packages)
-        return self._otherwise and not (frame and self._is_legacy(frame))
-
-    # TensorFlow hands the flag out: `tf.compat.v1.control_flow_v2_enabled() == True`.
-    def __eq__(self, other: object) -> bool:
-        return bool(self) == other
-
-    def __hash__(self) -> int:
-        return hash(bool(self))
-
-
-def _caller_outside_of(*packages: str) -> FrameType | None:
-    """The innermost frame above the caller whose module is in none of `packages`."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame and frame.f_globals.get("__name__", "").startswith(packages):
-        frame = frame.f_back
-    return frame
-
-
-def tensor_equality_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
-    """Tensors and variables are equal to themselves alone, and keys of dicts, in legacy code.
+def tensor_equality_by(asks_for_identity: Callable[[], bool]) -> None:
+    """Tensors and variables are equal to themselves alone, and keys of dicts, for who asks so.
 
     That is so in every graph but those of functions, which v1 control flow did not have: loops and
     conds. The public `tf.compat.v1.disable_tensor_equality` changes the whole process.
     """
     before = _tensor.Tensor._USE_EQUALITY
-    if not isinstance(before, _ByUser):
-        _tensor.Tensor._USE_EQUALITY = _ByUser(is_legacy, bool(before), "tensorflow.")
+    if not isinstance(before, _Asking):
+        _tensor.Tensor._USE_EQUALITY = _Asking(
+            lambda otherwise: otherwise and not asks_for_identity(), bool(before)
+        )
 
 
-def graphs_by_caller(*is_legacy: Callable[[FrameType], bool]) -> None:
-    """Reference variables, and the control flow that takes them, in v1 graphs of legacy code.
-
-    The public `tf.compat.v1.disable_resource_variables` and `disable_control_flow_v2` change the
-    whole process. Within a recording nothing changes yet.
-
-    Args:
-        *is_legacy: For variables and for control flow, whether a frame's code expects TF 1's.
-    """
-    if _switched:
-        return
-    for (module, flag), whose in zip(_GRAPH_SWITCHES, is_legacy, strict=True):
-        before = getattr(module, flag)
-        if not isinstance(before, _ByUser):
-            setattr(module, flag, _ByUser(whose, bool(before), "tensorflow."))
-
-
-def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
-    """Keras 2 layers that `is_legacy(frame of the code that makes one)` infer their dtype.
+def keras_dtypes_by(asks_for_tf115: Callable[[], bool]) -> None:
+    """Keras 2 layers infer their dtype where `asks_for_tf115()`, when one is made.
 
     That is the dtype of the first input, as in TF 1; the others cast their input to float32. The
     public switch, `tf.keras.layers.disable_v2_dtype_behavior`, changes the whole process.
@@ -273,37 +265,41 @@ def keras_dtypes_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
     from tf_keras.src.engine import base_layer_utils
 
     before = base_layer_utils.V2_DTYPE_BEHAVIOR
-    if not isinstance(before, _ByUser):
-        otherwise = tf.__internal__.tf2.enabled() if before is None else before
-        base_layer_utils.V2_DTYPE_BEHAVIOR = _ByUser(
-            is_legacy, otherwise, "tf_keras.", "tensorflow."
+    if not isinstance(before, _Asking):
+        base_layer_utils.V2_DTYPE_BEHAVIOR = _Asking(
+            lambda otherwise: otherwise and not asks_for_tf115(),
+            tf.__internal__.tf2.enabled() if before is None else before,
         )
 
 
 class _InitializersByGraph(dict):
     """Keras 2's initializers by name: those of TF 1 where a variable would be a v1 graph's."""
 
-    def __init__(self, modern: dict, of_tf_1: dict):
+    def __init__(self, modern: dict, of_tf_1: dict, is_tf2: Callable[[], bool]):
         super().__init__(modern)
         self._of_tf_1 = of_tf_1
+        self._is_tf2 = is_tf2
+
+    def _names_of_tf_1(self) -> bool:
+        return _in_v1_graph() and not self._is_tf2()
 
     def __getitem__(self, name):
         modern = super().__getitem__(name)
-        return self._of_tf_1.get(name, modern) if _in_v1_graph() else modern
+        return self._of_tf_1.get(name, modern) if self._names_of_tf_1() else modern
 
     def get(self, name, default=None):
         modern = super().get(name, default)
-        return self._of_tf_1.get(name, modern) if _in_v1_graph() else modern
+        return self._of_tf_1.get(name, modern) if self._names_of_tf_1() else modern
 
     def values(self):
         return [*super().values(), *self._of_tf_1.values()]
 
 
-def keras_initializers_by_graph() -> None:
+def keras_initializers_by_graph(is_tf2: Callable[[], bool]) -> None:
     """Keras 2 layers in v1 graphs draw their first weights from the graph's seed, as in TF 1.
 
     Those of TF 2 draw from Python's random numbers. Keras has both, and chooses by a switch of the
-    whole process.
+    whole process. `is_tf2()` is true where a v1 graph is for a program of TF 2 all the same.
     """
     from tf_keras.api._v1.keras import initializers as of_tf_1
     from tf_keras.src import initializers
@@ -314,13 +310,15 @@ def keras_initializers_by_graph() -> None:
         snake_case = {name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower() for name in modern}
         old = {name: getattr(of_tf_1, of, None) for name, of in snake_case.items()}
         initializers.LOCAL = SimpleNamespace(
-            ALL_OBJECTS=_InitializersByGraph(modern, {n: cls for n, cls in old.items() if cls}),
+            ALL_OBJECTS=_InitializersByGraph(
+                modern, {n: cls for n, cls in old.items() if cls}, is_tf2
+            ),
             GENERATED_WITH_V2=table.GENERATED_WITH_V2,
         )
 
 
-def keras_metric_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
-    """Keras 2 models that legacy code compiles name their metrics as in TF 1: "acc", "mean_...".
+def keras_metric_names_by(asks_for_tf115: Callable[[], bool]) -> None:
+    """Keras 2 models that TF 1.15's code compiles name their metrics as in TF 1: "acc", "mean_...".
 
     TF 2 keeps the words that `compile` was given. Keras chooses by a switch of the whole process.
     """
@@ -331,8 +329,7 @@ def keras_metric_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None
         return
 
     def get_metric_name(metric, weighted=False):
-        frame = _caller_outside_of("tf_keras.", "tensorflow.", "estimator2strategy.")
-        if not (frame and is_legacy(frame)):
+        if not asks_for_tf115():
             return modern(metric, weighted)
         name = _SHORT_METRICS.get(metric) if isinstance(metric, str) else None
         if name is None:
@@ -347,8 +344,8 @@ def keras_metric_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None
 _SHORT_METRICS = {"accuracy": "acc", "acc": "acc", "crossentropy": "ce", "ce": "ce"}
 
 
-def keras_layer_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
-    """Keras 2 layers that legacy code makes have TF 1's names: `gp_t2layer` for a `GPT2Layer`.
+def keras_layer_names_by(asks_for_tf115: Callable[[], bool]) -> None:
+    """Keras 2 layers that TF 1.15's code makes have TF 1's names: `gp_t2layer` for a `GPT2Layer`.
 
     Later versions tell digits from letters: `gpt2_layer`.
     """
@@ -360,8 +357,7 @@ def keras_layer_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
         return
 
     def to_snake_case(name):
-        frame = _caller_outside_of("tf_keras.", "tensorflow.", "estimator2strategy.")
-        if not (frame and is_legacy(frame)):
+        if not asks_for_tf115():
             return modern(name)
         words = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
         snake_case = re.sub("([a-z])([A-Z])", r"\1_\2", words).lower()
@@ -369,6 +365,28 @@ def keras_layer_names_by_caller(is_legacy: Callable[[FrameType], bool]) -> None:
 
     to_snake_case.of_tf_2 = modern  # type: ignore[attr-defined]
     generic_utils.to_snake_case = base_layer_v1.to_snake_case = to_snake_case
+
+
+def keras_loops_keep_all_outputs() -> None:
+    """Keras 2's recurrent layers keep the output of each step where loops are v1's.
+
+    Those of TF 2 write the last one only, step after step to one place, which v1's TensorArray
+    refuses. Keras asks a switch of the whole process.
+    """
+    from tf_keras.src import backend
+
+    modern = backend.rnn
+    if hasattr(modern, "of_tf_2"):
+        return
+
+    @functools.wraps(modern)
+    def rnn(*args, **kwargs):
+        if not tf.compat.v1.control_flow_v2_enabled():
+            kwargs["return_all_outputs"] = True
+        return modern(*args, **kwargs)
+
+    rnn.of_tf_2 = modern  # type: ignore[attr-defined]
+    backend.rnn = rnn
 
 
 def keras_moments_may_lack_a_mask() -> None:

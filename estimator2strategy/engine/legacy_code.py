@@ -1,8 +1,8 @@
-"""Tells legacy code from other code: by its module's name, by its file, by a frame that runs it.
+"""Tells legacy code from other code: by its module's name, by its file, by what its module holds.
 
     add(Scope(legacy=frozenset({"bert"})))      # from now on bert's modules are legacy code
-    scope().holds("bert.modeling", "/.../bert/modeling.py")
-    is_legacy_frame(sys._getframe(1))
+    scope_of("bert.modeling", "/.../bert/modeling.py")
+    is_of_tf115(model_fn)
 
 `legacy/importing.py` runs such code with TF 1.15's `tensorflow`; the rest of the package asks here
 on whose behalf it works. Nothing here imports TensorFlow.
@@ -13,12 +13,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.util
+import inspect
 import os
 import re
 import sys
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import FrameType
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
 
 # Installed packages that were written for TF 1.x.
 LEGACY_PACKAGES = frozenset(
@@ -82,58 +85,108 @@ _NEVER = frozenset(sys.stdlib_module_names) | {
     "tf_keras",
 }
 
-_in_force = Scope()
+_added: tuple[Scope, ...] = ()
 
 
 def scope() -> Scope:
-    """The legacy code of this process."""
-    return _in_force
+    """The legacy code of this process: of all its programs together."""
+    return functools.reduce(Scope.__or__, _added, Scope())
+
+
+def scope_of(module: str, origin: str | None) -> Scope | None:
+    """The scope that a legacy module is in: of several programs, the one that was added last.
+
+    None if the module is no legacy code.
+    """
+    return next((scope for scope in reversed(_added) if scope.holds(module, origin)), None)
+
+
+def may_hold(module: str) -> bool:
+    """True if a module of this name can be legacy code at all."""
+    return any(scope.may_hold(module) for scope in _added)
 
 
 def add(more: Scope) -> None:
     """From now on the modules in `more` are legacy code too."""
-    global _in_force
-    _in_force |= more
+    global _added
+    if more not in _added:
+        _added = (*_added, more)
 
 
-# The key in a frame's builtins that marks legacy code; who derives other builtins from them is
-# legacy code too.
+# The key in a module's builtins that marks legacy code, and its values: of which TensorFlow its
+# program is. Who derives other builtins from them is legacy code too.
 MARK = "__legacy__"
+TF115, TF2 = "1.15", "2"
 
 
-def is_legacy_frame(frame: FrameType) -> bool:
-    """True if a frame runs code of a legacy module."""
-    return MARK in frame.f_builtins
+def mark_in(names: Mapping[str, Any]) -> str | None:
+    """The mark of the module with these globals."""
+    own = names.get("__builtins__")
+    return own.get(MARK) if isinstance(own, dict) else None
 
 
-def called_from_tf115() -> bool:
-    """True if `tensorflow` is TF 1.15's in the code that called this package."""
-    frame = _outside(sys._getframe(1))
-    return frame is not None and _speaks_tf115(frame)
+_FACADE = "estimator2strategy.tf1"
+
+# The facade's own functions and classes have this attribute, and it is True.
+OF_TF115 = "_of_tf115"
 
 
-def works_for_tf115(frame: FrameType | None) -> bool:
-    """True if the code of a program that is nearest to `frame` is TF 1.15's; an installed package
-    works for its caller."""
-    frame = _outside(frame)
-    while frame and not is_legacy_frame(frame) and _is_installed(frame.f_code.co_filename):
-        frame = _outside(frame.f_back)
-    return frame is not None and _speaks_tf115(frame)
+def holds_facade(names: Mapping[str, Any]) -> bool:
+    """True if the module with these globals has imported TF 1.15's `tensorflow`, or names of it."""
+    values = tuple(names.values())
+    if any(map(_is_of_facade, values)):
+        return True
+    # `import estimator2strategy.tf1` binds the package.
+    package = sys.modules.get("estimator2strategy")
+    return any(value is package for value in values) and _names_facade(names.get("__file__"))
 
 
-def _outside(frame: FrameType | None) -> FrameType | None:
-    """`frame`, or the first one above it that is not this package's."""
-    while frame and frame.f_globals.get("__name__", "").startswith("estimator2strategy."):
-        frame = frame.f_back
-    return frame
+@functools.cache
+def _names_facade(origin: str | None) -> bool:
+    return _has_import(origin, rb"estimator2strategy\.tf1\b")
 
 
-def _speaks_tf115(frame: FrameType) -> bool:
-    if is_legacy_frame(frame):
-        return not _in_force.tf2
-    facade = sys.modules.get("estimator2strategy.tf1")
-    names = (*frame.f_globals.values(), *frame.f_locals.values())
-    return facade is not None and any(value is facade for value in names)
+def _is_of_facade(value: Any) -> bool:
+    if isinstance(value, ModuleType):
+        name = vars(value).get("__name__", "")
+        if name == _FACADE or name.startswith(f"{_FACADE}."):
+            return not f"{name}.".startswith(f"{_FACADE}.facade.")
+        return False
+    return isinstance(value, type | FunctionType) and vars(value).get(OF_TF115, False)
+
+
+def imports_facade(code: CodeType) -> bool:
+    """True if a function itself imports TF 1.15's `tensorflow`."""
+    names = code.co_names
+    return _FACADE in names or ("estimator2strategy" in names and "tf1" in names)
+
+
+def is_of_tf115(function: Any) -> bool:
+    """True if a function (a method, a partial, a callable object) is of a program of TF 1.15."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    if not isinstance(function, FunctionType):
+        function = getattr(type(function), "__call__", None)  # noqa: B004, the method itself
+    if not isinstance(function, FunctionType):
+        return False
+    mark = mark_in(function.__globals__)
+    if mark is not None:
+        return mark == TF115
+    cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
+    return (
+        holds_facade(function.__globals__)
+        or imports_facade(function.__code__)
+        or any(map(_is_of_facade, cells))
+    )
+
+
+def _is_empty(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
 
 
 # Which program owns a file.
@@ -162,7 +215,11 @@ def is_installed(module: str) -> bool:
 
 def is_migrated(origin: str) -> bool:
     """True if a file names this package itself: then its `tensorflow` is TensorFlow 2."""
-    if not origin.endswith(".py"):
+    return _has_import(origin, rb"estimator2strategy\b")
+
+
+def _has_import(origin: str | None, module: bytes) -> bool:
+    if origin is None or not origin.endswith(".py") or not os.path.isfile(origin):
         return False
     source = Path(origin).read_bytes()
-    return re.search(rb"^\s*(import|from)\s+estimator2strategy\b", source, re.MULTILINE) is not None
+    return re.search(rb"^\s*(import|from)\s+" + module, source, re.MULTILINE) is not None

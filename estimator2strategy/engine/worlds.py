@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_switches
+from estimator2strategy.engine import _tf_switches, behavior
 
 tf1 = tf.compat.v1
 
@@ -24,14 +24,14 @@ REFERENCES: Any = ("estimator2strategy/references",)
 @contextlib.contextmanager
 def legacy_world() -> Iterator[None]:
     """Switches for the time in which functions and hooks of a legacy program run."""
-    with _tf_switches.tensor_shapes(v2=False), _tf_switches.control_flow_v2():
+    with _tf_switches.tensor_shapes(v2=False):
         yield
 
 
 @contextlib.contextmanager
 def modern_world() -> Iterator[None]:
     """TF2 again, eager execution included, for code of ours and Keras's within a recording."""
-    with _tf_switches.tensor_shapes(v2=True), _tf_switches.eager_mode():
+    with _tf_switches.tensor_shapes(v2=True), _tf_switches.eager_mode(), behavior.entered(None):
         yield
 
 
@@ -53,13 +53,11 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         # TensorFlow starts its devices here. If a graph were the first to need them, eager code
         # could not name a device that is not there for the rest of the process.
         tf.config.list_logical_devices()
+    behavior.install()
     graph = tf.Graph()
+    behavior.mark(graph, behavior.recorded(tf115=tf115))
     resources = tf1.variable_creator_scope(_as_resource)
-    names, switches = _tf_switches.fresh_keras_names(), _tf_switches.graphs_of_the_process()
-    in_branches = _tf_switches.names_in_branches_by_scope(tf115)
-    with graph.as_default(), resources, names, switches, in_branches:
-        if tf115:
-            tf1.get_variable_scope().set_use_resource(False)
+    with graph.as_default(), resources, _tf_switches.fresh_keras_names():
         tf1.set_random_seed(seed)
         yield graph
 
@@ -88,9 +86,29 @@ def serving(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
         tf115: As of `recording`.
     """
+    with _for_session(seed, behavior.Behavior(tf115)) as graph:
+        yield graph
+
+
+@contextlib.contextmanager
+def for_session(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
+    """A fresh graph that a Session will train, as the default graph; nothing replays it.
+
+    Args:
+        seed: Graph-level seed, `RunConfig.tf_random_seed`.
+        tf115: True if the program is one of TF 1.15: variables are reference variables by default,
+            and control flow is that of TF 1.
+    """
+    with _for_session(seed, behavior.TF115 if tf115 else behavior.Behavior()) as graph:
+        yield graph
+
+
+@contextlib.contextmanager
+def _for_session(seed: int | None, of: behavior.Behavior) -> Iterator[tf.Graph]:
+    behavior.install()
     graph = tf.Graph()
-    names, switches = _tf_switches.fresh_keras_names(), _tf_switches.graphs_of_the_process()
-    in_branches = _tf_switches.names_in_branches_by_scope(tf115)
-    with _tf_switches.tensor_shapes(v2=False), graph.as_default(), names, switches, in_branches:
+    behavior.mark(graph, of)
+    names = _tf_switches.fresh_keras_names()
+    with _tf_switches.tensor_shapes(v2=False), graph.as_default(), names:
         tf1.set_random_seed(seed)
         yield graph

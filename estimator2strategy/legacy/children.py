@@ -42,7 +42,7 @@ def adopt() -> None:
     _replace_run_code(scope)
     arguments = sys.orig_argv[1:]
     if arguments and arguments[0].endswith(".py") and scope.holds("__main__", arguments[0]):
-        vars(sys.modules["__main__"])["__builtins__"] = importing.BUILTINS
+        vars(sys.modules["__main__"])["__builtins__"] = importing.builtins_of(scope.tf2)
 
 
 def _replace_run_code(scope: importing.Scope) -> None:
@@ -53,7 +53,10 @@ def _replace_run_code(scope: importing.Scope) -> None:
 
     def run_legacy_code(code, run_globals, init_globals=None, *args, **kwargs):
         if scope.holds("__main__", code.co_filename):
-            init_globals = {**(init_globals or {}), "__builtins__": importing.BUILTINS}
+            init_globals = {
+                **(init_globals or {}),
+                "__builtins__": importing.builtins_of(scope.tf2),
+            }
         return run_code(code, run_globals, init_globals, *args, **kwargs)
 
     runpy._run_code = run_legacy_code  # type: ignore[attr-defined]

@@ -30,17 +30,18 @@ from typing import Any
 from estimator2strategy.engine import legacy_code
 from estimator2strategy.engine.legacy_code import LEGACY_PACKAGES as LEGACY_PACKAGES
 from estimator2strategy.engine.legacy_code import Scope
-from estimator2strategy.legacy import python2, removed_names
+from estimator2strategy.legacy import python2, quiet, removed_names
 
 
-def import_module(name: str, also: Sequence[str] = ()) -> ModuleType:
+def import_module(name: str, also: Sequence[str] = (), *, tf2: bool = False) -> ModuleType:
     """Imports a module that was written for TF 1.x.
 
     Args:
         name: As for `importlib.import_module`.
         also: Other top-level modules or packages of the same program.
+        tf2: It was written for TF 2.0 to 2.15, which had `tf.estimator` and Keras 2.
     """
-    install(Scope(legacy=frozenset(n.partition(".")[0] for n in (name, *also))))
+    install(Scope(legacy=frozenset(n.partition(".")[0] for n in (name, *also)), tf2=tf2))
     return importlib.import_module(name)
 
 
@@ -59,8 +60,7 @@ class _LegacyFinder(importlib.abc.MetaPathFinder):
     """Wraps the loader that the other finders choose for a legacy module."""
 
     def find_spec(self, fullname, path=None, target=None):
-        scope = legacy_code.scope()
-        if not scope.may_hold(fullname):
+        if not legacy_code.may_hold(fullname):
             return None
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):
@@ -68,12 +68,13 @@ class _LegacyFinder(importlib.abc.MetaPathFinder):
             spec = finder.find_spec(fullname, path, target)
             if spec is None:
                 continue
-            if spec.loader is None or not scope.holds(fullname, spec.origin):
+            scope = legacy_code.scope_of(fullname, spec.origin)
+            if spec.loader is None or scope is None:
                 return spec
-            if fullname in scope.forks:
-                spec.loader = _ForkLoader()
+            if fullname in legacy_code.scope().forks:
+                spec.loader = _ForkLoader(scope.tf2)
             else:
-                spec.loader = _LegacyLoader(spec.loader)
+                spec.loader = _LegacyLoader(spec.loader, scope.tf2)
                 _refuse_fork(fullname, spec.origin)
             return spec
         return None
@@ -82,14 +83,15 @@ class _LegacyFinder(importlib.abc.MetaPathFinder):
 class _LegacyLoader(importlib.abc.Loader):
     """Executes a module with our builtins; for all else the loader it wraps."""
 
-    def __init__(self, loader: Any):
+    def __init__(self, loader: Any, tf2: bool):
         self._loader = loader
+        self._tf2 = tf2
 
     def create_module(self, spec):
         return self._loader.create_module(spec)
 
     def exec_module(self, module):
-        module.__dict__["__builtins__"] = BUILTINS
+        module.__dict__["__builtins__"] = builtins_of(self._tf2)
         try:
             self._loader.exec_module(module)
         except SyntaxError as error:
@@ -103,10 +105,13 @@ class _LegacyLoader(importlib.abc.Loader):
 class _ForkLoader(importlib.abc.Loader):
     """Puts the names of this package in the place of those of a forked tpu_estimator.py."""
 
+    def __init__(self, tf2: bool):
+        self._tf2 = tf2
+
     def exec_module(self, module):
         from estimator2strategy.tf1.facade import namespace
 
-        ours = namespace.resolve("tf.python.estimator.tpu.tpu_estimator")
+        ours = namespace.resolve("tf.python.estimator.tpu.tpu_estimator", self._tf2)
         module.__getattr__ = lambda name: getattr(ours, name)
 
 
@@ -127,10 +132,10 @@ def _refuse_fork(name: str, origin: str | None) -> None:
 # What legacy modules get for `import`.
 
 
-def _import(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
+def _import_for(tf2, name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
     top = name.partition(".")[0]
     if level == 0 and top in ("tensorflow", "tensorflow_estimator"):
-        return _import_tensorflow(name, fromlist)
+        return _import_tensorflow(name, fromlist, tf2)
     if level == 0 and top == "tf_slim":
         from estimator2strategy.tf1.facade import slim_copy
 
@@ -138,20 +143,23 @@ def _import(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A00
     try:
         module = builtins.__import__(name, globals, locals, fromlist, level)
     except ModuleNotFoundError as error:
+        moved = removed_names.moved(name) if fromlist and level == 0 else None
+        if moved is not None:
+            return moved
         if str(error.name).partition(".")[0] == top:
             removed_names.explain(error)
         raise
     if level == 0 and module is sys.modules.get(top):
         if module is importlib:
-            return _importlib()
+            return _importlib(tf2)
         if removed_names.covers(top):
             return removed_names.module(top)
     return module
 
 
-def _import_tensorflow(name: str, fromlist: Sequence[str] | None) -> ModuleType:
+def _import_tensorflow(name: str, fromlist: Sequence[str] | None, tf2: bool) -> ModuleType:
     """The object that `import name` or `from name import fromlist` binds."""
-    root, module = _walk(name)
+    root, module = _walk(name, tf2)
     for attribute in fromlist or ():
         if attribute != "*":
             _attribute(module, attribute, name)
@@ -161,27 +169,29 @@ def _import_tensorflow(name: str, fromlist: Sequence[str] | None) -> ModuleType:
 @functools.cache
 def _start() -> None:
     """Switches on the behaviour that holds once legacy code has imported TensorFlow."""
+    from estimator2strategy.engine import behavior
     from estimator2strategy.engine.runtime import devices, requested_strategy
     from estimator2strategy.tf1.facade import by_caller, modes
 
     devices.emulate_tpu_if_asked()
     requested_strategy.prepare()
+    behavior.install()
+    by_caller.tell_tensors_apart()
     scope = legacy_code.scope()
-    if not scope.tf2:
-        by_caller.tell_tensors_apart()
-        by_caller.build_tf115_graphs()
+    if scope.whole_program:
+        quiet.install()
     if scope.graph_mode:
         modes.start_in_graph_mode()
 
 
-def _walk(name: str) -> tuple[Any, Any]:
+def _walk(name: str, tf2: bool) -> tuple[Any, Any]:
     """The first and the last of the modules in `tensorflow.a.b`."""
     from estimator2strategy.tf1.facade import namespace
 
     _start()
     top, *rest = name.split(".")
-    tensorflow = "tf.compat.v2" if legacy_code.scope().tf2 else "tf"
-    module = root = namespace.resolve(tensorflow if top == "tensorflow" else top)
+    tensorflow = "tf.compat.v2" if tf2 else "tf"
+    module = root = namespace.resolve(tensorflow if top == "tensorflow" else top, tf2)
     for part in rest:
         module = _attribute(module, part, name)
     return root, module
@@ -197,12 +207,12 @@ def _attribute(module: Any, name: str, imported: str) -> Any:
 
 
 @functools.cache
-def _importlib() -> ModuleType:
+def _importlib(tf2: bool) -> ModuleType:
     """`importlib` whose `import_module("tensorflow")` is the `import` statement's."""
 
     def import_module(name: str, package: str | None = None) -> ModuleType:
         if name.partition(".")[0] in ("tensorflow", "tensorflow_estimator"):
-            return _walk(name)[1]
+            return _walk(name, tf2)[1]
         return importlib.import_module(name, package)
 
     stand_in = ModuleType("importlib", importlib.__doc__)
@@ -211,10 +221,15 @@ def _importlib() -> ModuleType:
     return stand_in
 
 
-BUILTINS = {**vars(builtins), "__import__": _import, legacy_code.MARK: True}
+@functools.cache
+def builtins_of(tf2: bool) -> dict[str, Any]:
+    """The builtins of legacy modules, of TF 2.0 to 2.15 or of TF 1.x."""
+    mark = legacy_code.TF2 if tf2 else legacy_code.TF115
+    own_import = functools.partial(_import_for, tf2)
+    return {**vars(builtins), "__import__": own_import, legacy_code.MARK: mark}
 
 
-def execute(code: CodeType, module: ModuleType) -> None:
+def execute(code: CodeType, module: ModuleType, *, tf2: bool = False) -> None:
     """Runs the code of a legacy module in `module`."""
-    module.__dict__["__builtins__"] = BUILTINS
+    module.__dict__["__builtins__"] = builtins_of(tf2)
     exec(code, module.__dict__)

@@ -1,4 +1,4 @@
-"""Names that Python and NumPy have dropped since TensorFlow 1.15, for legacy modules.
+"""Names that Python, NumPy and others have dropped since TensorFlow 1.15, for legacy modules.
 
 TensorFlow 1.15 ran on Python 2.7 to 3.7 with NumPy 1.x. A legacy module that imports one of the
 modules in `_DROPPED` gets a copy of it, with the dropped names added.
@@ -132,11 +132,29 @@ _DROPPED: dict[str, dict[str, Any]] = {
 # Still there, but no longer for what it was used for then.
 _CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "reshape")}
 
+# Modules that packages have moved or dropped -> the module that has their names today.
+_MOVED = {
+    "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
+    "scipy.sparse.linalg.eigen.arpack.arpack": "scipy.sparse.linalg",
+    "sklearn.cross_validation": "sklearn.model_selection",
+    "sklearn.externals.joblib": "joblib",
+    "sklearn.grid_search": "sklearn.model_selection",
+}
+
 # Modules that Python itself has dropped -> what to do.
 _MODULES = {
     "distutils": "Python 3.12 dropped it, and setuptools brings it back: pip install setuptools",
     "imp": "Python 3.12 dropped it: importlib has what it did. Python 3.11 still has both.",
 }
+
+
+def moved(name: str) -> ModuleType | None:
+    """The module that has today what `name` had, if it is one that moved and can be imported."""
+    today = _MOVED.get(name)
+    try:
+        return importlib.import_module(today) if today else None
+    except ModuleNotFoundError:
+        return None
 
 
 def explain(error: ModuleNotFoundError) -> None:

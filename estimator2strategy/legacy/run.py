@@ -8,6 +8,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +16,11 @@ from types import CodeType, ModuleType, TracebackType
 
 from estimator2strategy.engine import legacy_code
 from estimator2strategy.engine.runtime import requested_strategy
+from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
 
 _PACKAGE = str(Path(__file__).parents[1])
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 _EXAMPLE = """\
 examples:
@@ -122,7 +125,7 @@ def run(
     sys.modules["__main__"] = module
     try:
         if is_legacy:
-            importing.execute(code, module)
+            importing.execute(code, module, tf2=tf2)
         else:
             exec(code, vars(module))
     finally:
@@ -193,22 +196,33 @@ def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error without our own frames, and a hint where there is one."""
-    first = trace
-    while first is not None and first.tb_frame.f_code.co_filename.startswith((_PACKAGE, "<frozen")):
-        first = first.tb_next
-    report = traceback.TracebackException(kind, error, first)
-    part: traceback.TracebackException | None = report
-    while part is not None:
-        part.stack[:] = [frame for frame in part.stack if not _is_import(frame)]
-        part = part.__cause__ or part.__context__
+    report = traceback.TracebackException(kind, error, trace)
+    if os.environ.get("E2S_TRACEBACK") != "full":
+        _shorten(report, error)
     sys.stderr.write("".join(report.format()))
     for hint in filter(None, (python2.hint(error), _foreign_hint(error, trace))):
         sys.stderr.write(f"e2s: {hint}\n")
 
 
-def _is_import(frame: traceback.FrameSummary) -> bool:
-    """True if a frame is what is between an import statement and the module that it runs."""
-    return frame.filename == importing.__file__ or frame.filename.startswith("<frozen importlib")
+def _shorten(report: traceback.TracebackException, error: BaseException) -> None:
+    """Takes frames out of a report: ours, and of a refusal all that are not the program's.
+
+    A refusal is about the program, and what this package was doing then is no news to its user. Of
+    other errors the frame that raised stays. A stack of which nothing would be left is kept whole.
+    """
+    refusal = isinstance(error, EstimatorToStrategyError)
+    hidden = (_PACKAGE, "<frozen", *_INSTALLED * refusal)
+    shown = [frame for frame in report.stack if not frame.filename.startswith(hidden)]
+    for last in report.stack[-1:]:
+        if last not in shown and not refusal and last.filename != importing.__file__:
+            shown.append(last)
+    report.stack[:] = shown or report.stack
+    if report.__cause__ is not None and error.__cause__ is not None:
+        _shorten(report.__cause__, error.__cause__)
+    elif refusal:
+        report.__context__ = None
+    elif report.__context__ is not None and error.__context__ is not None:
+        _shorten(report.__context__, error.__context__)
 
 
 def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | None:
@@ -221,7 +235,7 @@ def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | No
         if package != "tensorflow":  # its modules answer for themselves: module_wrapper
             last = trace.tb_frame, package
         trace = trace.tb_next
-    if last is None or legacy_code.is_legacy_frame(last[0]):
+    if last is None or legacy_code.mark_in(last[0].f_globals):
         return None
     package = last[1]
     if not package or package == "estimator2strategy":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import sys
-from types import FrameType
 
 import pytest
 
@@ -47,30 +45,92 @@ def test_scopes_add_up():
 
 
 def test_what_is_added_stays_in_force(monkeypatch):
-    monkeypatch.setattr(legacy_code, "_in_force", Scope())
+    monkeypatch.setattr(legacy_code, "_added", ())
     legacy_code.add(Scope(legacy=frozenset({"a"})))
     legacy_code.add(Scope(whole_program=True))
     assert legacy_code.scope() == Scope(frozenset({"a"}), whole_program=True)
 
 
-def frame_of(marked: bool) -> FrameType:
-    """A frame of code whose builtins are marked, or not."""
-    names = {**vars(builtins), legacy_code.MARK: True} if marked else vars(builtins)
-    found = {"__builtins__": names, "frame": sys._getframe, "__name__": "program"}
-    exec("here = (lambda: frame(0))()", found)
-    return found["here"]
+def test_programs_of_different_times_have_scopes_of_their_own(monkeypatch):
+    monkeypatch.setattr(legacy_code, "_added", ())
+    old, new = Scope(legacy=frozenset({"old"})), Scope(legacy=frozenset({"new"}), tf2=True)
+    for scope in (old, new, old):
+        legacy_code.add(scope)
+    assert legacy_code.scope_of("old.model", None) == old
+    assert legacy_code.scope_of("new", None) == new
+    assert legacy_code.scope_of("other", None) is None
 
 
-def test_a_frame_is_legacy_by_the_mark_in_its_builtins():
-    assert legacy_code.is_legacy_frame(frame_of(True))
-    assert not legacy_code.is_legacy_frame(frame_of(False))
+class Partly:
+    """What this function of a module's globals is of."""
+
+    def __init__(self, source: str, **names):
+        self.names = names
+        exec(source, names)
+
+    def __getitem__(self, name):
+        return self.names[name]
 
 
-@pytest.mark.parametrize("tf2", [False, True])
-def test_legacy_code_speaks_tf115_unless_the_program_was_written_for_tf2(monkeypatch, tf2):
-    monkeypatch.setattr(legacy_code, "_in_force", Scope(tf2=tf2))
-    assert legacy_code.works_for_tf115(frame_of(True)) is not tf2
-    assert not legacy_code.works_for_tf115(None)
+FUNCTIONS = """
+import functools
+
+def plain(): pass
+
+def decorate(function):
+    @functools.wraps(function)
+    def call(): return function()
+    return call
+
+decorated = decorate(plain)
+partial = functools.partial(plain)
+
+class Callable:
+    def __call__(self): pass
+    def method(self): pass
+
+made = Callable()
+method = made.method
+"""
+
+
+@pytest.mark.parametrize("name", ["plain", "decorated", "partial", "made", "method"])
+@pytest.mark.parametrize("mark", [None, legacy_code.TF115, legacy_code.TF2])
+def test_a_function_is_of_the_program_of_its_module(name, mark):
+    names = {} if mark is None else {"__builtins__": {**vars(builtins), legacy_code.MARK: mark}}
+    assert legacy_code.is_of_tf115(Partly(FUNCTIONS, **names)[name]) is (mark == legacy_code.TF115)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import estimator2strategy.tf1 as tf\ndef function(): pass",
+        "from estimator2strategy.tf1 import cond\ndef function(): pass",
+        "from estimator2strategy.tf1.train import get_or_create_global_step\ndef function(): pass",
+        "from estimator2strategy.tf1 import contrib\ndef function(): pass",
+        "from estimator2strategy.tf1.estimator import Estimator\ndef function(): pass",
+        "def function():\n  import estimator2strategy.tf1 as tf",
+        "def function():\n  from estimator2strategy import tf1",
+        "import estimator2strategy\ndef function(): return estimator2strategy.tf1.ones",
+        "def outer():\n  import estimator2strategy.tf1 as tf\n  return lambda: tf.ones\n"
+        "function = outer()",
+    ],
+)
+def test_a_function_is_tf_1_15s_where_its_module_or_itself_imports_the_facade(source):
+    assert legacy_code.is_of_tf115(Partly(source)["function"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import tensorflow as tf\ndef function(): pass",
+        "from estimator2strategy import estimator\ndef function(): pass",
+        "import estimator2strategy as e2s\ndef function(): return e2s.Estimator",
+        "from estimator2strategy.tf1.facade import name_table\ndef function(): pass",
+    ],
+)
+def test_other_functions_are_not_tf_1_15s(source):
+    assert not legacy_code.is_of_tf115(Partly(source)["function"])
 
 
 def test_nothing_of_it_imports_tensorflow():

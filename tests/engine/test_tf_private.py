@@ -11,7 +11,7 @@ import inspect
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_private, _tf_switches
+from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.record.input_fn import DatasetInitializerHook
 from estimator2strategy.engine.runtime import lookahead
 from tests.rehearsal import rehearsal
@@ -110,11 +110,7 @@ def test_optimizers_believe_in_the_shard_context():
 
 
 def test_control_flow_in_the_xla_context_is_functional():
-    with (
-        tf.Graph().as_default() as graph,
-        _tf_switches.control_flow_v2(),
-        _tf_private.xla_control_flow_context("cores"),
-    ):
+    with tf.Graph().as_default() as graph, _tf_private.xla_control_flow_context("cores"):
         tf.cond(tf1.placeholder(tf.bool, []), lambda: 1.0, lambda: 2.0)
     types = {op.type for op in graph.get_operations()}
     assert types & {"If", "StatelessIf"}
@@ -207,7 +203,7 @@ def test_a_function_for_a_tpu_has_variables_of_the_graph_around_it():
 
 def test_control_flow_in_the_context_for_tpus_is_functional():
     context = _tf_private.TPUInferenceContext("tpu_inference", check_ops=False)
-    with tf.Graph().as_default() as graph, _tf_switches.control_flow_v2():
+    with tf.Graph().as_default() as graph:
         context.Enter()
         tf.cond(tf1.placeholder(tf.bool, []), lambda: 1.0, lambda: 2.0)
         context.Exit()
@@ -466,3 +462,26 @@ def test_a_sum_over_one_core_is_what_is_summed():
         assert [op.type for op in graph.get_operations()] == ["Const", "Identity"]
         tf1.tpu.cross_replica_sum(tf.constant(1.0))
         assert graph.get_operations()[-1].type == "CrossReplicaSum"
+
+
+def test_ids_for_tensor_cores_are_looked_for_under_these_names():
+    column = tf1.tpu.experimental.embedding_column(
+        tf.feature_column.categorical_column_with_identity("ids", 3),
+        dimension=1,
+        combiner="sum",
+        initializer=tf1.constant_initializer([[1.0], [10.0], [100.0]]),
+        embedding_lookup_device="tpu_tensor_core",
+        tensor_core_shape=[None, 2],
+    )
+    assert _tf_private.tensor_core_length(column) == 2
+    with tf.Graph().as_default(), _tf_private.tpu_shard_context(2):
+        mask = {"ids" + _tf_private.TENSOR_CORE_MASK_SUFFIX: tf.constant([[1.0, 0.0]])}
+        rows = tf1.feature_column.input_layer({"ids": tf.constant([[2, 0]]), **mask}, [column])
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(rows).tolist() == [[100.0]]
+
+
+def test_the_number_of_a_core_is_an_op_of_its_program():
+    with tf.Graph().as_default():
+        assert _tf_private.replica_id().op.type == "XlaReplicaId"

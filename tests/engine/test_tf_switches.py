@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-import traceback
+import types
 
 import keras
 import pytest
@@ -16,6 +16,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_switches
 
 tf1 = tf.compat.v1
+_CONTROL_FLOW = "tensorflow.python.ops.control_flow_util"
 pytestmark = pytest.mark.oldest
 
 
@@ -26,110 +27,101 @@ def test_tensor_shapes_switch_and_come_back():
     assert isinstance(tf.TensorShape([3])[0], int)
 
 
-def test_tensor_shapes_are_what_the_caller_expects(monkeypatch):
+def test_shapes_of_one_context_are_not_seen_in_another():
+    found = []
+
+    def ask():
+        found.append(isinstance(tf.TensorShape([3])[0], int))
+
+    with _tf_switches.tensor_shapes(v2=False):
+        ask()
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+    assert found == [False, True]
+
+
+def test_tensor_shapes_are_what_the_asking_code_expects(monkeypatch):
     tensor_shape = importlib.import_module("tensorflow.python.framework.tensor_shape")
     override = "_TENSORSHAPE_V2_OVERRIDE"
     monkeypatch.setattr(tensor_shape, override, None)  # as if nothing legacy was imported yet
-    shape = tf.TensorShape([3, 4])
-
-    def one(i):
-        return shape[i]
-
-    def legacy():
-        return [shape[0], *shape, *map(one, [1])]
-
-    _tf_switches.tensor_shapes_by_caller(
-        lambda frame: frame.f_code in (legacy.__code__, one.__code__)
-    )
-    assert [dimension.value for dimension in legacy()] == [3, 3, 4, 4]
+    shape, asks = tf.TensorShape([3, 4]), []
+    _tf_switches.tensor_shapes_by(lambda: bool(asks))
     assert (shape[0], *shape) == (3, 3, 4)
     with _tf_switches.tensor_shapes(v2=False):
         assert shape[0].value == 3
+    asks.append("for dimensions")
+    assert [dimension.value for dimension in [shape[0], *shape]] == [3, 3, 4]
+    with _tf_switches.tensor_shapes(v2=True):
+        assert isinstance(shape[0], int)
+    asks.clear()
 
 
-def test_tensors_are_equal_to_what_the_caller_expects(monkeypatch):
+def test_tensors_are_equal_to_what_the_asking_code_expects(monkeypatch):
     tensor = importlib.import_module("tensorflow.python.framework.tensor").Tensor
     monkeypatch.setattr(tensor, "_USE_EQUALITY", True)  # as if nothing legacy was imported yet
-    variable = tf.Variable([1, 2])
+    variable, asks = tf.Variable([1, 2]), []
+    _tf_switches.tensor_equality_by(lambda: bool(asks))
 
-    def legacy(a, b):
-        return {a: 1, variable: 2}, a == b, a in [b, a], variable == variable
-
-    def modern(a, b):
+    @tf.function(autograph=False)
+    def function(a, b):
         with pytest.raises(TypeError, match="unhashable"):
             hash(a)
         with pytest.raises(TypeError, match="unhashable"):
             hash(variable)
-        return (a == b).dtype
-
-    _tf_switches.tensor_equality_by_caller(lambda frame: frame.f_code is legacy.__code__)
-
-    @tf.function(autograph=False)
-    def function(a, b):
-        kept, equal, listed, same = legacy(a, b)
-        assert [list(map(id, kept)), equal, listed, same] == [
-            [id(a), id(variable)],
-            False,
-            True,
-            True,
-        ]
-        assert modern(a, b) == tf.bool
+        assert (a == b).dtype == tf.bool
+        asks.append("for identity")
+        assert list(map(id, {a: 1, variable: 2})) == [id(a), id(variable)]
+        found = [a == b, a in [b, a], variable == variable]
+        asks.clear()
+        assert found == [False, True, True]
         return a
 
     function(tf.constant([1, 2]), tf.constant([1, 2]))
     assert (tf.constant([1, 2]) == tf.constant([1, 3])).numpy().tolist() == [True, False]
 
 
-def test_graphs_have_the_variables_and_control_flow_that_their_maker_expects(monkeypatch):
+def made():
+    with tf.Graph().as_default() as graph:
+        v = tf1.get_variable("v", [])
+        tf1.while_loop(lambda i: i < 3.0, lambda i: i + v, [0.0])
+    return {op.type for op in graph.get_operations()} & {"VarHandleOp", "While", "Enter"}
+
+
+def test_graphs_have_the_variables_and_control_flow_that_the_answers_say(monkeypatch):
     for module, flag in _tf_switches._GRAPH_SWITCHES:
         monkeypatch.setattr(module, flag, True)
+    answers = []
 
-    def made():
-        with tf.Graph().as_default() as graph:
-            v = tf1.get_variable("v", [])
-            tf1.while_loop(lambda i: i < 3.0, lambda i: i + v, [0.0])
-        return {op.type for op in graph.get_operations()} & {"VarHandleOp", "While", "Enter"}
+    def answer(otherwise):
+        return answers[-1] if answers else otherwise
 
-    def modern():
-        return made()
-
-    def legacy(frame):
-        return modern.__code__ not in (frame.f_code, frame.f_back.f_code)
-
-    with _tf_switches.graphs_of_the_process():
-        _tf_switches.graphs_by_caller(legacy, legacy)  # too early
+    _tf_switches.graphs_by(answer, answer)
     assert made() == {"VarHandleOp", "While"}
-    _tf_switches.graphs_by_caller(legacy, legacy)
+    answers.append(False)
     assert made() == {"Enter"}
-    assert modern() == {"VarHandleOp", "While"}
-    with _tf_switches.graphs_of_the_process():
-        assert made() == {"VarHandleOp", "While"}
+    assert (tf1.resource_variables_enabled() == False) is True  # noqa: E712
+    answers.clear()
+    assert made() == {"VarHandleOp", "While"}
+
+
+def test_answers_are_given_what_the_process_has_chosen(monkeypatch):
+    for module, flag in _tf_switches._GRAPH_SWITCHES:
+        monkeypatch.setattr(module, flag, True)
+    given = []
+
+    def answer(otherwise):
+        given.append(otherwise)
+        return otherwise
+
+    _tf_switches.graphs_by(answer, answer)
+    assert made() == {"VarHandleOp", "While"}
+    tf1.disable_resource_variables()
+    tf1.disable_control_flow_v2()
+    _tf_switches.graphs_by(answer, answer)
+    given.clear()
     assert made() == {"Enter"}
-
-
-def test_ops_in_branches_of_v1_graphs_are_named_by_scope():
-    names = []
-
-    def body(i):
-        names.append(tf.constant(1, name="one").name)
-        return i + 1
-
-    def loop():
-        with tf1.name_scope("outer"), _tf_switches.control_flow_v2():
-            tf1.while_loop(lambda i: i < 2, body, [tf.constant(0)])
-
-    def names_in(graph):
-        names.clear()
-        with graph:
-            loop()
-        return set(names)
-
-    assert names_in(tf.Graph().as_default()) == {"one:0"}
-    with _tf_switches.names_in_branches_by_scope(True):
-        assert names_in(tf.Graph().as_default()) == {"outer/while/one:0"}
-    with _tf_switches.names_in_branches_by_scope(False):
-        assert names_in(tf.Graph().as_default()) == {"one:0"}
-    assert names_in(tf.Graph().as_default()) == {"one:0"}
+    assert set(given) == {False}
 
 
 def test_resource_variables_have_an_initialized_value(monkeypatch):
@@ -174,27 +166,16 @@ def test_eager_mode_reaches_out_of_a_graph():
         assert tf.constant(1).numpy() == 1
 
 
-def test_threads_of_legacy_code_and_of_coordinators_are_in_graph_mode(monkeypatch):
+def test_new_threads_are_in_graph_mode_where_they_say_so(monkeypatch):
     context = _tf_switches._context
     monkeypatch.setattr(context, "default_execution_mode", context.EAGER_MODE)
-    modes, coordinator = [], tf1.train.Coordinator()
-
-    def modern():
-        modes.append(tf.executing_eagerly())
-        coordinator.request_stop()
-
-    def legacy():
-        modern()
-
-    _tf_switches.threads_in_graph_mode(lambda frame: frame.f_code is legacy.__code__)
-    for thread in (
-        tf1.train.LooperThread(coordinator, None, modern),
-        threading.Thread(target=legacy),
-        threading.Thread(target=modern),
-    ):
+    modes = []
+    _tf_switches.threads_in_graph_mode(lambda: threading.current_thread().name == "legacy")
+    for name in ("legacy", "modern"):
+        thread = threading.Thread(target=lambda: modes.append(tf.executing_eagerly()), name=name)
         thread.start()
         thread.join()
-    assert modes == [False, False, True]
+    assert modes == [False, True]
     assert tf.executing_eagerly()
 
 
@@ -215,28 +196,31 @@ def test_keras_dtypes_are_what_the_code_that_makes_a_layer_expects(monkeypatch):
 
     monkeypatch.setattr(base_layer_utils, "V2_DTYPE_BEHAVIOR", None)
 
-    def legacy(x):
-        return tf_keras.layers.Dense(1)(x).dtype
-
-    def modern(x):
-        return tf_keras.layers.Dense(1)(x).dtype
-
-    _tf_switches.keras_dtypes_by_caller(lambda frame: frame.f_code is legacy.__code__)
+    asks = ["for TF 1.15's"]
+    _tf_switches.keras_dtypes_by(lambda: bool(asks))
     wide = tf.ones([1, 2], tf.float64)
-    assert (legacy(wide), modern(wide)) == (tf.float64, tf.float32)
+    assert tf_keras.layers.Dense(1)(wide).dtype == tf.float64
+    asks.clear()
+    assert tf_keras.layers.Dense(1)(wide).dtype == tf.float32
 
 
 def test_keras_initializers_are_those_of_tf_1_in_v1_graphs(monkeypatch):
     import tf_keras
     from tf_keras.src import initializers
 
-    monkeypatch.setattr(initializers, "LOCAL", initializers.LOCAL)
-    _tf_switches.keras_initializers_by_graph()
+    objects = dict.copy(initializers.LOCAL.ALL_OBJECTS or {})
+    kept = types.SimpleNamespace(**{**vars(initializers.LOCAL), "ALL_OBJECTS": objects})
+    monkeypatch.setattr(initializers, "LOCAL", kept)
+    of_tf2 = []
+    _tf_switches.keras_initializers_by_graph(lambda: bool(of_tf2))
     kernel = tf_keras.layers.Dense(1).kernel_initializer
     assert type(kernel) is tf_keras.initializers.GlorotUniform
     with tf.Graph().as_default():
         kernel = tf_keras.layers.Dense(1).kernel_initializer
         assert type(kernel) is tf1.glorot_uniform_initializer
+        of_tf2.append("all the same")
+        kernel = tf_keras.layers.Dense(1).kernel_initializer
+        assert type(kernel) is tf_keras.initializers.GlorotUniform
 
 
 def test_keras_metrics_are_named_as_the_code_that_compiles_expects(monkeypatch):
@@ -255,16 +239,13 @@ def test_keras_metrics_are_named_as_the_code_that_compiles_expects(monkeypatch):
         model.compile("sgd", "mse", ["accuracy", "mae", named], weighted_metrics=["ce"])
         return model.metrics_names
 
-    def legacy():
-        return modern()
-
+    asks = []
     for _ in range(2):
-        _tf_switches.keras_metric_names_by_caller(
-            lambda frame: frame.f_back is not None and frame.f_back.f_code is legacy.__code__
-        )
+        _tf_switches.keras_metric_names_by(lambda: bool(asks))
     with tf.Graph().as_default():
         assert modern() == ["loss", "accuracy", "mae", "mine", "ce"]
-        assert legacy() == ["loss", "acc", "mean_absolute_error", "mine", "weighted_ce"]
+        asks.append("for TF 1.15's")
+        assert modern() == ["loss", "acc", "mean_absolute_error", "mine", "weighted_ce"]
 
 
 def test_keras_layer_names_are_those_of_who_makes_a_layer(monkeypatch):
@@ -287,17 +268,23 @@ def test_keras_layer_names_are_those_of_who_makes_a_layer(monkeypatch):
     def names():
         return {name(cls) for cls in classes}
 
-    def legacy():
-        return names()
-
+    asks = []
     for _ in range(2):
-        _tf_switches.keras_layer_names_by_caller(
-            lambda frame: any(
-                above.f_code is legacy.__code__ for above, _ in traceback.walk_stack(frame)
-            )
-        )
+        _tf_switches.keras_layer_names_by(lambda: bool(asks))
     assert names() == {"gpt2_layer"}
-    assert legacy() == {"gp_t2layer"}
+    asks.append("for TF 1.15's")
+    assert names() == {"gp_t2layer"}
+
+
+def test_recurrent_layers_of_keras_2_run_in_loops_of_v1(monkeypatch):
+    import tf_keras
+
+    monkeypatch.setattr(importlib.import_module(_CONTROL_FLOW), "ENABLE_CONTROL_FLOW_V2", False)
+    _tf_switches.keras_loops_keep_all_outputs()
+    with tf.Graph().as_default(), tf1.Session() as session:
+        last = tf_keras.layers.SimpleRNN(2)(tf.ones([1, 3, 2]))
+        session.run(tf1.global_variables_initializer())
+        assert session.run(last).shape == (1, 2)
 
 
 @pytest.mark.parametrize("of", ["layers", "keras.layers"])

@@ -127,3 +127,17 @@ def test_a_module_that_python_dropped_says_what_brings_it_back(name, module, adv
     with pytest.raises(ModuleNotFoundError) as raised:
         exec(f"import {name}", {})
     assert advice not in str(raised.value)
+
+
+def test_modules_that_packages_have_moved_are_found():
+    program = executed(
+        "from scipy.sparse.linalg.eigen.arpack import eigsh\n"
+        "from sklearn.cross_validation import train_test_split\n"
+    )
+    assert program.eigsh.__module__.startswith("scipy.sparse.linalg")
+    assert program.train_test_split.__module__.startswith("sklearn.model_selection")
+
+
+def test_a_module_that_is_nowhere_is_still_missing():
+    with pytest.raises(ModuleNotFoundError, match=r"scipy\.sparse\.linalg\.eigen\.other"):
+        executed("from scipy.sparse.linalg.eigen.other import eigsh")

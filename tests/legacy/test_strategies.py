@@ -32,7 +32,7 @@ def start(*arguments: str, **environment: str) -> subprocess.Popen:
 
 
 def finished(process: subprocess.Popen) -> tuple[dict[str, list], str]:
-    """What the program printed of each Estimator, and what it logged."""
+    """The lines that the program printed of each Estimator, and its log."""
     out, log = process.communicate(timeout=300)
     assert process.returncode == 0, log
     return {name: rest for name, *rest in map(json.loads, out.splitlines())}, log

@@ -1,0 +1,60 @@
+"""Keeps TensorFlow from telling a program's reader to change what the program need not change.
+
+A legacy program calls layers, feature columns and cells that newer releases call deprecated. Each
+first call logs a notice of two or three lines. Here they work, and their replacements do not fit a
+program of TensorFlow 1, so that one line stands for all notices.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import re
+import sys
+import warnings
+from typing import Any
+
+VARIABLE = "E2S_DEPRECATIONS"
+
+# What `tensorflow/python/util/deprecation.py` logs begins with the place of a call.
+_LOGGED = re.compile(r"From %s: .* deprecated")
+# What tf-keras warns of where it makes a layer or a cell of TensorFlow 1.
+_WARNED = re.compile(
+    r"`(tf\.layers|tf\.nn\.rnn_cell|[Ll]ayer)\..*` is deprecated and will be removed"
+)
+
+
+class _Notices(logging.Filter):
+    """Holds back notices of deprecation; all other records pass."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not (isinstance(record.msg, str) and _LOGGED.match(record.msg)):
+            return True
+        _say_so()
+        return False
+
+
+@functools.cache
+def install() -> None:
+    """Holds back notices of deprecation in this process, unless E2S_DEPRECATIONS is set."""
+    if os.environ.get(VARIABLE, "0") not in ("", "0"):
+        return
+    logging.getLogger("tensorflow").addFilter(_Notices())
+    shown = warnings.showwarning
+
+    def show(message: Any, category: Any, *place: Any, **options: Any) -> None:
+        if _WARNED.match(str(message)):
+            _say_so()
+        else:
+            shown(message, category, *place, **options)
+
+    warnings.showwarning = show
+
+
+@functools.cache
+def _say_so() -> None:
+    sys.stderr.write(
+        "e2s: TensorFlow's notices of deprecation are not shown: this program need not change. "
+        f"To see them: {VARIABLE}=1\n"
+    )

@@ -1,0 +1,1 @@
+"""Public programs, replayed on TensorFlow 1.15 and on this package, and compared by numbers."""
