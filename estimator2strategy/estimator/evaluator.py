@@ -94,13 +94,22 @@ class Evaluator:
                 "evaluation results are expected to be same for the same checkpoint."
             )
             return EvalResult(EvalStatus.NO_NEW_CHECKPOINT)
-        metrics = self._estimator.evaluate(
-            input_fn=self._spec.input_fn,
-            steps=self._spec.steps,
-            name=self._spec.name,
-            checkpoint_path=path,
-            hooks=self._spec.hooks,
-        )
+        try:
+            metrics = self._estimator.evaluate(
+                input_fn=self._spec.input_fn,
+                steps=self._spec.steps,
+                name=self._spec.name,
+                checkpoint_path=path,
+                hooks=self._spec.hooks,
+            )
+        except (ValueError, tf.errors.OpError):
+            if tf.io.gfile.exists(f"{path}.index"):
+                raise
+            # Another process trains, and keeps `keep_checkpoint_max` checkpoints.
+            tf1.logging.warning(
+                "%s was removed before it was evaluated. Looking for a newer one.", path
+            )
+            return EvalResult(EvalStatus.NO_NEW_CHECKPOINT)
         self.metrics = _checked_metrics(metrics)
         self.exported = self._export(path, self.metrics)
         self._evaluated = path

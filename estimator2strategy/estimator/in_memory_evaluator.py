@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime import evaluation
+from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_recording import recording_graph
 
@@ -50,6 +51,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._input_fn = input_fn
         self._hooks = estimator._evaluation_hooks(hooks, steps)
         self._eval_dir = estimator.eval_dir(name)
+        self._replays = ReplayCache()
         self._timer = tf1.train.SecondOrStepTimer(every_steps=every_n_iter)
 
     def begin(self):
@@ -57,9 +59,9 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._runs = 0
         with recording_graph(self._estimator) as graph:
             self._graph = graph
-            self._evaluation = self._estimator._record_evaluation(graph, self._input_fn)
-            if self._evaluation.can_be_reused:
-                self._evaluation.keep_traced()
+            self._evaluation = self._estimator._record_evaluation(
+                graph, self._input_fn, self._replays
+            )
             scaffold = self._evaluation.scaffold
             if scaffold.saver is not None:
                 raise ValueError("InMemoryEvaluator does not support custom saver")
@@ -92,12 +94,14 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
 
     def end(self, session):
         self._evaluate(session)
-        self._evaluation.close()
 
     def _evaluate(self, session: tf1.Session) -> None:
         values = dict(zip(self._values, session.run(self._trained), strict=True))
         results = self._evaluation.run(
-            None, self._hooks, init_fn=lambda session: session.run(self._assign, values)
+            None,
+            self._hooks,
+            init_fn=lambda session: session.run(self._assign, values),
+            store=self._replays,
         )
         with self._graph.as_default():
             evaluation.write_results(self._eval_dir, results, None)

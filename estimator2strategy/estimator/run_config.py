@@ -219,7 +219,11 @@ class RunConfig:
             session_creation_timeout_secs=session_creation_timeout_secs,
             checkpoint_save_graph_def=checkpoint_save_graph_def,
         )
-        task = read_task(tf_config, under_strategy=self.train_distribute is not None)
+        task = read_task(
+            tf_config,
+            under_strategy=self.train_distribute is not None,
+            over_servers=means_parameter_servers(self.train_distribute),
+        )
         for field in dataclasses.fields(task):
             setattr(self, f"_{field.name}", getattr(task, field.name))
         self._maybe_overwrite_session_config_for_distributed_training()
@@ -295,6 +299,11 @@ def _strategy(mode: str, strategy: Any, distribute_config: Any) -> Any:
             "parameter server strategy with estimator."
         )
     return strategy
+
+
+def means_parameter_servers(strategy: Any) -> bool:
+    """True for the strategy of TF 1 that stood for workers and parameter servers."""
+    return isinstance(strategy, tf.compat.v1.distribute.experimental.ParameterServerStrategy)
 
 
 def _resolve_model_dir(tf_config: Mapping[str, Any], model_dir: Any) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -59,14 +60,19 @@ def read_tf_config() -> dict[str, Any]:
     return tf_config
 
 
-def read_task(tf_config: Mapping[str, Any], *, under_strategy: bool) -> Task:
+def read_task(
+    tf_config: Mapping[str, Any], *, under_strategy: bool, over_servers: bool = False
+) -> Task:
     """This process as `TF_CONFIG` describes it.
 
     Args:
         tf_config: Content of `TF_CONFIG`.
         under_strategy: True if a strategy trains. Such a cluster may do without a chief, then its
-            first worker is the chief, and its workers talk to each other, not only to ps.
+            first worker is the chief, and its workers talk to each other, not only to ps. If it
+            names no task, this process passes for one that is alone, until it trains.
+        over_servers: True if that strategy is one of parameter servers.
     """
+    _check_form(tf_config)
     cluster_spec = tf.train.ClusterSpec(tf_config.get("cluster", {}))
     service = tf_config.get("service")
     if service is not None and not isinstance(service, dict):
@@ -74,6 +80,8 @@ def read_task(tf_config: Mapping[str, Any], *, under_strategy: bool) -> Task:
     if not cluster_spec:
         return _local_task(tf_config, service)
     chief = _chief_job(cluster_spec, worker_may_be_chief=under_strategy)
+    if under_strategy and chief != TaskType.MASTER and not tf_config.get("task"):
+        return dataclasses.replace(_local_task({}, service), cluster_spec=cluster_spec)
     task_type, task_id = _checked_task(cluster_spec, tf_config.get("task", {}), chief)
     if task_type == TaskType.EVALUATOR:
         # It is no part of the training cluster, so it does not get to see it.
@@ -85,7 +93,7 @@ def read_task(tf_config: Mapping[str, Any], *, under_strategy: bool) -> Task:
             service=service,
             evaluation_master=tf_config.get("eval_session_master", ""),
         )
-    between_graph = not under_strategy or chief == TaskType.MASTER
+    between_graph = not under_strategy or over_servers or chief == TaskType.MASTER
     return Task(
         task_type=task_type,
         task_id=task_id,
@@ -98,6 +106,42 @@ def read_task(tf_config: Mapping[str, Any], *, under_strategy: bool) -> Task:
         num_worker_replicas=_count(cluster_spec, {TaskType.WORKER, chief}),
         device_filters=_device_filters(task_type, task_id) if between_graph else None,
     )
+
+
+def _check_form(tf_config: Mapping[str, Any]) -> None:
+    """Refuses a cluster or a task of another form than TensorFlow reads, and equal addresses.
+
+    Raises:
+        ValueError: The sentence names the field, its value, and the right form.
+    """
+    cluster, task = tf_config.get("cluster", {}), tf_config.get("task", {})
+    if not isinstance(cluster, dict):
+        raise ValueError(_wrong("cluster", cluster, '{"chief": ["host0:2222"], ...}'))
+    owner: dict[str, str] = {}
+    for job, tasks in cluster.items():
+        if not isinstance(tasks, (list, dict)):
+            raise ValueError(_wrong(f"cluster.{job}", tasks, f'["{tasks}"], a list of addresses'))
+        for index, address in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
+            field = f"cluster.{job}[{index}]"
+            if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+                raise ValueError(_wrong(field, address, '"host:port"'))
+            if address in owner:
+                raise ValueError(
+                    _wrong(field, address, f"an address of its own: {owner[address]} has this one")
+                )
+            owner[address] = field
+    if not isinstance(task, dict):
+        raise ValueError(_wrong("task", task, '{"type": "worker", "index": 0}'))
+    index = task.get("index")
+    if index is not None and not str(index).lstrip("-").isdigit():
+        raise ValueError(_wrong("task.index", index, "a whole number, from 0 on"))
+
+
+_ADDRESS = re.compile(r".*:\d+")
+
+
+def _wrong(field: str, value: Any, form: str) -> str:
+    return f"TF_CONFIG: {field} is {json.dumps(value)}; it must be {form}."
 
 
 def _local_task(tf_config: Mapping[str, Any], service: dict[str, Any] | None) -> Task:

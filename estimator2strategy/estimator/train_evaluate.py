@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime.evaluation_cache import keeping_evaluation
-from estimator2strategy.estimator.cluster import check_cluster
+from estimator2strategy.estimator.cluster import check_cluster, over_parameter_servers
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.evaluator import (
     ContinuousEvalListener,
@@ -17,6 +17,7 @@ from estimator2strategy.estimator.evaluator import (
     evaluate_until_trained,
 )
 from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.server_jobs import serve, start_as_worker
 from estimator2strategy.estimator.tf_config import TaskType
 from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
 
@@ -149,6 +150,9 @@ def _train_and_evaluate(
 
 
 def _train(estimator: Estimator, train_spec: TrainSpec, saving_listeners: Any) -> None:
+    config = estimator.config
+    if over_parameter_servers(config, config.train_distribute):
+        start_as_worker(config)
     estimator.train(
         input_fn=train_spec.input_fn,
         max_steps=train_spec.max_steps,
@@ -179,16 +183,9 @@ def _run_evaluator(
 
 
 def _run_ps(estimator: Estimator, *unused: Any) -> None:
-    """Waits for ever, as in the original. A chief without workers keeps its variables itself."""
     config = estimator.config
     check_cluster(config, config.train_distribute)
-    server = tf.distribute.Server(
-        config.cluster_spec,
-        job_name=config.task_type,
-        task_index=config.task_id,
-        protocol=config.protocol,
-    )
-    server.join()
+    serve(config)
 
 
 _TASKS: dict[str, Callable[..., Any]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import time
@@ -16,6 +17,7 @@ import tensorflow as tf
 import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
 from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.estimator.cluster import over_parameter_servers
 from tests import fresh
 from tests.engine.runtime.programs import host_estimator, numbers
 from tests.estimator import workers_program
@@ -25,6 +27,9 @@ from tests.strategies import mirrored
 tf1 = tf.compat.v1
 
 CLUSTER = {"chief": ["host0:1"], "worker": ["host1:1", "host2:1"], "ps": ["host3:1"]}
+
+
+WITHOUT_SERVERS = {job: CLUSTER[job] for job in ("chief", "worker")}
 
 
 @pytest.fixture
@@ -46,18 +51,50 @@ def train_and_evaluate(model):
     )
 
 
+class TestWithoutATask:
+    """TF 1.15 and 2.15 give such a process the config of one that is alone."""
+
+    @pytest.fixture(params=[{}, {"task": {}}])
+    def tf_config(self, monkeypatch, request):
+        cluster = {"chief": ["host0:1"], "worker": ["host1:1"]}
+        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, **request.param}))
+
+    def test_a_config_with_a_strategy_is_that_of_one_process(self, tf_config):
+        config = estimator.RunConfig(train_distribute=mirrored(1))
+        place = (config.task_type, config.task_id, config.is_chief, config.num_worker_replicas)
+        assert place == ("worker", 0, True, 1)
+
+    def test_training_says_what_is_missing(self, tf_config, model_dir):
+        model = host_estimator(model_dir, train_distribute=mirrored(1))
+        with pytest.raises(ValueError, match=r"names 2 processes(.|\n)*Add a task"):
+            model.train(numbers(1))
+
+    def test_a_config_without_a_strategy_is_refused(self, tf_config):
+        with pytest.raises(ValueError, match="task type must be set"):
+            estimator.RunConfig()
+
+
+def test_specs_are_checked_before_the_task_of_an_evaluator(task, model_dir):
+    task("evaluator", 1)
+    model = host_estimator(model_dir)
+    with pytest.raises(TypeError, match="`train_spec` must have type"):
+        estimator.train_and_evaluate(model, 1, estimator.EvalSpec(numbers(2)))
+    with pytest.raises(ValueError, match="only be one `evaluator`"):
+        train_and_evaluate(model)
+
+
 class TestRefused:
-    @pytest.mark.parametrize("job", ["chief", "worker", "ps"])
-    def test_asynchronous_training_names_the_way_out(self, task, model_dir, job):
-        task(job)
+    @pytest.mark.parametrize("job", ["chief", "worker"])
+    def test_workers_without_parameter_servers_name_the_way_out(self, task, model_dir, job):
+        task(job, 0, WITHOUT_SERVERS)
         model = host_estimator(model_dir)
-        with pytest.raises(UnsupportedError, match="asynchronous training over") as error:
+        with pytest.raises(UnsupportedError, match="each worker would train a model of") as error:
             train_and_evaluate(model)
         assert "3 workers, the chief included" in str(error.value)
         assert not tf.io.gfile.exists(model_dir)
 
     def test_so_does_train_by_itself(self, task, model_dir):
-        task("worker")
+        task("worker", 0, WITHOUT_SERVERS)
         with pytest.raises(UnsupportedError, match="one process with all the devices"):
             host_estimator(model_dir).train(numbers(2))
 
@@ -68,14 +105,41 @@ class TestRefused:
             train_and_evaluate(model)
         assert not tf.io.gfile.exists(model_dir)
 
-    def test_parameter_server_strategy(self, task, model_dir):
-        task("chief")
-        strategy = tf1.distribute.experimental.ParameterServerStrategy(
-            tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        )
-        model = host_estimator(model_dir, train_distribute=strategy)
-        with pytest.raises(UnsupportedError, match="parameter servers are not supported"):
-            train_and_evaluate(model)
+    @pytest.mark.parametrize(
+        ("tf_config", "sentence"),
+        [
+            (
+                {"cluster": ["host0:1"]},
+                'TF_CONFIG: cluster is ["host0:1"]; it must be {"chief": ["host0:2222"], ...}.',
+            ),
+            (
+                {"cluster": {"chief": "host0:1"}},
+                'TF_CONFIG: cluster.chief is "host0:1"; it must be ["host0:1"], a list of '
+                "addresses.",
+            ),
+            (
+                {"cluster": {"chief": ["host0"]}},
+                'TF_CONFIG: cluster.chief[0] is "host0"; it must be "host:port".',
+            ),
+            (
+                {"cluster": {"chief": ["host0:1"], "ps": ["host1:1", "host0:1"]}},
+                'TF_CONFIG: cluster.ps[1] is "host0:1"; it must be an address of its own: '
+                "cluster.chief[0] has this one.",
+            ),
+            (
+                {"cluster": {"chief": ["host0:1"]}, "task": "chief"},
+                'TF_CONFIG: task is "chief"; it must be {"type": "worker", "index": 0}.',
+            ),
+            (
+                {"cluster": {"chief": ["host0:1"]}, "task": {"type": "chief", "index": "first"}},
+                'TF_CONFIG: task.index is "first"; it must be a whole number, from 0 on.',
+            ),
+        ],
+    )
+    def test_a_cluster_of_another_form(self, monkeypatch, tf_config, sentence):
+        monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            estimator.RunConfig()
 
     def test_a_second_evaluator(self, task, model_dir):
         task("evaluator", 1)
@@ -116,6 +180,28 @@ class TestRefused:
             train_and_evaluate(model)
 
 
+class TestStrategyOfServers:
+    @pytest.fixture
+    def strategy(self, task):
+        def for_cluster(**more):
+            task("worker", 0, {job: CLUSTER[job] for job in ("worker", "ps")} | more)
+            return tf1.distribute.experimental.ParameterServerStrategy(
+                tf.distribute.cluster_resolver.TFConfigClusterResolver()
+            )
+
+        return for_cluster
+
+    def test_means_a_cluster_with_parameter_servers(self, strategy):
+        config = estimator.RunConfig(train_distribute=strategy(chief=["host0:1"]))
+        assert over_parameter_servers(config, config.train_distribute)
+        assert (config.task_type, config.is_chief) == ("worker", False)
+
+    def test_makes_the_first_worker_the_chief_where_there_is_none(self, strategy):
+        config = estimator.RunConfig(train_distribute=strategy())
+        assert config.is_chief
+        assert list(config.session_config.device_filters) == ["/job:ps", "/job:worker/task:0"]
+
+
 class TestOneTrainer:
     def test_a_lone_chief_trains_and_leaves_evaluation_to_another(self, task, model_dir):
         task("chief", 0, {"chief": ["host0:1"]})
@@ -123,12 +209,6 @@ class TestOneTrainer:
         assert train_and_evaluate(model) is None
         assert model.get_variable_value("global_step") == 2
         assert not tf.io.gfile.exists(model.eval_dir())
-
-    def test_a_chief_without_workers_needs_no_parameter_server(self, task, model_dir):
-        task("chief", 0, {"chief": ["host0:1"], "ps": ["host3:1"]})
-        model = host_estimator(model_dir)
-        train_and_evaluate(model)
-        assert model.get_variable_value("weight") == -3
 
     def test_a_master_trains_and_evaluates(self, task, model_dir):
         task("master", 0, {"master": ["host0:1"]})

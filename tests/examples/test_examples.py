@@ -51,6 +51,13 @@ def test_two_ways_give_the_same_losses(program, flags, tmp_path):
     assert list(tmp_path.glob("*.png"))
 
 
+@pytest.mark.slow
+def test_a_job_with_a_parameter_server_trains_with_one_and_with_two_workers(tmp_path):
+    pytest.importorskip("matplotlib")
+    run(EXAMPLES / "cluster" / "cluster.py", f"--out={tmp_path}", "--max_steps=60")
+    assert list(tmp_path.glob("*.png"))
+
+
 @pytest.fixture(scope="module")
 def jpegs(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("jpegs")
@@ -79,6 +86,7 @@ def records(jpegs, tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.evidence("flowers", "cpu")
 def test_flowers_train_resume_export_and_answer(jpegs, records, tmp_path):
     folder = EXAMPLES / "flowers"
     e2s_run = ("-m", "estimator2strategy", "run", "--emulate_tpu_cores=2", folder / "flowers.py")
@@ -93,6 +101,7 @@ def test_flowers_train_resume_export_and_answer(jpegs, records, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.evidence("flowers", "rehearsed")
 def test_flowers_on_a_rehearsed_tpu_end_as_on_emulated_cores(records, tmp_path):
     import numpy as np
     import tensorflow as tf

@@ -291,6 +291,21 @@ def _protobuf_7(here: Environment) -> Problem | None:
     )
 
 
+def _libtpu_too_new(here: Environment) -> Problem | None:
+    """tensorflow-tpu 2.20 asks for libtpu~=0.0.14, and so gets the newest; tried one by one."""
+    version = here.versions.get("libtpu", "")
+    if here.minor("tensorflow-tpu") != (2, 20) or not version.startswith("0.0."):
+        return None
+    if int(version.split(".")[2]) < 32:
+        return None
+    return Problem(
+        Severity.ERROR,
+        f"libtpu {version} lacks functions that tensorflow-tpu 2.20 calls: "
+        "`import tensorflow` ends the process",
+        "pip install 'libtpu<0.0.32'",
+    )
+
+
 def _bad_tf_config(here: Environment) -> Problem | None:
     text = here.settings.get("TF_CONFIG")
     if not text:
@@ -300,12 +315,6 @@ def _bad_tf_config(here: Environment) -> Problem | None:
         assert isinstance(config, dict)
     except (ValueError, AssertionError):
         return Problem(Severity.ERROR, "TF_CONFIG is set, and is no JSON object", "unset TF_CONFIG")
-    if "ps" in config.get("cluster", {}):
-        return Problem(
-            Severity.WARNING,
-            "TF_CONFIG names parameter servers, which are Sessions that hold variables for others",
-            "See migration_guide/unsupported.md.",
-        )
     return None
 
 
@@ -350,6 +359,7 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
     _numpy_2,
     _protobuf_7,
     _libtpu_without_library,
+    _libtpu_too_new,
     _bad_tf_config,
 )
 

@@ -141,6 +141,8 @@ class TestCpuCompiled:
 
 class TestTpuTraced:
     @pytest.mark.parametrize("text", [MODEL, ESTIMATORS], ids=["TPUEstimator", "Estimator"])
+    @pytest.mark.evidence("training", "traced")
+    @pytest.mark.evidence("hosts", "traced")
     def test_training_can_be_sent_to_one_host_and_two(self, tmp_path, text):
         report = tpu_traced.check(model(tmp_path, text=text))
         assert outcomes(report) == {
@@ -186,6 +188,7 @@ def compiled_for(folder, tpus, between="pass", text=MODEL, **options):
 @on_linux
 @pytest.mark.slow
 class TestTpuCompiled:
+    @pytest.mark.evidence("training", "compiled", "v3 v5e")
     def test_the_step_is_compiled_for_each_tpu(self, tmp_path):
         report = compiled_for(tmp_path, "v3-8,v5e-4")
         assert (report.findings, report.problems) == ((), ())

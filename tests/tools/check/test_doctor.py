@@ -54,7 +54,6 @@ def test_versions_that_go_together_are_no_problem():
         ),
         (environment({"libtpu": "0.0.51"}), "warning", "libtpu.so is not there"),
         (environment(settings={"TF_CONFIG": "{"}), "error", "no JSON"),
-        (environment(settings={"TF_CONFIG": '{"cluster": {"ps": ["a:1"]}}'}), "warning", "servers"),
     ],
 )
 def test_clash_is_named(here, severity, words):
@@ -70,6 +69,16 @@ def test_of_two_tensorflows_a_tpu_vm_keeps_its_own():
         "pip uninstall -y tensorflow tensorflow-tpu, then pip install tensorflow-tpu==2.20.0."
     )
     assert "migration_guide/tpu.md" in clash.fix
+
+
+def test_a_libtpu_that_ends_the_import_is_named():
+    def of(libtpu):
+        versions = {"tensorflow-tpu": "2.20.0", "tf-keras": "2.20.1", "libtpu": libtpu}
+        here = environment(versions, without=["tensorflow"], tpu_compiler="/libtpu.so")
+        return [problem.fix for problem in doctor.problems(here)]
+
+    assert of("0.0.31") == []
+    assert of("0.0.32") == of("0.0.43.2") == ["pip install 'libtpu<0.0.32'"]
 
 
 def test_a_tpu_that_tensorflow_does_not_see_is_named():

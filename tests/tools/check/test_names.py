@@ -156,3 +156,14 @@ class TestTarget:
     def test_attributes_of_flags_are_one_use(self):
         text = "import tensorflow as tf\nFLAGS = tf.flags.FLAGS\nx = FLAGS.a + FLAGS.b\n"
         assert self.severities(text, Target.TF2) == ["error"]
+
+
+@pytest.mark.parametrize("first", ["estimator2strategy.tf1", "tensorflow"])
+def test_deep_imports_are_reported_where_they_do_not_work(first):
+    known = ["contrib.tpu.python.tpu", "contrib.layers.python.layers.layers", "train", "estimator"]
+    unknown = ["contrib.nothing", "nothing"]
+    program = "".join(f"import {first}.{name}\n" for name in [*known, *unknown])
+    program += f"import {first} as tf\ntf.estimator.Estimator\n"
+    findings = check_text(program).findings
+    reported = {f.line for f in findings if f.rule in ("E2S101", "E2S105")}
+    assert reported == {5, 6}

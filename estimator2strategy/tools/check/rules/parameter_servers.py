@@ -1,25 +1,18 @@
-"""Clusters that are driven by Sessions."""
+"""Optimizers that need the other workers of a cluster."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit, rule
-
-_SERVERS = {
-    "tf.train.Server": "a server of Sessions",
-    "tf.train.replica_device_setter": "variables on parameter servers",
-    "tf.train.SyncReplicasOptimizer": "gradients collected by parameter servers",
-}
 
 
 @rule(
     "E2S223",
     "parameter-servers",
     Severity.WARNING,
-    title="Parameter servers",
-    why="They are Sessions that hold variables for other Sessions; replayed programs have none.",
-    fix="One process with all its devices: use_tpu=True, or "
-    "RunConfig(train_distribute=tf.distribute.MirroredStrategy()).",
-    guide="unsupported.md",
+    title="An optimizer that collects gradients on parameter servers",
+    why="Its queues are a Session's. Only a job with parameter servers in TF_CONFIG has one.",
+    fix="Start such a job, or train in step with the optimizer that it wraps: "
+    "RunConfig(train_distribute=tf.distribute.MultiWorkerMirroredStrategy()).",
+    guide="cluster.md",
     bad="""\
 import tensorflow as tf
 
@@ -29,12 +22,12 @@ optimizer = tf.train.SyncReplicasOptimizer(
     good="""\
 import tensorflow as tf
 
-config = tf.estimator.RunConfig(train_distribute=tf.distribute.MirroredStrategy())
+optimizer = tf.train.AdamOptimizer(0.1)
+config = tf.estimator.RunConfig(
+    train_distribute=tf.distribute.experimental.MultiWorkerMirroredStrategy())
 """,
 )
 def find(source, context):
     for call in source.calls:
-        if call.name in _SERVERS:
-            yield Hit(call.node, f"{call.name} means {_SERVERS[call.name]}")
-        elif is_tf(call.name, "ParameterServerStrategy"):
-            yield Hit(call.node, "a ParameterServerStrategy means parameter servers")
+        if call.name == "tf.train.SyncReplicasOptimizer":
+            yield Hit(call.node, f"{call.name} collects gradients on parameter servers")

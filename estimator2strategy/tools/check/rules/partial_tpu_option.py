@@ -1,4 +1,4 @@
-"""Options of TPUEstimator that this package refuses in some places."""
+"""Options of TPUEstimator that this package refuses in some places, or only traced."""
 
 import ast
 
@@ -13,11 +13,11 @@ _OPTIONS = {
         "There: look the tables up in model_fn with tf.nn.embedding_lookup.",
     ),
     ("TPUConfig", "num_cores_per_replica"): (
-        "above 1 it is refused on emulated cores, and on a TPU it has only been traced",
+        "above 1 it has only been traced for a TPU; emulated cores run a replica on one of them",
         "Leave it out where the model fits one core: data-parallel.",
     ),
     ("TPUConfig", "input_partition_dims"): (
-        "is refused on emulated cores, and on a TPU it has only been traced",
+        "has only been traced for a TPU, which wants parts of one size; emulated cores cut nothing",
         "Leave it out where the model fits one core: data-parallel.",
     ),
 }
@@ -27,7 +27,7 @@ _OPTIONS = {
     "E2S218",
     "partial-tpu-option",
     Severity.WARNING,
-    title="An option of TPUEstimator or TPUConfig that this package refuses in some places",
+    title="An option of TPUEstimator or TPUConfig that is refused in some places, or only traced",
     why="It is an error that says so, before anything runs; nothing is accepted and then ignored.",
     fix="See the message.",
     guide="unsupported.md",

@@ -26,7 +26,8 @@ def find(source, context):
             continue  # importing a module is no error, and the names in it are uses of their own
         times = f" ({use.count} times here)" if use.count > 1 else ""
         if use.row is not None and use.row.status == "refused":
-            yield Hit(use.node, f"{use.name} is not supported{times}", fix=use.row.advice)
+            left = f": {use.row.left}" if use.row.left else ""
+            yield Hit(use.node, f"{use.name} is not supported{times}{left}", fix=use.row.advice)
         elif (
             use.row is None
             and use.name.startswith("tf.contrib.")

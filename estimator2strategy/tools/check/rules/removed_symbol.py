@@ -5,6 +5,7 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _ELSEWHERE = (symbol_uses.Flavour.FACADE, symbol_uses.Flavour.V2)
+_GONE = "is not in TensorFlow since 2.16"
 _ON_TF2 = (
     "`e2s migrate` rewrites what it can; until then `e2s run` runs the program, or "
     "`import estimator2strategy.tf1 as tf`."
@@ -34,10 +35,10 @@ def find(source, context):
         on_tf2 = context.runs_on_tensorflow2(source, use.flavour)
         times = f", used {use.count} times here," if use.count > 1 else ""
         instead = f"On TensorFlow 2: {use.row.advice}." if use.row.advice else None
+        gone = f"is not in TensorFlow: {use.row.left}" if use.row.left else _GONE
         yield Hit(
             use.node,
-            f"{use.name}{times} is not in TensorFlow since 2.16"
-            + ("" if on_tf2 else "; this package has it"),
+            f"{use.name}{times} {gone}" + ("" if on_tf2 else "; this package has it"),
             severity=Severity.ERROR if on_tf2 else Severity.INFO,
             fix=instead or (_ON_TF2 if on_tf2 else None),
         )

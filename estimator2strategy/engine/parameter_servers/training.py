@@ -1,0 +1,92 @@
+"""The training of one worker: the hooks that Estimator added, TensorFlow's session, the loop."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import tensorflow as tf
+
+from estimator2strategy.engine.parameter_servers.servers import Servers
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.interruption import Interruption
+from estimator2strategy.engine.runtime.training import (
+    add_default_saver,
+    summarize_loss,
+    training_hooks,
+    warn_of_no_steps,
+)
+
+tf1 = tf.compat.v1
+Hook: TypeAlias = tf1.train.SessionRunHook
+
+
+def train(
+    recording: Recording,
+    config: Any,
+    hooks: Sequence[Hook],
+    saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
+    servers: Servers,
+) -> Any:
+    """Runs the recorded training until a hook stops it or the input ends.
+
+    Must be called with `recording.graph` as the default graph.
+
+    Args:
+        servers: The parameter servers, one of which may end.
+
+    Returns:
+        The loss of this worker's last step (numpy), None when no step ran.
+
+    Raises:
+        tf.errors.InternalError: A server did not come, or has ended.
+
+    Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
+    """
+    spec = recording.spec
+    summarize_loss(spec.loss)
+    add_default_saver(config, spec.scaffold, shards=None)
+    savers, all_hooks = training_hooks(recording, config, hooks, saving_listeners, beside=False)
+    creator = _Creator(config, spec.scaffold, servers)
+    loss = None
+    with Interruption() as interruption, contextlib.ExitStack() as afterwards:
+        for saver in savers:
+            afterwards.callback(saver.wait)
+        with tf1.train.MonitoredSession(creator, hooks=all_hooks) as monitored:
+            while not monitored.should_stop() and not interruption.requested:
+                _, loss = monitored.run([spec.train_op, spec.loss])
+        interruption.explain(config.model_dir)
+    if loss is None:
+        warn_of_no_steps()
+    return loss
+
+
+class _Creator(tf1.train.SessionCreator):
+    """Makes TensorFlow's session as soon as all servers are there; after an error, makes a new one.
+
+    The chief initialises the variables or restores them; the others wait until it has.
+
+    Source: `MonitoredTrainingSession`, TensorFlow 2.15.
+    """
+
+    def __init__(self, config: Any, scaffold: tf1.train.Scaffold, servers: Servers):
+        self._servers = servers
+        if config.is_chief:
+            self._creator = tf1.train.ChiefSessionCreator(
+                scaffold, config.master, config.session_config, checkpoint_dir=config.model_dir
+            )
+        else:
+            self._creator = tf1.train.WorkerSessionCreator(
+                scaffold,
+                config.master,
+                config.session_config,
+                max_wait_secs=config.session_creation_timeout_secs,
+            )
+
+    def create_session(self) -> Any:
+        self._servers.wait()
+        session = self._creator.create_session()
+        session.close = functools.cache(functools.partial(self._servers.close, session.close))
+        return session

@@ -1,0 +1,72 @@
+"""The tasks of a cluster with parameter servers: the seam to `engine/parameter_servers`."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.parameter_servers.graph import session_graph
+from estimator2strategy.engine.parameter_servers.servers import (
+    has_server,
+    servers_of,
+    start_server,
+)
+from estimator2strategy.engine.parameter_servers.training import train
+from estimator2strategy.engine.record.on_host import OnHost
+from estimator2strategy.engine.record.placement import record
+from estimator2strategy.engine.runtime.model_dir import held_for_training
+from estimator2strategy.estimator.estimator_recording import program_of
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.tf_config import TaskType
+
+tf1 = tf.compat.v1
+
+# Workers start one after the other, which helps asynchronous training to converge.
+_SECS_PER_WORKER, _MOST_SECS = 5, 60
+
+
+def train_over_parameter_servers(
+    estimator: Any, input_fn: Callable, hooks: Sequence[Any], saving_listeners: Sequence[Any]
+) -> Any:
+    """`Estimator.train` of a task that trains over parameter servers; returns the last loss.
+
+    The task's server is started, unless the program has started one.
+
+    Raises:
+        tf.errors.InternalError: A server did not come, or has ended.
+    """
+    config = estimator._config
+    if not has_server(config):
+        start_server(config)
+    program = dataclasses.replace(program_of(estimator), takes_queues=True)
+    alone = held_for_training(estimator.model_dir) if config.is_chief else nullcontext()
+    with alone, session_graph(config, estimator._tf115):
+        recording = record(program, OnHost(), ModeKeys.TRAIN, input_fn)
+        estimator._warm_start(estimator.latest_checkpoint())
+        return train(recording, config, hooks, saving_listeners, servers_of(config))
+
+
+def serve(config: RunConfig) -> None:
+    """The work of a parameter server: holds variables until its process is ended."""
+    start_server(config).join()
+
+
+def start_as_worker(config: RunConfig) -> None:
+    """Starts the server of a task that trains, then waits as long as the task has to.
+
+    Source: `_TrainingExecutor._start_distributed_training`, tensorflow_estimator 2.15 training.py.
+    """
+    start_server(config)
+    if config.task_type != TaskType.WORKER:
+        return
+    most = config.experimental_max_worker_delay_secs
+    delay = min(_MOST_SECS if most is None else int(most), (config.task_id + 1) * _SECS_PER_WORKER)
+    if delay > 0:
+        tf1.logging.info("Waiting %d secs before starting training.", delay)
+        time.sleep(delay)
