@@ -21,10 +21,10 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.user_code import location
-from estimator2strategy.errors import CheckpointError, UnsupportedError
+from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.keras_model.legacy_program import LegacyProgram, features_and_labels
-from estimator2strategy.keras_model.shared_state import VariableScope
+from estimator2strategy.keras_model.variable_scopes import VariableScope
 
 # What `compile` of a Keras model takes and model_fn brings along.
 _OF_MODEL_FN = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics")
@@ -35,7 +35,8 @@ class LegacyModel(keras.Model):
     """A model_fn as a Keras model: `fit`, `evaluate`, `predict`, callbacks, weights.
 
     Loss, optimizer and metrics are those of model_fn. Make it in a strategy's scope to train on its
-    replicas: each gets its part of the batch, as in any Keras model.
+    replicas: each gets its part of the batch, as in any Keras model. Under a TPUStrategy batches
+    must have a fixed size, as for TPUEstimator: batch with drop_remainder=True.
 
     Its variables are those of the legacy checkpoint, by the same names (`legacy_variables`); a
     legacy scope is a layer (`model.get_layer("conv1")`; slashes become dots). Variables are made
@@ -51,9 +52,6 @@ class LegacyModel(keras.Model):
             each replica is one core, and a CrossShardOptimizer sums. `params` gets `use_tpu`, and
             `batch_size` where the batch has a fixed size.
         name: The model's name.
-
-    Raises:
-        UnsupportedError: Under a TPUStrategy; use TPUEstimator there.
     """
 
     def __init__(
@@ -67,15 +65,12 @@ class LegacyModel(keras.Model):
     ):
         super().__init__(name=name or "legacy_model", autocast=False)
         strategy = self.distribute_strategy
-        if is_tpu(strategy):
-            raise UnsupportedError(
-                "LegacyModel does not run under a TPUStrategy: use TPUEstimator with use_tpu=True."
-            )
         self._legacy = LegacyProgram(
             model_fn, params, config or RunConfig(), use_tpu, strategy, self._add_scope
         )
         self._mean_loss = keras.metrics.Mean(name="loss")
         self._counting: Any = _Untracked()
+        self._batch_of_core: int | None = None
         self.supports_jit = False  # replays keep random streams and tables, which XLA cannot have
         self.built = True
 
@@ -137,10 +132,36 @@ class LegacyModel(keras.Model):
     def compile_from_config(self, config: dict[str, Any]) -> None:
         self.compile(**config)
 
+    # Keras's loops forget the size of a finite Dataset's batches, which a TPU has to know.
+
+    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        self._note_size(x)
+        return super().fit(x, *args, **kwargs)
+
+    def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        self._note_size(x)
+        return super().evaluate(x, *args, **kwargs)
+
+    def predict(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        self._note_size(x)
+        return super().predict(x, *args, **kwargs)
+
+    def _note_size(self, x: Any) -> None:
+        if is_tpu(self.distribute_strategy) and isinstance(x, tf.data.Dataset):
+            first = tf.nest.flatten(x.element_spec, expand_composites=True)[0]
+            size = first.shape[0] if first.shape.rank else None
+            self._batch_of_core = size and size // self.distribute_strategy.num_replicas_in_sync
+
+    def _data(self, data: Any) -> tuple[Any, Any]:
+        """(features, labels) of what Keras hands to a step; on a TPU, of a fixed size."""
+        if is_tpu(self.distribute_strategy):
+            data = _of_fixed_size(data, self._batch_of_core)
+        return _unpacked(data)
+
     # Steps, which Keras's loops call in each replica.
 
     def train_step(self, data: Any) -> dict[str, Any]:
-        x, y = _unpacked(data)
+        x, y = self._data(data)
         size = self._uneven_size(x)
         if size is not None:
             x = _after(_assert_some(size), x)
@@ -149,7 +170,7 @@ class LegacyModel(keras.Model):
         return {"loss": self._mean_loss.result()}
 
     def test_step(self, data: Any) -> dict[str, Any]:
-        x, y = _unpacked(data)
+        x, y = self._data(data)
         model = self._model(ModeKeys.EVAL, x, y)
         self._counting.metrics = {name: m.metric for name, m in model.keras_metrics.items()}
 
@@ -171,19 +192,25 @@ class LegacyModel(keras.Model):
             self._mean_loss.update_state(loss)
 
     def predict_step(self, data: Any) -> Any:
-        features, _ = _unpacked(data)
+        features, _ = self._data(data)
         return self._model(ModeKeys.PREDICT, features, None).step((features,))[1]
 
     def call(self, features: Any, training: bool = False) -> Any:
         """The predictions for a batch of features.
 
         Raises:
-            ValueError: With `training=True`: a training step is more than its predictions.
+            ValueError: With `training=True`: a training step is more than its predictions. Or it is
+                called eagerly under a TPUStrategy, whose cores run programs.
         """
         if training:
             raise ValueError("LegacyModel trains with fit or train_on_batch, not by being called.")
         if not tf.executing_eagerly():
             return self.predict_step(features)
+        if is_tpu(self.distribute_strategy):
+            raise ValueError(
+                "Under a TPUStrategy LegacyModel is not called eagerly: use predict, or call it in "
+                "strategy.run."
+            )
         features = tf.nest.map_structure(tf.convert_to_tensor, features)
         self._model(ModeKeys.PREDICT, features, None)
         return tf.function(self.predict_step, autograph=False)(features)
@@ -353,6 +380,26 @@ class _Holder:
 
     def __init__(self, value: Any):
         self.value = value
+
+
+def _of_fixed_size(data: Any, size: int | None) -> Any:
+    """A replica's part of a batch, with the size that it has always.
+
+    Raises:
+        ValueError: It has none: a TPU compiles for one.
+    """
+
+    def fixed(part: tf.Tensor) -> tf.Tensor:
+        if size and part.shape.rank and part.shape[0] is None:
+            part = tf.ensure_shape(part, [size, *part.shape[1:]])
+        if not part.shape.is_fully_defined():
+            raise ValueError(
+                f"A batch has the shape {part.shape} under a TPUStrategy, where all sizes must be "
+                "known. Pass a Dataset that was batched with drop_remainder=True."
+            )
+        return part
+
+    return tf.nest.map_structure(fixed, data, expand_composites=True)
 
 
 def _assert_some(size: tf.Tensor) -> tf.Operation:

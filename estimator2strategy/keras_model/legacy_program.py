@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import copy
-import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,18 +12,22 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from estimator2strategy.engine.record.fed_replica import FedReplica
 from estimator2strategy.engine.record.model_fn import call_model_fn
+from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
 from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.record.replicated import one_shard_of
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import checkpoints
 from estimator2strategy.engine.worlds import legacy_world
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
 from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 from estimator2strategy.estimator.tpu_context import Deployment
 from estimator2strategy.keras_model.recorded_model import RecordedModel, ReplayedModel, record_model
-from estimator2strategy.keras_model.shared_state import VariableScope, scope_and_name
+from estimator2strategy.keras_model.variable_scopes import VariableScope, scope_and_name
 
 tf1 = tf.compat.v1
 
@@ -68,7 +71,8 @@ class LegacyProgram:
 
     @property
     def _several(self) -> tf.distribute.Strategy | None:
-        return self.strategy if self.strategy.num_replicas_in_sync > 1 else None
+        several = self.strategy.num_replicas_in_sync > 1 or is_tpu(self.strategy)
+        return self.strategy if several else None
 
     def model(self, mode: str, batch: Any) -> ReplayedModel:
         """The replay for this mode and kind of batch; recorded at the first call.
@@ -103,22 +107,23 @@ class LegacyProgram:
         return max(self.replayed.values(), key=lambda model: len(model.recording.variables))
 
     def _record(self, mode: str, batch: Any) -> RecordedModel:
-        call = functools.partial(self._call, mode)
-        return record_model(mode, batch, call, self.config.tf_random_seed, self._inside)
+        calls = ReplacedCalls(model_fn=self._call)
+        program = ModelProgram(self.model_fn, self.params, self.config, EstimatorSpec, calls)
+        return record_model(program, self._placement(), mode, batch)
 
-    def _inside(self) -> contextlib.AbstractContextManager:
+    def _placement(self) -> FedReplica:
         count = self.strategy.num_replicas_in_sync
         if self.use_tpu:
-            return one_shard_of(count)
-        return one_replica_of(count) if count > 1 else contextlib.nullcontext()
+            return FedReplica(count, one_shard_of)
+        return FedReplica(count, one_replica_of) if count > 1 else FedReplica()
 
-    def _call(self, mode: str, features: Any, labels: Any) -> Any:
+    def _call(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         if self.use_tpu is None:
             params = copy.deepcopy(self.params)
-            spec = call_model_fn(self.model_fn, features, labels, mode, params, self.config)
+            spec = call_model_fn(self.model_fn, features, labels, mode, params, config)
         else:
             deployment = self._deployment(mode, features)
-            arguments = (self.params, self.config)
+            arguments = (self.params, config)
             spec = call_tpu_model_fn(self.model_fn, features, labels, deployment, *arguments)
         for kind in ("training_hooks", "evaluation_hooks", "prediction_hooks", "host_call"):
             if getattr(spec, kind, None):

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.legacy_code import is_of_tf115
 from estimator2strategy.engine.metrics.objects import KerasMetric, keras_metric_of
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
+from estimator2strategy.engine.record.model_program import ModelProgram
+from estimator2strategy.engine.record.placement import Placement, record
+from estimator2strategy.engine.replay import tpu_step
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedPart
 from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
+from estimator2strategy.engine.replay.shared_state import SharedState
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.worlds import legacy_world, recording
-from estimator2strategy.keras_model.shared_state import SharedState
 
 tf1 = tf.compat.v1
-CallModelFn = Callable[[Any, Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,36 +55,27 @@ class RecordedModel:
 
 
 def record_model(
-    mode: str,
-    batch: Any,
-    call: CallModelFn,
-    seed: int | None,
-    inside: Callable[[], AbstractContextManager],
+    program: ModelProgram, placement: Placement, mode: str, batch: Any
 ) -> RecordedModel:
     """Calls model_fn once.
 
     Args:
+        program: The model_fn.
+        placement: A FedReplica.
         mode: A value of ModeKeys.
         batch: (features, labels), or (features,): nested tensors or TensorSpecs of one batch.
-        call: `call(features, labels)` calls model_fn, and returns an EstimatorSpec.
-        seed: The graph-level seed.
-        inside: The context in which model_fn is called.
     """
-    with legacy_world(), recording(seed) as graph, observe_metric_calls() as calls:
-        tf1.train.create_global_step(graph)
-        flat = tf.nest.flatten(batch, expand_composites=True)
-        feeds = [tf1.placeholder(part.dtype, part.shape, name="batch") for part in flat]
-        packed = tf.nest.pack_sequence_as(batch, feeds, expand_composites=True)
-        features, labels = (*packed, None)[:2]
-        with inside():
-            spec = call(features, labels)
+    seed, tf115 = program.config.tf_random_seed, is_of_tf115(program.model_fn)
+    with legacy_world(), recording(seed, tf115), observe_metric_calls() as calls:
+        made = record(program, placement, mode, lambda: batch)
+        spec = made.spec
         metrics = metric_pairs(spec) if mode == ModeKeys.EVAL else {}
         metrics.pop(LOSS, None)
         scaffold = spec.scaffold or tf1.train.Scaffold()
         variables = tuple(tf1.global_variables())
         scaffold.finalize()
         return RecordedModel(
-            mode, graph, spec, tuple(feeds), variables, scaffold, metrics, tuple(calls)
+            mode, made.graph, spec, made.feeds, variables, scaffold, metrics, tuple(calls)
         )
 
 
@@ -106,11 +101,18 @@ class ReplayedModel:
     ):
         self.recording = recording
         self._recorded = RecordedGraph(recording.graph)
-        self._state = SharedState(self._recorded, strategy, shared)
+        nodes = [node.name for node in self._recorded.nodes if node.op == "VarHandleOp"]
+        values = {name: shared[name].value for name in nodes if name in shared}
+        self._state = SharedState(self._recorded, strategy, nodes, values)
         self.session = ReplaySession(recording.graph, Runs(Replay(self._recorded, self._state)))
         self.keras_metrics = self._keras_metrics()
         self._outputs, self._ops = self._wanted()
-        self._part = ReplicatedPart.of(self._recorded, self._outputs, self._ops)
+        self._on_tpu = is_tpu(strategy)
+        if self._on_tpu:
+            roots = [*map(input_node, self._outputs), *self._ops]
+            tpu_step.make_variables(self._recorded, self._state, roots)
+        else:
+            self._part = ReplicatedPart.of(self._recorded, self._outputs, self._ops)
 
     def initialise(self, names: Sequence[str]) -> None:
         """Gives the variables `names` their initial values, and whatever is local a value."""
@@ -134,7 +136,11 @@ class ReplayedModel:
         """
         flat = tf.nest.flatten(batch, expand_composites=True)
         feeds = dict(zip((feed.name for feed in self.recording.feeds), flat, strict=True))
-        values = self._part.replay(self._recorded, self._state, feeds)
+        if self._on_tpu:
+            of_step = (self._outputs, self._ops, feeds)
+            values = tpu_step.trace_replica(self._recorded, self._state, *of_step)
+        else:
+            values = self._part.replay(self._recorded, self._state, feeds)
         if self.recording.mode == ModeKeys.PREDICT:
             predictions = self.recording.spec.predictions
             return None, tf.nest.pack_sequence_as(predictions, values, expand_composites=True)

@@ -1,56 +1,20 @@
-"""The variables of a legacy model as Keras variables, which all of its recordings share."""
+"""The variables of a legacy model as Keras variables, in a layer for each legacy scope."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.state import State
 from estimator2strategy.errors import UnsupportedError
 
 tf1 = tf.compat.v1
 
 # The scope of what only training needs: slots of optimizers, the global step.
 TRAINING_STATE = "training_state"
-
-
-class SharedState(State):
-    """The state of one recording, whose global variables are those of the model.
-
-    Args:
-        recorded: The recording's nodes.
-        strategy: Over whose replicas the model runs; None: on one device.
-        shared: Name -> variable. Other variables (local ones, of metrics) are the recording's own.
-    """
-
-    def __init__(
-        self,
-        recorded: RecordedGraph,
-        strategy: tf.distribute.Strategy | None,
-        shared: Mapping[str, keras.Variable],
-    ):
-        nodes = [node.name for node in recorded.nodes if node.op == "VarHandleOp"]
-        super().__init__(recorded, strategy, replicated=nodes)
-        self._shared = {name: copies(shared[name]) for name in nodes if name in shared}
-
-    def _make_copies(self, node: str) -> Sequence[tf.Variable]:
-        return self._shared.get(node) or super()._make_copies(node)
-
-    def close(self) -> None:
-        for node in self._shared:  # they are the model's, and stay
-            self._copies.pop(node, None)
-        super().close()
-
-
-def copies(variable: keras.Variable) -> tuple[tf.Variable, ...]:
-    """The copies of a variable, one per replica."""
-    value = variable.value
-    return value.values if isinstance(value, tf.distribute.DistributedValues) else (value,)
 
 
 @keras.saving.register_keras_serializable(package="estimator2strategy")

@@ -1,0 +1,171 @@
+"""`adapt`: a legacy program in a TF2 loop of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.tpu_config import RunConfig as TPURunConfig
+from estimator2strategy.estimator.tpu_estimator import TPUEstimator
+from estimator2strategy.keras_model.adapted_model import AdaptedModel
+
+
+def adapt(
+    model_fn: Callable[..., Any] | Estimator,
+    input_fn: Callable | None = None,
+    *,
+    eval_input_fn: Callable | None = None,
+    predict_input_fn: Callable | None = None,
+    params: Any = None,
+    config: RunConfig | None = None,
+    model_dir: str | None = None,
+    strategy: tf.distribute.Strategy | None = None,
+    steps_per_execution: int = 1,
+    use_tpu: bool | None = None,
+    train_batch_size: int | None = None,
+    eval_batch_size: int | None = None,
+    predict_batch_size: int | None = None,
+) -> AdaptedModel:
+    """Makes the steps of a legacy program callable from a loop of one's own.
+
+        model = adapt(model_fn, input_fn, params={"lr": 0.1}, steps_per_execution=100)
+        model.load_checkpoint("/models/old")
+        while model.global_step < 10_000:
+            print(model.train())
+        model.save_checkpoint("/models/old")
+
+    Args:
+        model_fn: `model_fn(features, labels, mode, params, config)`, as for Estimator or
+            TPUEstimator; called once for each mode that has an input. Or an Estimator or a
+            TPUEstimator itself, which then has all that it runs with.
+        input_fn: As of `Estimator.train`; None: the model does not train.
+        eval_input_fn: As of `Estimator.evaluate`, for `evaluate`.
+        predict_input_fn: As of `Estimator.predict`, for `predict`.
+        params: Hyperparameters; the functions get copies.
+        config: A RunConfig; with `use_tpu`, one of TPUs.
+        model_dir: Where `load_checkpoint` and `save_checkpoint` look if they are told no place. As
+            of Estimator.
+        strategy: The strategy whose replicas run the model. Default: the one of the scope around
+            the call. For an Estimator's model_fn each replica takes the next batch of input_fn; a
+            TPUEstimator's global batch is dealt out to them.
+        steps_per_execution: The number of steps that run in one call from Python.
+        use_tpu: None: model_fn was written for Estimator. True or False: for TPUEstimator, with
+            this `use_tpu`.
+        train_batch_size: With `use_tpu` given: the global batch size, in examples.
+        eval_batch_size: Likewise; default: `train_batch_size`.
+        predict_batch_size: Likewise.
+
+    Raises:
+        TypeError: An argument is of the wrong type.
+        ValueError: An argument has a wrong value, or goes with no other that is given.
+    """
+    inputs = _checked_inputs(input_fn, eval_input_fn, predict_input_fn)
+    _check_steps_per_execution(steps_per_execution)
+    sizes = (train_batch_size, eval_batch_size, predict_batch_size)
+    program = _Program(params, config, model_dir, strategy, use_tpu, *sizes)
+    return AdaptedModel(program.estimator(model_fn), inputs, steps_per_execution)
+
+
+class _Program(NamedTuple):
+    """The arguments of `adapt` that say how a model_fn runs."""
+
+    params: Any
+    config: Any
+    model_dir: str | None
+    strategy: tf.distribute.Strategy | None
+    use_tpu: bool | None
+    train_batch_size: int | None
+    eval_batch_size: int | None
+    predict_batch_size: int | None
+
+    def estimator(self, model_fn: Any) -> Estimator:
+        """The Estimator that knows how to call model_fn, and where it runs."""
+        given = [name for name, value in self._asdict().items() if value is not None]
+        if isinstance(model_fn, Estimator):
+            if given:
+                raise ValueError(
+                    f"adapt was given {', '.join(given)} and an Estimator, which has its own: pass "
+                    "them to the Estimator, or pass model_fn."
+                )
+            return model_fn
+        if not callable(model_fn):
+            raise TypeError(f"model_fn is {model_fn!r}: pass a function, or an Estimator.")
+        strategy = self._strategy()
+        if self.use_tpu is not None:
+            return self._tpu_estimator(model_fn, strategy)
+        for name in given:
+            if name.endswith("_batch_size"):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}, and use_tpu is None: an Estimator's "
+                    "input_fn makes the batches itself. For a TPUEstimator's model_fn pass "
+                    "use_tpu=True, or False."
+                )
+        config = self.config or RunConfig()
+        if strategy and isinstance(config, RunConfig):
+            config = config.replace(eval_distribute=strategy)
+        return Estimator(model_fn, self.model_dir, config, self.params, strategy=strategy)
+
+    def _strategy(self) -> tf.distribute.Strategy | None:
+        strategy = self.strategy
+        if strategy is None and tf.distribute.has_strategy():
+            strategy = tf.distribute.get_strategy()
+        if strategy is not None and not hasattr(strategy, "num_replicas_in_sync"):
+            raise TypeError(
+                f"strategy is {strategy!r}: pass a tf.distribute.Strategy, such as "
+                "tf.distribute.MirroredStrategy(), or None."
+            )
+        return strategy
+
+    def _tpu_estimator(self, model_fn: Any, strategy: Any) -> TPUEstimator:
+        train = self.train_batch_size
+        if train is None:
+            raise ValueError(
+                f"use_tpu is {self.use_tpu}, and train_batch_size is None: pass the number of "
+                "examples in a batch of all cores, which params['batch_size'] is made of."
+            )
+        config = self.config or TPURunConfig()
+        if isinstance(config, TPURunConfig):
+            config = config.replace(log_step_count_steps=None)  # the loop is the user's
+        return TPUEstimator(
+            model_fn,
+            self.model_dir,
+            config,
+            self.params,
+            bool(self.use_tpu),
+            train,
+            self.eval_batch_size or train,
+            self.predict_batch_size or train,
+            strategy=strategy if self.use_tpu else None,
+        )
+
+
+def _checked_inputs(train: Any, evaluate: Any, predict: Any) -> dict[str, Callable]:
+    """ModeKeys -> input_fn, of those that are given."""
+    arguments = {"input_fn": train, "eval_input_fn": evaluate, "predict_input_fn": predict}
+    for name, function in arguments.items():
+        if function is not None and not callable(function):
+            raise TypeError(
+                f"{name} is {function!r}: pass a function that returns a Dataset, such as "
+                "`lambda: dataset_of(files)`. It is called in the graph of model_fn."
+            )
+    modes = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
+    given = zip(modes, arguments.values(), strict=True)
+    inputs = {mode: function for mode, function in given if function is not None}
+    if not inputs:
+        raise ValueError(
+            "adapt was given no input: pass input_fn to train, eval_input_fn to evaluate, or "
+            "predict_input_fn to predict."
+        )
+    return inputs
+
+
+def _check_steps_per_execution(steps: Any) -> None:
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise ValueError(
+            f"steps_per_execution is {steps!r}: pass the number of steps of one call, at least 1."
+        )
