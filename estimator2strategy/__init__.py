@@ -34,7 +34,9 @@ _HOMES = {
     "TPUEstimator": "estimator2strategy.estimator.tpu",
     "TPUEstimatorSpec": "estimator2strategy.estimator.tpu",
     "emulate_tpu": "estimator2strategy.engine.runtime.devices",
+    "adapt": "estimator2strategy.keras_model.adapting",
     "LegacyModel": "estimator2strategy.keras_model.legacy_model",
+    "keras_metrics": "estimator2strategy.keras_model.metrics_of_fn",
     "keras_updates": "estimator2strategy.keras_model.inside",
     "transfer_weights": "estimator2strategy.keras_model.transfer",
 }

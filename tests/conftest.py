@@ -1,4 +1,4 @@
-"""What all tests share: a quiet TensorFlow with eight logical CPU devices, and a few fixtures.
+"""Fixtures of all tests, in a quiet TensorFlow with eight logical CPU devices.
 
 TensorFlow's devices are fixed once per process, so each test process starts with as many as the
 largest test needs; a test that wants emulated TPU cores asks for them with `emulated_cores`.
@@ -21,8 +21,8 @@ os.environ.pop("E2S_EMULATE_TPU_CORES", None)
 
 import tensorflow as tf
 
+from estimator2strategy.engine import behavior
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.tf1.facade import by_caller
 from tests.quick import is_quick
 
 LOGICAL_CPUS = 8
@@ -99,7 +99,7 @@ def log(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Lo
 @pytest.fixture(autouse=True)
 def _switches_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the legacy code of a test switches on is off again in the next."""
-    monkeypatch.setattr(by_caller, "SWITCHED_ON", set())
+    monkeypatch.setattr(behavior, "SWITCHED_ON", set())
 
 
 @pytest.fixture(autouse=True)

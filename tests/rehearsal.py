@@ -4,6 +4,8 @@
         estimator.train(...)          # use_tpu=True, and a TPUClusterResolver
         assert tpu.started == 1
 
+    tpu.lose(after=[7, 12])           # the TPU is lost twice, after so many steps each
+
 It stands at TensorFlow's boundary. Above it all is genuine: this package, TPUClusterResolver,
 TPUStrategy and its variables. `migration_guide/tpu.md` has the table of what it replaces.
 """
@@ -11,7 +13,7 @@ TPUStrategy and its variables. `migration_guide/tpu.md` has the table of what it
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -34,11 +36,48 @@ class Runtime:
     Attributes:
         connected: How often a program connected to it.
         started: How often its system was started.
+        lost: True from when it was lost until its system is started.
+        refusals: How often it is yet to refuse to be started.
     """
 
     def __init__(self, num_hosts: int, cores_per_host: int):
         self.num_hosts, self.cores_per_host = num_hosts, cores_per_host
         self.connected = self.started = 0
+        self.lost, self.refusals = False, 0
+        self._losses: Iterator[int] | None = None
+        self._left: int | None = None
+
+    def lose(self, after: Iterable[int]) -> None:
+        """From now on, loses the TPU again and again, each time after so many more steps.
+
+        Must be called before a program is traced.
+        """
+        self._losses = iter(after)
+        self._left = next(self._losses, None)
+
+    @property
+    def may_be_lost(self) -> bool:
+        return self._losses is not None
+
+    def launch(self) -> np.ndarray:
+        """Called as a step is launched; fails if the TPU is lost."""
+        if self._left == 0:
+            self.lost = True
+            self._left = next(self._losses, None)
+        if self.lost:
+            raise ConnectionError("Socket closed")
+        if self._left is not None:
+            self._left -= 1
+        return np.int32(0)
+
+    def start(self) -> bytes:
+        """Starts its system; returns its topology."""
+        if self.refusals:
+            self.refusals -= 1
+            raise tf.errors.UnavailableError(None, None, "failed to connect to all addresses")
+        self.started += 1
+        self.lost = False
+        return self.topology()
 
     @property
     def name(self) -> str:
@@ -92,7 +131,7 @@ def rehearsal(num_hosts: int = 1, cores_per_host: int = 8) -> Iterator[Runtime]:
     """This process has a TPU while the body runs."""
     runtime = Runtime(num_hosts, cores_per_host)
     with contextlib.ExitStack() as stack:
-        for part in (_devices, _connecting, _starting, _placing, _running):
+        for part in (_devices, _connecting, _starting, _placing, _running, _losing):
             for patch in part(runtime):
                 stack.enter_context(patch)
         yield runtime
@@ -139,8 +178,7 @@ def _starting(runtime: Runtime) -> Iterator[Any]:
     """The op that starts a TPU system gives its topology; `initialize_tpu_system` is genuine."""
 
     def initialize_system(*unused, **unused_options):
-        runtime.started += 1  # traced once for each start
-        return tf.constant(runtime.topology())
+        return tf.constant(runtime.start())  # traced once for each start
 
     yield mock.patch.object(tf_tpu, "initialize_system", initialize_system)
     yield mock.patch.object(tf_tpu, "shutdown_system")
@@ -172,6 +210,9 @@ def _running(runtime: Runtime) -> Iterator[Any]:
 
     def replicate(computation, inputs, device_assignment=None, **unused):
         program = Program(computation, inputs, variables)
+        if runtime.may_be_lost:
+            with tf.control_dependencies([tf.numpy_function(runtime.launch, [], tf.int32)]):
+                inputs = tf.nest.map_structure(tf.identity, inputs)
         if device_assignment is None:
             cores = runtime.cores
         else:
@@ -183,3 +224,19 @@ def _running(runtime: Runtime) -> Iterator[Any]:
         ]
 
     yield mock.patch.object(tf_tpu, "replicate", replicate)
+
+
+def _losing(runtime: Runtime) -> Iterator[Any]:
+    """What ran on a TPU as it was lost ends with Unavailable, or with Aborted."""
+    call = tf_context.Context.call_function
+
+    def call_function(self, *args, **kwargs):
+        try:
+            return call(self, *args, **kwargs)
+        except tf.errors.OpError as error:
+            if not runtime.lost:
+                raise
+            kinds = (tf.errors.UnavailableError, tf.errors.AbortedError)
+            raise kinds[runtime.started % 2](None, None, "Socket closed") from error
+
+    yield mock.patch.object(tf_context.Context, "call_function", call_function)

@@ -25,6 +25,7 @@ LAZY = {
     "estimator/heads/metric_rows": "tf-keras takes seconds to import, and few heads need it",
     "legacy/importing": "a program starts without TensorFlow, and may set it up before it imports",
     "tf1": _AT_ITS_USE,
+    "tf1/facade/deep_imports": _AT_ITS_USE,
     "tools/check/graph_rules/no_xla_kernel": "rules are read without TensorFlow",
     "tools/check/levels/process": "a level reports that TensorFlow is missing",
     "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",
@@ -35,7 +36,7 @@ LAZY = {
     "tools/migrate/migrate_command": "the command says that libcst is missing",
 }
 # Folders of tests/ that are about no room; `fresh` is a tool of the tests.
-NO_ROOMS = {"conformance", "examples", "fresh", "goldens", "parity", "programs"}
+NO_ROOMS = {"conformance", "examples", "fresh", "goldens", "longtail", "parity", "programs"}
 
 
 def test_every_module_is_in_a_room():

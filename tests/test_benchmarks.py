@@ -1,4 +1,4 @@
-"""What the benchmarks report."""
+"""The reports of the benchmarks."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ NAMES_OF_TENSORFLOW = {"Estimator", "Head", "ModeKeys", "RunConfig"}
 
 
 def in_fresh_process(program: str, python: str = sys.executable, **environment: str) -> str:
-    """What a Python program prints that starts with nothing imported, or in another `python`."""
+    """The output of a Python program that starts with nothing imported, or in another `python`."""
     result = subprocess.run(
         [python, "-c", program],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
@@ -73,7 +73,8 @@ def settings():
     return {
         "environment": dict(os.environ),
         "import": builtins.__import__,
-        "finders": list(sys.meta_path),
+        # One finds modules of the facade, and no others.
+        "finders": [f for f in sys.meta_path if type(f).__name__ != "DeepImports"],
         "path": list(sys.path),
         "hooks": (sys.excepthook, sys.displayhook, sys.getprofile(), sys.gettrace()),
         "handlers": (list(logging.getLogger().handlers), logging.getLogger().level),

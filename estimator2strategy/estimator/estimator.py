@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import os
@@ -13,8 +14,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.legacy_code import called_from_tf115
+from estimator2strategy.engine import _tf_private, behavior, callers
+from estimator2strategy.engine.legacy_code import is_of_tf115
 from estimator2strategy.engine.metrics.objects import metric_objects
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.mode_keys import ModeKeys
@@ -23,9 +24,10 @@ from estimator2strategy.engine.record.model_program import ModelProgram, Replace
 from estimator2strategy.engine.record.on_host import OnHost
 from estimator2strategy.engine.record.on_replicas import OnReplicas
 from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import evaluation, prediction, training
 from estimator2strategy.engine.runtime.checkpoints import step_in
-from estimator2strategy.engine.runtime.evaluation_cache import KeptEvaluation
+from estimator2strategy.engine.runtime.evaluation_cache import EvaluationCache
 from estimator2strategy.engine.runtime.gc_pause import few_full_collections
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.engine.runtime.model_dir import held_for_training
@@ -40,7 +42,11 @@ from estimator2strategy.estimator.checks import (
     checked_options,
     verify_model_fn_args,
 )
-from estimator2strategy.estimator.cluster import check_cluster, worker_of
+from estimator2strategy.estimator.cluster import (
+    check_cluster,
+    over_parameter_servers,
+    worker_of,
+)
 from estimator2strategy.estimator.estimator_recording import (
     program_of,
     record_for,
@@ -50,6 +56,7 @@ from estimator2strategy.estimator.estimator_recording import (
 from estimator2strategy.estimator.exporting import Exporting
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.run_config import RunConfig, completed
+from estimator2strategy.estimator.server_jobs import train_over_parameter_servers
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tf_config import TaskType
 from estimator2strategy.estimator.warm_start import settings_from
@@ -81,6 +88,9 @@ class Estimator(Exporting):
     Source: `tf.estimator.Estimator`, tensorflow_estimator 2.15.
     """
 
+    # True in the classes of TF 1.15's `tf.estimator`; see `tf1/facade/stand_ins.py`.
+    _of_tf115 = False
+
     @refuses_moved(MOVED_TO_OPTIONS)
     def __init__(
         self,
@@ -107,9 +117,14 @@ class Estimator(Exporting):
         self._session_config, self._model_dir = self._config.session_config, self._config.model_dir
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
-        self._kept_evaluation: KeptEvaluation | None = None
+        self._evaluation_cache: EvaluationCache | None = None
         self._replays = ReplayCache()
-        self._tf115 = called_from_tf115()
+        self._tf115 = (
+            self._of_tf115
+            or behavior.is_entered()
+            or is_of_tf115(model_fn)
+            or callers.makes_estimator()
+        )
 
     @property
     def model_dir(self) -> str:
@@ -204,9 +219,13 @@ class Estimator(Exporting):
             tf1.logging.info("Skipping training since max_steps has already saved.")
             return self
         listeners = checked_listeners(saving_listeners)
+        all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
+        if over_parameter_servers(self._config, self._strategy):
+            loss = train_over_parameter_servers(self, input_fn, all_hooks, listeners)
+            tf1.logging.info("Loss for final step: %s.", loss)
+            return self
         alone = held_for_training(self.model_dir) if self._config.is_chief else nullcontext()
         with alone, few_full_collections() as started, recording_graph(self):
-            all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
             recorded = record_for(self, ModeKeys.TRAIN, input_fn)
             self._warm_start(self.latest_checkpoint())
             loss = training.train(
@@ -249,8 +268,8 @@ class Estimator(Exporting):
         checkpoint_path = checkpoint_path or self._latest_or_warn("evaluate")
         with recording_graph(self) as graph:
             all_hooks = self._evaluation_hooks(hooks, steps)
-            kept = self._kept_evaluation if checkpoint_path else None
-            found = self._record_evaluation(graph, input_fn, kept, all_hooks)
+            cache = self._evaluation_cache if checkpoint_path else None
+            found = self._record_evaluation(graph, input_fn, self._replays, cache, all_hooks)
             self._warm_start(checkpoint_path)
             results = found.run(checkpoint_path, all_hooks, store=self._replays)
             evaluation.write_results(self.eval_dir(name), results, checkpoint_path)
@@ -326,7 +345,8 @@ class Estimator(Exporting):
             return worker
         strategies = {ModeKeys.TRAIN: self._strategy, ModeKeys.EVAL: self._config.eval_distribute}
         strategy = strategies.get(mode)
-        if strategy is None or strategy.num_replicas_in_sync == 1:
+        # One device needs no strategy; one core of a TPU does.
+        if strategy is None or (strategy.num_replicas_in_sync == 1 and not is_tpu(strategy)):
             return OnHost()
         start_for(strategy)
         return OnReplicas(strategy)
@@ -338,18 +358,25 @@ class Estimator(Exporting):
         self,
         graph: tf.Graph,
         input_fn: Callable,
-        kept: KeptEvaluation | None = None,
+        replays: ReplayCache | None = None,
+        cache: EvaluationCache | None = None,
         hooks: Sequence[Hook] = (),
     ) -> evaluation.Evaluation:
-        """Records an evaluation, or finds it among what was kept."""
+        """Records an evaluation, to be run with `replays`, or finds it in the cache."""
         program, placement, mode = program_of(self), self._placement(ModeKeys.EVAL), ModeKeys.EVAL
-        with observe_metric_calls() as calls:
+        # Only what is traced anew needs the calls; before Python 3.12 seeing them costs a lot.
+        watching: contextlib.AbstractContextManager[list[Any]] = (
+            contextlib.nullcontext([])
+            if replays and replays.expects(mode)
+            else observe_metric_calls()
+        )
+        with watching as calls:
             inputs = placement.record_input(program, mode, input_fn)
 
             def record_model() -> evaluation.Evaluation:
                 return evaluation.Evaluation(placement.record_model(program, mode, inputs), calls)
 
-            return kept.find(graph, hooks, record_model) if kept else record_model()
+            return cache.find(graph, hooks, record_model) if cache else record_model()
 
     # How the program's functions are called. Subclasses of programs replace and call these.
 

@@ -17,6 +17,7 @@ import tensorflow as tf
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
 from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.gc_pause import collected
 from estimator2strategy.engine.runtime.session_config import applied
 from estimator2strategy.engine.worlds import legacy_world, recording
 from estimator2strategy.estimator.specs import EstimatorSpec
@@ -63,6 +64,7 @@ def recording_graph(estimator: Any) -> Iterator[tf.Graph]:
         legacy_world(),
         recording(config.tf_random_seed, estimator._tf115) as graph,
         graph.device(config.device_fn),
+        collected(graph),
     ):
         yield graph
 

@@ -71,7 +71,7 @@ def check_feed_hook(tpu_config: Any) -> None:
         raise UnsupportedError(
             "TPUConfig.experimental_feed_hook replaces the hook that ran TPUEstimator's infeed and "
             "outfeed queues.\n"
-            "  Here there are none: each step draws its batch itself.\n"
+            "  Here there are none: each step takes its batch itself.\n"
             "  Leave it out. To act between executions, pass a SessionRunHook to train(hooks=...); "
             "to act on the batches, use the Dataset of input_fn."
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.record import embedding_input
 from estimator2strategy.engine.record.embedding import Embedding
 from estimator2strategy.engine.record.embedding_update import SLOTS
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
@@ -41,28 +44,25 @@ def check_embedding_spec(spec: Any, tpu_config: Any, use_tpu: bool, eval_on_tpu:
         )
 
 
-def embedding_on_cores(spec: Any, mode: str, strategy: Any) -> Embedding | None:
-    """The tables as cores have them; None: none.
+def embedding_for(spec: Any, mode: str, strategy: Any) -> Embedding | None:
+    """The tables as cores have them; None: none, but those of model_fn's own columns.
 
     Raises:
         UnsupportedError: They cannot be had there.
     """
-    if spec is None:
+    if spec is None or not (spec.feature_columns or spec.feature_to_config_dict):
         return None
     if is_tpu(strategy):
         raise UnsupportedError(
             "embedding_config_spec: tables in a TPU's embedding hardware are not supported yet.\n"
-            "  They run on emulated cores and on the host only.\n" + _ON_THE_HOST
+            "  Make the columns with embedding_lookup_device='tpu_tensor_core' and "
+            "tensor_core_shape=[None, most ids of an example]:\n"
+            "  the cores then look them up, and model_fn's optimizer trains them.\n" + _ON_THE_HOST
         )
     if mode == ModeKeys.PREDICT:
         raise UnsupportedError(
             "embedding_config_spec: TPUEstimator.predict never looked tables up on cores.\n"
             + _ON_THE_HOST
-        )
-    if spec.tensor_core_feature_columns:
-        raise UnsupportedError(
-            "embedding_config_spec: a column with embedding_lookup_device='tpu_tensor_core' needs "
-            "a real TPU.\n  Leave embedding_lookup_device out.\n" + _ON_THE_HOST
         )
     tables, features = configurations(spec)
     for parameters in (
@@ -75,8 +75,34 @@ def embedding_on_cores(spec: Any, mode: str, strategy: Any) -> Embedding | None:
         features,
         spec.optimization_parameters,
         from_columns=spec.feature_columns is not None,
+        num_cores=strategy.num_replicas_in_sync,
         gradient_multiplier=spec.experimental_gradient_multiplier_fn,
     )
+
+
+def input_for_cores(
+    spec: Any, embedding: Embedding | None, batch_size: int | None
+) -> Callable[[Any], Any]:
+    """What to make of input_fn's result, so that cores find the ids of all tables.
+
+    Args:
+        batch_size: The static size of the batches' first axis; None: it has none.
+    """
+    changes = []
+    if embedding is not None:
+        changes.append(functools.partial(embedding.densified, batch_size=batch_size))
+    columns = spec and spec.tensor_core_feature_columns
+    if columns:
+        changes.append(
+            functools.partial(embedding_input.padded, columns=columns, batch_size=batch_size)
+        )
+
+    def changed(result: Any) -> Any:
+        for change in changes:
+            result = embedding_input.with_features(result, change)
+        return result
+
+    return changed
 
 
 def _check_parameters(parameters: Any) -> None:

@@ -50,7 +50,7 @@ def call_tpu_input_fn(
     return call_input_fn(input_fn, available)
 
 
-def fed_to_cores(
+def input_of_replicas(
     call: Callable[[int, int], Any], deployment: Deployment, batch_axis: Sequence[int] | None
 ) -> feeding.Fed:
     """The input of all replicas; each host takes the batches of its own, on itself.
@@ -58,11 +58,15 @@ def fed_to_cores(
     Args:
         call: `call(invocation, host)` calls the user's input_fn.
         batch_axis: As of TPUEstimator.
+
+    Raises:
+        UnsupportedError: Another host is to call a Python function, of a generator for example.
     """
     parts = []
     for index, host in enumerate(deployment.feeding_hosts):
         with tf.compat.v1.device(host.device):
             parts.append(_fed_from(index, len(host.replicas), call, deployment, batch_axis))
+    feeding.check_no_python_elsewhere(tf.compat.v1.get_default_graph())
     return feeding.together(parts, [host.replicas for host in deployment.feeding_hosts])
 
 
@@ -75,24 +79,22 @@ def _fed_from(
 ) -> feeding.Fed:
     """The input of a host's replicas."""
     pipeline = deployment.pipeline
-    first = host * num_replicas if pipeline is InputPipelineConfig.PER_SHARD_V1 else host
-
-    def call_for(replica: int) -> Any:
-        return call(first + replica, host)
-
-    if deployment.mode == ModeKeys.PREDICT:
+    predicts = deployment.mode == ModeKeys.PREDICT
+    if predicts and pipeline is InputPipelineConfig.PER_HOST_V1 and batch_axis is not None:
+        raise TypeError("For mode PREDICT, batch_axis is not supported yet.")
+    if pipeline is InputPipelineConfig.PER_SHARD_V1:  # never in prediction
+        first = host * num_replicas
+        return feeding.per_shard([call(first + i, host) for i in range(num_replicas)])
+    result = call(host, host)
+    if predicts:
         batch_size = deployment.input_batch_size or 0  # validate() saw that it is given
         if pipeline is InputPipelineConfig.BROADCAST:
-            return feeding.padded_broadcast(call_for, num_replicas, batch_size)
-        if pipeline is InputPipelineConfig.PER_HOST_V1 and batch_axis is not None:
-            raise TypeError("For mode PREDICT, batch_axis is not supported yet.")
+            return feeding.padded_broadcast(result, num_replicas, batch_size)
         whole = pipeline is not InputPipelineConfig.PER_HOST_V2
-        return feeding.padded(call_for, num_replicas, batch_size, whole)
-    if pipeline is InputPipelineConfig.PER_SHARD_V1:
-        return feeding.per_shard(call_for, num_replicas)
+        return feeding.padded(result, num_replicas, batch_size, whole)
     if pipeline is InputPipelineConfig.PER_HOST_V2:
-        return feeding.per_host_v2(call_for, num_replicas)
+        return feeding.per_host_v2(result, num_replicas)
     if pipeline is InputPipelineConfig.BROADCAST:
-        return feeding.broadcast(call_for, num_replicas)
+        return feeding.broadcast(result, num_replicas)
     sliced = pipeline is InputPipelineConfig.SLICED
-    return feeding.per_host(call_for, num_replicas, None if sliced else batch_axis)
+    return feeding.per_host(result, num_replicas, None if sliced else batch_axis)

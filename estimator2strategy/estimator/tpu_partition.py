@@ -26,21 +26,20 @@ def partition_dims(
 
     Raises:
         ValueError: `dims` is not nested as `inputs` are, or does not fit a tensor.
-        UnsupportedError: An axis has no whole number of parts.
 
     Source: `InputsStructureRecorder`, tensorflow_estimator 2.15 tpu_estimator.py, and
     `_PartitionedInfeedQueue`, tensorflow/python/tpu/tpu_feed.py.
     """
     if dims is None:
         return tuple(None for _ in tf.nest.flatten(list(inputs), expand_composites=True))
-    of_labels = dims[1] if len(dims) == 2 else None
-    pairs = [*_aligned(inputs[0], dims[0], 0)]
-    if len(inputs) == 2:
-        labels = inputs[1]
-        if of_labels is None:
-            pairs += [(tensor, None) for tensor in tf.nest.flatten(labels)]
+    pairs: list[tuple[tf.Tensor, Any]] = []
+    for element, tensors in enumerate(inputs):
+        given = dims[element] if element < len(dims) else None
+        if element and given is None:
+            pairs += [(tensor, None) for tensor in tf.nest.flatten(tensors)]
         else:
-            pairs += _aligned(labels, of_labels, 1)
+            _check_keys(tensors, given, element)
+            pairs += _aligned(tensors, given, element)
     partitions: list[PartitionDims] = []
     for tensor, parts in pairs:
         if isinstance(tensor, tf.SparseTensor) and parts is None:
@@ -50,18 +49,48 @@ def partition_dims(
     return tuple(partitions)
 
 
+def check_parts_of_one_size(
+    inputs: Sequence[Any], partitions: Sequence[PartitionDims], is_tpu: bool
+) -> None:
+    """Raises UnsupportedError if a TPU is to cut an axis into parts of different sizes.
+
+    Emulated cores cut nothing, so there it is a warning.
+
+    Args:
+        inputs: (features, labels) or (features,), nested as input_fn returned them.
+        partitions: Of each of their tensors.
+    """
+    flat = tf.nest.flatten(list(inputs), expand_composites=True)
+    for tensor, dims in zip(flat, partitions, strict=True):
+        for axis, parts in enumerate(dims or ()):
+            if tensor.shape[axis] % parts:
+                message = (
+                    f"TPUConfig.input_partition_dims cuts axis {axis} of a tensor of shape "
+                    f"{tensor.shape} into {parts} parts, which have different sizes.\n"
+                    "  TPUStrategy.experimental_split_to_logical_devices wants parts of one size."
+                    f"\n  For a TPU, pad the axis in input_fn to a multiple of {parts}."
+                )
+                if is_tpu:
+                    raise UnsupportedError(message)
+                tf.compat.v1.logging.warn(message)
+
+
+def _check_keys(tensors: Any, dims: Any, element: int) -> None:
+    part = ("feature", "label")[element]
+    expected, given = (sorted(x) if isinstance(x, dict) else [] for x in (tensors, dims))
+    if expected != given:
+        raise ValueError(
+            f"TPUConfig.input_partition_dims[{element}] mismatched {part} keys. Expected "
+            f"{expected}, got {given}"
+        )
+
+
 def _aligned(tensors: Any, dims: Any, element: int) -> Iterator[tuple[tf.Tensor, Any]]:
     """(tensor, its partition), in the order of tf.nest."""
-    part = ("feature", "label")[element]
     if isinstance(tensors, dict):
-        expected = sorted(tensors)
-        given = sorted(dims) if isinstance(dims, dict) else dims
-        if expected != given:
-            raise ValueError(
-                f"TPUConfig.input_partition_dims[{element}] mismatched {part} keys. Expected "
-                f"{expected}, got {given}"
-            )
-        for key in expected:
+        if not isinstance(dims, dict) or sorted(dims) != sorted(tensors):
+            raise _mismatch(element, tensors, dims)
+        for key in sorted(tensors):
             yield from _aligned(tensors[key], dims[key], element)
     elif isinstance(tensors, tuple):
         if not isinstance(dims, (tuple, list)) or len(dims) != len(tensors):
@@ -95,12 +124,4 @@ def _checked(tensor: tf.Tensor, dims: Sequence[int], num_cores: int) -> Partitio
             "Input partition dims must have the same number of dimensions as the `Tensor` to be "
             f"partitioned. (tensor.shape = {tensor.shape}, input_partition_dims = {dims})"
         )
-    for axis, (size, parts) in enumerate(zip(tensor.shape.as_list(), dims, strict=True)):
-        if size % parts:
-            raise UnsupportedError(
-                f"TPUConfig.input_partition_dims cuts axis {axis} of a tensor of shape "
-                f"{tensor.shape} into {parts} parts, which have different sizes.\n"
-                "  TPUStrategy.experimental_split_to_logical_devices wants parts of one size.\n"
-                f"  Pad the axis in input_fn to a multiple of {parts}."
-            )
     return tuple(dims)

@@ -20,6 +20,7 @@ from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.replicated import RecordedReplicas, one_shard_of
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 from estimator2strategy.estimator.calling import call_tpu_model_fn
@@ -31,8 +32,8 @@ from estimator2strategy.estimator.tpu_checks import (
 )
 from estimator2strategy.estimator.tpu_config import TPUConfig
 from estimator2strategy.estimator.tpu_context import Deployment
-from estimator2strategy.estimator.tpu_embedding import embedding_on_cores
-from estimator2strategy.estimator.tpu_input import call_tpu_input_fn, fed_to_cores
+from estimator2strategy.estimator.tpu_embedding import embedding_for, input_for_cores
+from estimator2strategy.estimator.tpu_input import call_tpu_input_fn, input_of_replicas
 from estimator2strategy.estimator.tpu_logging import TrainingLog
 from estimator2strategy.estimator.tpu_outfeed import (
     eval_metrics_of,
@@ -40,7 +41,7 @@ from estimator2strategy.estimator.tpu_outfeed import (
     outfed,
     without_padding,
 )
-from estimator2strategy.estimator.tpu_partition import partition_dims
+from estimator2strategy.estimator.tpu_partition import check_parts_of_one_size, partition_dims
 from estimator2strategy.estimator.tpu_scaffold import scaffold_of
 
 tf1 = tf.compat.v1
@@ -70,14 +71,15 @@ class OnTpuCores(Placement):
         program.create_global_step(tf1.get_default_graph())
         embedding = self._embedding()
         given = (program.params, program.config)
+        # Predictions end with a smaller batch, which is padded later.
+        size = None if mode == ModeKeys.PREDICT else self.deployment.input_batch_size
+        prepared = input_for_cores(self.embedding_spec, embedding, size)
 
         def call(invocation: int, host: int) -> Any:
             result = call_tpu_input_fn(input_fn, self.deployment, *given, invocation, host)
-            if embedding is None:
-                return result
-            return embedding.densified(result, self.deployment.input_batch_size)
+            return prepared(result)
 
-        fed = fed_to_cores(call, self.deployment, self.batch_axis)
+        fed = input_of_replicas(call, self.deployment, self.batch_axis)
         features, labels = (*fed.structure, None)[:2]
         if embedding:
             features = {k: v for k, v in features.items() if k not in embedding.names}
@@ -120,7 +122,7 @@ class OnTpuCores(Placement):
 
     def _embedding(self) -> Embedding | None:
         deployment = self.deployment
-        return embedding_on_cores(self.embedding_spec, deployment.mode, deployment.strategy)
+        return embedding_for(self.embedding_spec, deployment.mode, deployment.strategy)
 
     def _partitions(self, fed: Fed) -> tuple[Any, ...]:
         """How each tensor of a replica's input is cut for its cores."""
@@ -129,7 +131,9 @@ class OnTpuCores(Placement):
             return ()
         cores = self.tpu_config.num_cores_per_replica or 1
         partitions = partition_dims(fed.structure, dims, cores)
-        return partitions if self.deployment.device_assignment else ()
+        on_tpu = is_tpu(self.deployment.strategy)
+        check_parts_of_one_size(fed.structure, partitions, on_tpu)
+        return partitions if on_tpu else ()
 
     # The spec of each mode, in terms of the host graph.
 

@@ -296,10 +296,12 @@ def test_examples_of_classifiers_and_regressors_are_parsed():
 
 
 def test_programs_of_tf_1_and_of_tf_2_each_find_their_own():
-    assert namespace.resolve("tf.estimator.DNNClassifier") is estimator.DNNClassifier
-    assert namespace.resolve("tf.compat.v2.estimator.DNNClassifier") is estimator.DNNClassifierV2
+    assert issubclass(namespace.resolve("tf.estimator.DNNClassifier"), estimator.DNNClassifier)
+    of_tf2 = "tf.compat.v2.estimator.DNNClassifier"
+    assert issubclass(namespace.resolve(of_tf2), estimator.DNNClassifierV2)
+    assert namespace.resolve(of_tf2, tf2=True) is estimator.DNNClassifierV2
     private = "tensorflow_estimator.python.estimator.canned.dnn.DNNClassifierV2"
-    assert namespace.resolve(private) is estimator.DNNClassifierV2
+    assert namespace.resolve(private, tf2=True) is estimator.DNNClassifierV2
     assert namespace.resolve("tf.compat.v2.estimator.RunConfig") is estimator.RunConfig
     assert name_table.find("tf.compat.v2.estimator.LinearRegressor").home.endswith(
         "LinearRegressorV2"

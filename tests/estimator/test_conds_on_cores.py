@@ -74,6 +74,7 @@ def a_case_of_branches(number, found, plain):
 
 
 @pytest.mark.parametrize("choose", [a_cond, a_cond_in_a_cond, a_case_of_branches])
+@pytest.mark.evidence("branches", "cpu")
 def test_a_branch_looks_into_a_table_and_reads_a_variable(model_dir, choose):
     def loss_of(numbers, weight, step):
         keys = tf.lookup.KeyValueTensorInitializer([1, 2, 3], [10.0, 20.0, 30.0], tf.int64)

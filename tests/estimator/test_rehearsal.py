@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def metric_fn(labels, logits):
 
 
 class Steps(tf1.train.SessionRunHook):
-    """What a hook sees of the global step after each block."""
+    """The global step that a hook sees after each block."""
 
     def __init__(self):
         self.seen: list[int] = []
@@ -165,6 +166,7 @@ def assert_equal(found: Any, expected: Any) -> None:
 # Training.
 
 
+@pytest.mark.evidence("door", "rehearsed")
 def test_it_is_a_genuine_strategy_on_devices_of_its_own(machines):
     with machines().tpu() as (_, cluster):
         cores = devices.tpu_cores(cluster, None, tpu.TPUConfig())
@@ -176,6 +178,9 @@ def test_it_is_a_genuine_strategy_on_devices_of_its_own(machines):
 
 
 @one_and_two_hosts
+@pytest.mark.evidence("training", "rehearsed")
+@pytest.mark.evidence("hooks", "rehearsed")
+@pytest.mark.evidence("hosts", "rehearsed")
 def test_training_ends_with_the_same_variables(machines, num_hosts):
     def run(folder, cluster):
         program, hook = Program(), Steps()
@@ -201,6 +206,7 @@ def test_training_ends_with_the_same_variables(machines, num_hosts):
         (Pipeline.SLICED, input_fn, 1),
     ],
 )
+@pytest.mark.evidence("inputs", "rehearsed")
 def test_every_input_pipeline_feeds_the_cores(machines, pipeline, feed, num_hosts):
     def run(folder, cluster):
         make(folder, cluster, pipeline=pipeline).train(feed, max_steps=5)
@@ -210,6 +216,7 @@ def test_every_input_pipeline_feeds_the_cores(machines, pipeline, feed, num_host
     assert_equal(rehearsed, emulated)
 
 
+@pytest.mark.evidence("host_call", "rehearsed")
 def test_a_host_call_writes_summaries(machines):
     def write(step, loss, folder):
         with (
@@ -234,10 +241,55 @@ def test_a_host_call_writes_summaries(machines):
     assert_equal(rehearsed, emulated)
 
 
+def finite(batches):
+    """An input of so many global batches; with a step: the features of one core are NaN then."""
+
+    def of_cores(params, nan_at=None):
+        batch = 16 // params["context"].num_hosts
+        features = np.resize(IMAGES, [batches * batch, FEATURES])
+        if nan_at:
+            features[(nan_at - 1) * batch + 5] = np.nan
+        labels = np.resize(LABELS, [batches * batch])
+        dataset = tf.data.Dataset.from_tensor_slices((features, labels))
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    return of_cores
+
+
+@one_and_two_hosts
+def test_training_ends_where_the_input_does(machines, num_hosts):
+    def run(folder, cluster):
+        hook = Steps()
+        feed = finite(12)
+        make(folder, cluster).train(lambda params: feed(params), max_steps=100, hooks=[hook])
+        return variables(folder), hook.seen
+
+    emulated, rehearsed = machines(num_hosts).both(run)
+    assert_equal(rehearsed, emulated)
+    assert rehearsed[0]["global_step"] == 12
+    assert rehearsed[1] == [5, 10]
+
+
+@pytest.mark.parametrize("machine", ["emulated", "1x8", "2x4"])
+@pytest.mark.evidence("nan", "rehearsed")
+def test_nan_ends_training_after_its_block_and_is_told_with_its_step(machines, machine, log):
+    """Source: `NanTensorHook` in a TPUEstimator of TF 1.15: it sees a block's last loss."""
+    feed, hook = finite(20), Steps()
+    here = machines(2 if machine == "2x4" else 1)
+    with (
+        here.emulated() if machine == "emulated" else here.tpu() as (folder, cluster),
+        pytest.raises(tf1.train.NanLossDuringTrainingError),
+    ):
+        make(folder, cluster).train(lambda params: feed(params, 7), max_steps=20, hooks=[hook])
+    assert hook.seen == [5, 10]
+    assert "The loss is NaN since step 7." in log(logging.ERROR)
+
+
 # Evaluation and prediction.
 
 
 @one_and_two_hosts
+@pytest.mark.evidence("evaluation", "rehearsed")
 def test_evaluation_has_the_same_metrics(machines, num_hosts):
     def run(folder, cluster):
         model = make(folder, cluster)
@@ -249,6 +301,7 @@ def test_evaluation_has_the_same_metrics(machines, num_hosts):
     assert_equal(rehearsed, emulated)
 
 
+@pytest.mark.evidence("prediction", "rehearsed")
 def test_prediction_leaves_out_the_padding(machines):
     def run(folder, cluster):
         model = make(folder, cluster)
@@ -261,6 +314,7 @@ def test_prediction_leaves_out_the_padding(machines):
     np.testing.assert_array_equal([example["features"] for example in rehearsed], IMAGES)
 
 
+@pytest.mark.evidence("turns", "rehearsed")
 def test_training_and_evaluation_in_turns(machines):
     def run(folder, cluster):
         train_spec = estimator.TrainSpec(input_fn, max_steps=20)
@@ -284,6 +338,7 @@ def test_training_and_evaluation_in_turns(machines):
         tf1.distribute.experimental.TPUStrategy,
     ],
 )
+@pytest.mark.evidence("strategies", "rehearsed")
 def test_an_estimator_trains_and_evaluates_under_train_distribute(machines, strategy_class):
     def model_fn(features, labels, mode):
         logits = tf.matmul(features, tf1.get_variable("weights", [FEATURES, CLASSES]))
@@ -310,6 +365,7 @@ def test_an_estimator_trains_and_evaluates_under_train_distribute(machines, stra
 
 
 @pytest.mark.parametrize("given", ["strategy", "train_distribute"])
+@pytest.mark.evidence("strategies", "rehearsed")
 def test_a_tpu_estimator_trains_on_the_programs_own_strategy(machines, given):
     def run(folder, cluster):
         strategy = tf.distribute.TPUStrategy(cluster) if cluster else None
@@ -346,6 +402,7 @@ def test_one_shard_is_one_core(machines):
 # Several estimators, and what they hand on.
 
 
+@pytest.mark.evidence("warm_start", "rehearsed")
 def test_estimators_of_one_process_warm_start_from_one_another(machines):
     def run(folder, cluster):
         make(folder / "first", cluster).train(input_fn, max_steps=5)
@@ -361,6 +418,7 @@ def test_estimators_of_one_process_warm_start_from_one_another(machines):
     assert not np.allclose(second["weights"], first["weights"])
 
 
+@pytest.mark.evidence("checkpoints", "rehearsed")
 def test_a_cpu_goes_on_with_what_a_tpu_saved_and_back(machines):
     def one_batch(params):
         dataset = tf.data.Dataset.from_tensor_slices((IMAGES[:16], LABELS[:16]))
@@ -391,6 +449,7 @@ def test_a_cpu_goes_on_with_what_a_tpu_saved_and_back(machines):
     assert_equal(found, expected)
 
 
+@pytest.mark.evidence("export", "rehearsed")
 def test_what_a_tpu_trained_is_exported(machines):
     with machines().tpu() as (folder, cluster):
         model = make(folder, cluster)

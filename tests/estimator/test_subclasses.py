@@ -1,4 +1,4 @@
-"""What subclasses of Estimator in public programs lean on, though it begins with an underscore."""
+"""Names with an underscore that subclasses of Estimator in public programs lean on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What model_fn prints and asserts, on the host and on emulated cores."""
+"""Prints and assertions of model_fn, on the host and on emulated cores."""
 
 from __future__ import annotations
 

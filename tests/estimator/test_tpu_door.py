@@ -74,6 +74,7 @@ every_call = pytest.mark.parametrize(
 
 
 @every_call
+@pytest.mark.evidence("door", "rehearsed")
 def test_a_resolver_leads_to_all_cores(vm, model_dir, call):
     with pytest.raises(ReachedError, match="8"):
         call(make(model_dir, cluster=vm.resolver()))
@@ -87,6 +88,8 @@ def test_a_tpu_that_has_no_name_is_this_machines(vm, model_dir, call):
     assert vm.started == 1
 
 
+@pytest.mark.evidence("door", "rehearsed")
+@pytest.mark.evidence("hosts", "rehearsed")
 def test_an_address_leads_to_all_hosts(model_dir):
     with rehearsal(num_hosts=2, cores_per_host=4) as pod:
         with pytest.raises(ReachedError, match="8"):
@@ -123,6 +126,7 @@ def test_a_system_that_the_program_started_stays_as_it_is(vm, model_dir):
     assert (vm.connected, vm.started) == (1, 1)
 
 
+@pytest.mark.evidence("door", "rehearsed")
 def test_a_system_that_was_shut_down_is_started_again(vm):
     tpu_system.start(vm.resolver())
     tf.tpu.experimental.shutdown_tpu_system(vm.resolver())
@@ -207,6 +211,7 @@ def test_todays_strategy_takes_the_resolver_of_a_pod():
         assert tf.distribute.TPUStrategy(resolver).num_replicas_in_sync == 8
 
 
+@pytest.mark.evidence("door", "rehearsed")
 def test_a_program_of_tf_1_reaches_the_tpu(vm, model_dir):
     with tf.Graph().as_default():
         resolver = legacy.contrib.cluster_resolver.TPUClusterResolver("")

@@ -19,6 +19,7 @@ from estimator2strategy.estimator.embedding_spec import (
 )
 from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 from tests.programs import embeddings
+from tests.rehearsal import rehearsal
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu
@@ -71,6 +72,7 @@ def test_host_trains_as_the_real_one(model_dir):
 @pytest.mark.parametrize(
     "pipeline", [tpu.InputPipelineConfig.PER_HOST_V1, tpu.InputPipelineConfig.PER_HOST_V2]
 )
+@pytest.mark.evidence("embeddings", "cpu")
 def test_cores_train_as_the_host_does(model_dir, emulated_cores, pipeline):
     emulated_cores(2)
     model = make(model_dir, pipeline=pipeline)
@@ -82,6 +84,7 @@ def test_cores_train_as_the_host_does(model_dir, emulated_cores, pipeline):
     assert all(name.startswith(DUMMY) for name in trained.keys() - golden().keys())
 
 
+@pytest.mark.evidence("embeddings", "cpu")
 def test_a_checkpoint_of_cores_is_one_of_the_host(model_dir, emulated_cores):
     emulated_cores(2)
     on_cores = make(model_dir)
@@ -93,19 +96,29 @@ def test_a_checkpoint_of_cores_is_one_of_the_host(model_dir, emulated_cores):
     close(losses[0], losses[1])
 
 
-def one_row(model_dir, parameters, table=None, step_loss=lambda x: tf.reduce_sum(x), **kwargs):
+def row_zero(params):
+    """input_fn: each example looks up row 0."""
+    examples = tf.data.Dataset.from_tensors({"ids": tf.constant([0], tf.int64)}).repeat()
+    return examples.batch(params["batch_size"], drop_remainder=True)
+
+
+def one_row(
+    model_dir,
+    parameters,
+    table=None,
+    step_loss=lambda features: tf.reduce_sum(features["ids"]),
+    input_fn=row_zero,
+    batch_size=2,
+    **kwargs,
+):
     """Trains one step on a table of two rows of 1.0, of which each core looks up row 0 once.
 
     With two cores, which CrossShardOptimizer weighs with 1/2, the row's gradient is that of
     `step_loss`.
     """
 
-    def input_fn(params):
-        examples = tf.data.Dataset.from_tensors({"ids": tf.constant([0], tf.int64)}).repeat()
-        return examples.batch(params["batch_size"], drop_remainder=True)
-
     def model_fn(features, labels, mode, params):
-        loss = step_loss(features["ids"])
+        loss = step_loss(features)
         optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(1.0))
         train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
@@ -114,7 +127,7 @@ def one_row(model_dir, parameters, table=None, step_loss=lambda x: tf.reduce_sum
     model = tpu.TPUEstimator(
         model_fn,
         config=tpu.RunConfig(model_dir=model_dir),
-        train_batch_size=2,
+        train_batch_size=batch_size,
         embedding_config_spec=experimental.EmbeddingConfigSpec(
             optimization_parameters=parameters,
             feature_to_config_dict={"ids": FeatureConfig("table")},
@@ -126,8 +139,8 @@ def one_row(model_dir, parameters, table=None, step_loss=lambda x: tf.reduce_sum
     return model
 
 
-def quarter(rows):
-    return tf.reduce_sum(rows) / 4
+def quarter(features):
+    return tf.reduce_sum(features["ids"]) / 4
 
 
 class TestUpdate:
@@ -176,14 +189,33 @@ class TestUpdate:
         parameters = experimental.StochasticGradientDescentParameters(0.5)
         close(one_row(model_dir, parameters, **kwargs).get_variable_value("table")[0], [0.75])
 
+    def test_without_accumulation_applies_one_core_after_the_other(self, model_dir):
+        def input_fn(params):
+            # Core 0 looks up row 0 with gradient 1 and row 1 with 1, core 1 looks both up with 2.
+            ids = tf.data.Dataset.from_tensor_slices(tf.constant([[0], [1], [0], [1]], tf.int64))
+            scales = tf.data.Dataset.from_tensor_slices(tf.constant([1.0, 1.0, 2.0, 2.0]))
+            examples = tf.data.Dataset.zip(({"ids": ids, "scale": scales},)).repeat()
+            return examples.batch(params["batch_size"], drop_remainder=True)
+
+        def step_loss(features):
+            return tf.reduce_sum(features["ids"][:, 0] * features["scale"]) * 2
+
+        parameters = Adagrad(1.0, initial_accumulator=1.0, use_gradient_accumulation=False)
+        model = one_row(model_dir, parameters, input_fn=input_fn, step_loss=step_loss, batch_size=4)
+        close(model.get_variable_value("table/Adagrad"), [[6.0], [6.0]])
+        # The first gradient of each row is that of the core which has the row: 0 and 1.
+        first_0, first_1 = 1 / 2**0.5 + 2 / 6**0.5, 2 / 5**0.5 + 1 / 6**0.5
+        close(model.get_variable_value("table"), [[1 - first_0], [1 - first_1]])
+
     def test_leaves_slots_under_the_names_of_the_host(self, model_dir):
         model = one_row(model_dir, experimental.AdamParameters(0.5))
         slots = ["table/Adam/m", "table/Adam/v"]
         assert model.get_variable_names() == ["global_step", "table", *slots]
 
     def test_is_none_where_no_gradient_flows(self, model_dir):
-        def stopped(rows):
-            return tf.reduce_sum(tf.stop_gradient(rows)) + tf1.get_variable("w", [])
+        def stopped(features):
+            rows = tf.stop_gradient(features["ids"])
+            return tf.reduce_sum(rows) + tf1.get_variable("w", [])
 
         model = one_row(model_dir, Adagrad(0.5), step_loss=stopped)
         close(model.get_variable_value("table"), [[1.0], [1.0]])
@@ -328,3 +360,104 @@ class TestRefusals:
     def test_of_parameters_out_of_range(self, kwargs, words):
         with pytest.raises(ValueError, match=words):
             Adagrad(0.1, **kwargs)
+
+
+class TestTensorCoreColumns:
+    """Columns with embedding_lookup_device='tpu_tensor_core': rows by model_fn's own program."""
+
+    IDS = ((0, 1), (2,), (1, 2, 0), ())  # the column takes two of an example
+
+    def columns(self, shared=False):
+        settings = {
+            "dimension": 2,
+            "combiner": "sum",
+            "initializer": tf1.constant_initializer([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]]),
+            "embedding_lookup_device": "tpu_tensor_core",
+            "tensor_core_shape": [None, 2],
+        }
+        left, right = (
+            tf.feature_column.categorical_column_with_identity(key, 3) for key in ("left", "right")
+        )
+        if shared:
+            return tf1.tpu.experimental.shared_embedding_columns([left, right], **settings)
+        return [tf1.tpu.experimental.embedding_column(left, **settings)]
+
+    @staticmethod
+    def input_fn_of(*features):
+        def sparse(ids):
+            indices = tf.expand_dims(tf.range(tf.size(ids, tf.int64)), 1)
+            return dict.fromkeys(features, tf.SparseTensor(indices, ids, [3]))
+
+        def input_fn(params):
+            ids = tf.ragged.constant(TestTensorCoreColumns.IDS, dtype=tf.int64)
+            examples = tf.data.Dataset.from_tensor_slices(ids).map(sparse).repeat()
+            return examples.batch(params["batch_size"], drop_remainder=True)
+
+        return input_fn
+
+    def model(self, model_dir, columns, use_tpu=True, cluster=None):
+        def model_fn(features, labels, mode, params):
+            rows = DenseFeatures(columns)(features)
+            if mode == estimator.ModeKeys.PREDICT:
+                return tpu.TPUEstimatorSpec(mode, predictions={"rows": rows})
+            optimizer = tf1.train.GradientDescentOptimizer(1.0)
+            if params["use_tpu"]:
+                optimizer = tf1.tpu.CrossShardOptimizer(optimizer)
+            loss = tf.reduce_mean(tf.reduce_sum(rows, 1))
+            train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
+            return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+        return tpu.TPUEstimator(
+            model_fn,
+            config=tpu.RunConfig(model_dir=model_dir, cluster=cluster),
+            use_tpu=use_tpu,
+            train_batch_size=4,
+            predict_batch_size=4,
+            embedding_config_spec=experimental.EmbeddingConfigSpec(columns, Adagrad(0.1)),
+        )
+
+    @pytest.mark.parametrize("shared", [False, True])
+    def test_are_trained_by_the_optimizer_of_model_fn(self, model_dir, emulated_cores, shared):
+        emulated_cores(2)
+        input_fn = self.input_fn_of(*(["left", "right"] if shared else ["left"]))
+        model = self.model(model_dir, self.columns(shared))
+        model.train(input_fn, steps=1)
+        names = [name for name in model.get_variable_names() if name != "global_step"]
+        host = self.model(f"{model_dir}/host", self.columns(shared), use_tpu=False)
+        host.train(input_fn, steps=1)
+        assert names == [name for name in host.get_variable_names() if name != "global_step"]
+        # Lookups of each row: id 0 once, 1 and 2 twice; id 0 of the third example is left out.
+        start = np.array([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
+        lookups = np.array([[1.0], [2.0], [2.0]]) * (2 if shared else 1)
+        close(model.get_variable_value(names[0]), start - lookups / 4)
+
+    @pytest.mark.evidence("embeddings", "rehearsed")
+    def test_are_trained_on_a_tpu(self, model_dir, emulated_cores):
+        emulated_cores(0)
+        with rehearsal(cores_per_host=2) as runtime:
+            model = self.model(model_dir, self.columns(), cluster=runtime.resolver())
+            model.train(self.input_fn_of("left"), steps=1)
+        (name,) = (name for name in model.get_variable_names() if name != "global_step")
+        close(model.get_variable_value(name), [[0.75, 1.75], [9.5, 19.5], [99.5, 199.5]])
+
+    def test_are_looked_up_in_predictions(self, model_dir, emulated_cores):
+        emulated_cores(2)
+        model = self.model(model_dir, self.columns())
+        model.train(self.input_fn_of("left"), steps=1)
+
+        def first_three(params):
+            examples = self.input_fn_of("left")(params).unbatch()
+            return examples.take(3).batch(params["batch_size"])
+
+        rows = [prediction["rows"].tolist() for prediction in model.predict(first_three)]
+        assert rows == [[10.25, 21.25], [99.5, 199.5], [109.0, 219.0]]
+
+    def test_are_for_sparse_ids(self, model_dir, emulated_cores):
+        emulated_cores(2)
+
+        def input_fn(params):
+            ids = tf.data.Dataset.from_tensors({"left": tf.constant([0, 1])}).repeat()
+            return ids.batch(params["batch_size"], drop_remainder=True)
+
+        with pytest.raises(ValueError, match=r"takes a SparseTensor from input_fn"):
+            self.model(model_dir, self.columns()).train(input_fn, steps=1)

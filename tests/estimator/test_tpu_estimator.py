@@ -34,6 +34,7 @@ def undivided(params):
         (pipelines.BROADCAST, [4], 4),
     ],
 )
+@pytest.mark.evidence("inputs", "cpu")
 def test_batch_sizes_by_input_pipeline(model_dir, pipeline, of_input_fn, of_model_fn):
     seen = {"input": [], "model": []}
 
@@ -185,6 +186,7 @@ def test_config_is_a_tpu_run_config(model_dir):
         tpu.TPUEstimator(falling_on_cores, config=estimator.RunConfig(model_dir=model_dir))
 
 
+@pytest.mark.evidence("warm_start", "cpu")
 def test_cores_start_from_the_values_of_warm_start_from(tmp_path):
     first = cores_estimator(str(tmp_path / "first"))
     first.train(ones, steps=3)

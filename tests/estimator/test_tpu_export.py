@@ -107,6 +107,7 @@ def _to_cpu(node, selector: str) -> None:
         ("V2, part", [[20.0], [44.0]]),
     ],
 )
+@pytest.mark.evidence("tpu_graphs", "cpu")
 def test_the_graph_for_tpus_computes_what_model_fn_says(folders, case, outputs):
     graph = for_cpu(folders[case])
     with tf1.Session(graph=tf.Graph()) as session:
@@ -152,6 +153,7 @@ def answer_of(folder, feed):
     return serving(tf.constant(feed))["sum"].numpy().tolist()
 
 
+@pytest.mark.evidence("export", "cpu")
 def test_what_was_trained_on_cores_is_served_by_the_host(emulated_cores, model_dir, tmp_path):
     emulated_cores(2)
     model = cores_estimator(model_dir)

@@ -78,6 +78,7 @@ def in_a_dict(function):
         (7, [0, 5, 10]),
     ],
 )
+@pytest.mark.evidence("host_call", "cpu")
 def test_steps_that_it_sees_are_those_before_the_update(model_dir, made, every, steps):
     seen = Seen()
     with_host_call(model_dir, made(seen), every).train(ones, steps=11)
@@ -114,6 +115,7 @@ def test_without_tensors_training_does_not_call_it(model_dir, method, times):
 
 
 @pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.evidence("host_call", "cpu")
 def test_it_writes_summaries_of_the_steps_that_it_chooses(model_dir, every, tmp_path):
     folder = str(tmp_path / "host")
 

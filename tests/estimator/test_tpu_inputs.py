@@ -55,6 +55,7 @@ def echo(features, labels, mode, params):
     return tpu.TPUEstimatorSpec(mode, predictions=predictions)
 
 
+@pytest.mark.evidence("inputs", "cpu")
 def test_batches_are_split_along_batch_axis(model_dir):
     def input_fn(params):
         columns = tf.tile(tf.reshape(tf.range(4.0), [1, 4]), [3, 1])
@@ -71,6 +72,7 @@ def test_batches_are_split_along_batch_axis(model_dir):
     assert recorder.losses == [0.0]
 
 
+@pytest.mark.evidence("inputs", "cpu")
 def test_sliced_evaluation_cuts_one_global_batch(model_dir):
     seen = []
 
@@ -117,6 +119,7 @@ def test_one_shard_is_one_core(model_dir):
 
 
 @pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.evidence("inputs", "cpu")
 def test_cores_draw_batches_in_turn(model_dir, parallel):
     recorder = LossRecorder()
     model = with_tpu_config(
@@ -141,6 +144,7 @@ def numbered(batch_size):
         (pipelines.BROADCAST, 16),
     ],
 )
+@pytest.mark.evidence("prediction", "cpu")
 def test_examples_that_fill_no_batch_are_predicted_once(model_dir, pipeline, on_a_core):
     model = with_tpu_config(model_dir, echo, per_host_input_for_training=pipeline)
     predictions = list(model.predict(counted(24)))

@@ -11,7 +11,7 @@ from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.estimator.tpu_partition import partition_dims
+from estimator2strategy.estimator.tpu_partition import check_parts_of_one_size, partition_dims
 from estimator2strategy.tools.xla.tpu_metadata import MetadataResolver
 from estimator2strategy.tools.xla.tpu_program import TpuProgram, traced
 from tests.tpu_program import make_replay
@@ -71,8 +71,9 @@ def test_partition_of_each_tensor(dims, expected):
         ([[1, 2, 0]], "All input partition dims must be >= 1."),
         ([[1, 2, 2]], "The product of each input partition dim should equal to num_cores_per_rep"),
         ([[2, 1]], "Input partition dims must have the same number of dimensions"),
-        ([{"x": [1, 2, 1]}], r"input_partition_dims\[0\] mismatched"),
+        ([{"x": [1, 2, 1]}], r"input_partition_dims\[0\] mismatched feature keys"),
         ([[1, 2, 1], {"a": None}], r"TPUConfig.input_partition_dims\[1\] mismatched label keys"),
+        ([[1, 2, 1], [2]], r"TPUConfig.input_partition_dims\[1\] mismatched label keys"),
     ],
 )
 def test_partition_that_does_not_fit_is_refused(dims, words):
@@ -80,9 +81,15 @@ def test_partition_that_does_not_fit_is_refused(dims, words):
         partition_dims((IMAGES, LABELS), dims, 2)
 
 
-def test_parts_of_different_size_are_refused():
+def test_nested_partition_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match=r"\[1\] mismatched the structure of labels"):
+        partition_dims((IMAGES, {"a": LABELS}), [[1, 2, 1], {"a": {"c": None}}], 2)
+
+
+def test_parts_of_different_size_are_refused_on_a_tpu():
+    partitions = partition_dims((IMAGES, LABELS), [[1, 3, 1]], 3)
     with pytest.raises(UnsupportedError, match=r"cuts axis 1 of .* into 3 parts"):
-        partition_dims((IMAGES, LABELS), [[1, 3, 1]], 3)
+        check_parts_of_one_size((IMAGES, LABELS), partitions, is_tpu=True)
 
 
 def model_fn(features, labels, mode, params):
@@ -107,6 +114,7 @@ def input_fn(params):
     return tf.data.Dataset.from_tensors(example).repeat().batch(2, drop_remainder=True)
 
 
+@pytest.mark.evidence("partitions", "traced")
 def test_tpu_program_cuts_the_input_for_the_cores_of_a_replica():
     tpu_config = tpu.TPUConfig(
         num_cores_per_replica=2,

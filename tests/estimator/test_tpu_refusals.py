@@ -1,4 +1,4 @@
-"""What a TPUEstimator on cores refuses, and when."""
+"""A TPUEstimator on cores refuses what cores cannot do, and says when."""
 
 from __future__ import annotations
 
@@ -54,11 +54,6 @@ def test_wrong_number_of_shards_is_told_the_right_one(model_dir):
 
 
 class TestModelParallelism:
-    def test_is_refused_on_emulated_cores(self, model_dir):
-        model = with_tpu_config(model_dir, num_cores_per_replica=2)
-        with pytest.raises(DeviceError, match=r"Only a real TPU spreads one replica"):
-            model.train(never_called, steps=1)
-
     def test_is_no_matter_on_the_host(self, model_dir):
         model = with_tpu_config(model_dir, num_cores_per_replica=2, kwargs={"use_tpu": False})
         model.train(ones, steps=1)
@@ -68,11 +63,6 @@ class TestModelParallelism:
         model = with_tpu_config(model_dir, num_cores_per_replica=1)
         model.train(ones, steps=1)
         assert model.get_variable_value("weight") == -1.0
-
-    def test_needs_no_more_cores_than_there_are(self, model_dir):
-        model = with_tpu_config(model_dir, num_cores_per_replica=4)
-        with pytest.raises(ValueError, match=r"larger than the total num of TPU cores"):
-            model.train(never_called, steps=1)
 
     def test_cannot_have_an_input_per_core(self, model_dir):
         with pytest.raises(ValueError, match=r"Model parallelism only supports per host input"):
@@ -105,6 +95,7 @@ class TestBatchAxis:
 
 @pytest.mark.parametrize("unknown", ["features", "labels"])
 @pytest.mark.parametrize("method", ["train", "predict"])
+@pytest.mark.evidence("refusals", "cpu")
 def test_shapes_that_are_not_known_are_refused(model_dir, unknown, method):
     def input_fn(params):
         def sized(x, part):
@@ -121,6 +112,7 @@ def test_shapes_that_are_not_known_are_refused(model_dir, unknown, method):
 
 @pytest.mark.parametrize("part", ["features", "labels"])
 @pytest.mark.parametrize("method", ["train", "evaluate", "predict"])
+@pytest.mark.evidence("refusals", "cpu")
 def test_strings_are_refused_as_an_infeed_did(model_dir, part, method):
     def input_fn(params):
         values = {"features": {"x": tf.ones([8])}, "labels": {"y": tf.ones([8])}}

@@ -20,6 +20,7 @@ from estimator2strategy.estimator import tpu
 from estimator2strategy.legacy import importing
 from tests.hooks import LossRecorder
 from tests.rehearsal import rehearsal
+from tests.step_on_xla import compared, compiled_for
 
 CASE = Path(__file__).parents[1] / "goldens" / "bert_classifier"
 DATA = CASE / "data"
@@ -118,6 +119,7 @@ def test_bert_trains_evaluates_and_predicts_as_recorded(bert, records, no_dropou
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cores", [0, 8])
+@pytest.mark.evidence("bert", "cpu")
 def test_bert_is_fine_tuned_evaluated_and_served(
     bert, records, model_dir, emulated_cores, tmp_path, cores
 ):
@@ -143,6 +145,7 @@ def test_bert_is_fine_tuned_evaluated_and_served(
 
 
 @pytest.mark.slow
+@pytest.mark.evidence("bert", "rehearsed")
 def test_a_rehearsed_tpu_fine_tunes_like_emulated_cores(
     bert, records, no_dropout, emulated_cores, tmp_path
 ):
@@ -164,6 +167,21 @@ def test_a_rehearsed_tpu_fine_tunes_like_emulated_cores(
         rehearsed,
         run("emulated"),
     )
+
+
+@pytest.mark.slow
+@pytest.mark.evidence("bert", "xla")
+@pytest.mark.evidence("bert", "compiled", "v2 v3")
+def test_the_program_of_a_tpu_computes_the_step_of_emulated_cores(
+    bert, records, no_dropout, emulated_cores, model_dir
+):
+    emulated_cores(8)
+    shutil.copytree(CASE / "init", model_dir)
+    classifier = estimator(bert, model_dir, use_tpu=True)
+    input_fn = in_order(bert, records("train"))
+    classifier.train(input_fn, max_steps=2)  # Adam's slots hold something, and its rate is warm
+    step = compared(classifier, input_fn, BATCH)
+    assert [name for name in ("v2-8", "v3-8") if not compiled_for(step, name).fits] == []
 
 
 FEATURES = {

@@ -16,10 +16,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from estimator2strategy import adapt
 from estimator2strategy.engine.record import replicated
 from estimator2strategy.engine.replay import handle_packing
 from tests.hooks import LossRecorder
 from tests.rehearsal import rehearsal
+from tests.step_on_xla import OF_EIGHT, compared, compiled_for
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mnist_tpu"
 PARITY = EXAMPLE / "golden" / "parity"
@@ -72,6 +74,13 @@ def checkpoint(folder: str, step: int) -> dict[str, np.ndarray]:
 
 def test_every_step_has_the_recorded_loss(program, estimator_of, model_dir):
     losses = trained_losses(program, estimator_of(model_dir), 20)
+    np.testing.assert_allclose(losses, GOLDEN["losses"], **LOSS)
+
+
+def test_a_loop_of_ones_own_goes_on_from_the_checkpoint(program, estimator_of, model_dir):
+    model = adapt(estimator_of(model_dir), program.train_input_fn)
+    model.load_checkpoint()
+    losses = [float(model.train()["loss"]) for _ in GOLDEN["losses"]]
     np.testing.assert_allclose(losses, GOLDEN["losses"], **LOSS)
 
 
@@ -138,6 +147,9 @@ def test_a_checkpoint_of_tf_1_15_is_continued(program, estimator_of, model_dir):
 
 
 @pytest.mark.parametrize("cores", [1, 2, 8])
+@pytest.mark.evidence("mnist", "cpu")
+@pytest.mark.evidence("training", "cpu")
+@pytest.mark.evidence("evaluation", "cpu")
 def test_emulated_cores_train_like_one_device(
     program, estimator_of, model_dir, emulated_cores, cores
 ):
@@ -150,6 +162,7 @@ def test_emulated_cores_train_like_one_device(
     assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
 
 
+@pytest.mark.evidence("mnist", "rehearsed")
 def test_a_rehearsed_tpu_trains_and_predicts_like_one_device(program, estimator_of, model_dir):
     with rehearsal(cores_per_host=8):
         estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1")
@@ -164,6 +177,20 @@ def test_a_rehearsed_tpu_trains_and_predicts_like_one_device(program, estimator_
         np.testing.assert_allclose(digit["probabilities"], recorded["probabilities"], rtol=1e-4)
 
 
+@pytest.mark.slow
+@pytest.mark.evidence("mnist", "xla")
+@pytest.mark.evidence("mnist", "compiled", "v2 v3 v4 v5e v5p v6e")
+def test_the_program_of_a_tpu_computes_the_step_of_emulated_cores(
+    program, estimator_of, model_dir, emulated_cores
+):
+    emulated_cores(8)
+    estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1", start="final")
+    step = compared(estimator, program.train_input_fn, program.FLAGS.batch_size)
+    assert [name for name in OF_EIGHT if not compiled_for(step, name).fits] == []
+
+
+@pytest.mark.evidence("mnist", "rehearsed")
+@pytest.mark.evidence("hosts", "rehearsed")
 def test_the_example_runs_from_its_front_on_a_rehearsed_pod(
     program, estimator_of, tmp_path, emulated_cores
 ):

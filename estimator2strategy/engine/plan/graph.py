@@ -21,6 +21,7 @@ from estimator2strategy.engine.plan.effects import (
     changes_something,
 )
 from estimator2strategy.engine.plan.gate_gradients import open_gates
+from estimator2strategy.engine.plan.reads import drop_empty_waits, reads_of_updates
 from estimator2strategy.engine.worlds import REFERENCES
 
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
@@ -82,11 +83,13 @@ class RecordedGraph:
         graph_def = self.graph.as_graph_def()
         as_partitioned_calls(graph_def)
         open_gates(graph_def.node)
+        drop_empty_waits(graph_def.node)
         self.versions = graph_def.versions
         self.library = {f.signature.name: f for f in graph_def.library.function}
         self.nodes = list(graph_def.node)
         self.position = {node.name: i for i, node in enumerate(self.nodes)}
         self.references = frozenset(self.graph.get_collection(REFERENCES))
+        self._updates = reads_of_updates(self.nodes, self.references)
         for placeholder, tensor in self.graph.get_collection(STAND_INS):
             self._replace(placeholder, tensor)
 
@@ -152,13 +155,17 @@ class RecordedGraph:
         return sorted(seen, key=self.position.__getitem__)
 
     def reads_at_once(self, name: str) -> bool:
-        """True if a node reads a variable without waiting for anything.
-
-        A Session ran such a read as a step began, before the writes, wherever the program had
-        written it down: `tf.identity(global_step)` made after `minimize` is the step before it.
-        """
+        """True if a node reads a variable without waiting for anything."""
         node = self[name]
         return node.op == "ReadVariableOp" and len(node.input) == 1
+
+    def comes_first(self, name: str) -> bool:
+        """True if a node reads a variable before the step's writes; see `plan/reads.py`.
+
+        A Session ran such a read as a step began, wherever the program had written it down:
+        `tf.identity(global_step)` made after `minimize` is the step before it.
+        """
+        return self.reads_at_once(name) and name not in self._updates
 
     def is_read(self, name: str) -> bool:
         """True if a node gives the value, or rows, of a variable."""
@@ -209,16 +216,23 @@ class RecordedGraph:
     def only_next_batch(self, names: Iterable[str]) -> str | None:
         """The one node among and behind `names` that takes a batch; None if there is not just one.
 
-        Nor may it hide in a function, or get its iterator other than from the node that makes it.
+        See `next_batches`.
+        """
+        takers = self.next_batches(names)
+        return takers[0] if len(takers) == 1 else None
+
+    def next_batches(self, names: Iterable[str]) -> list[str]:
+        """The nodes among and behind `names` that take batches, in their order.
+
+        None of them if one hides in a function, or if one gets its iterator other than from the
+        node that makes it.
         """
         behind = self.ancestors(names)
         called = (self.library[name] for name in self.functions_behind(behind))
         hidden = any(node.op in _TAKERS for function in called for node in function.node_def)
-        takers = [name for name in behind if self[name].op in _TAKERS]
-        if hidden or len(takers) != 1:
-            return None
-        iterator = input_node(self[takers[0]].input[0])
-        return takers[0] if self.creates_resource(iterator) else None
+        takers = [name for name in behind if self.takes_batch(name)]
+        iterators = (input_node(self[taker].input[0]) for taker in takers)
+        return takers if not hidden and all(map(self.creates_resource, iterators)) else []
 
     def takes_batch(self, name: str) -> bool:
         """True if a node takes a batch from an iterator."""

@@ -105,7 +105,7 @@ def compiled(
         on_host: True if the host runs a node.
     """
     names = _missing(recorded, [*map(input_node, outputs), *ops], set(), set())
-    names.sort(key=lambda name: not recorded.reads_at_once(name))  # as a GraphImporter does
+    names.sort(key=lambda name: not recorded.comes_first(name))  # as a GraphImporter does
     constants = _constants(recorded, names, on_host)
     parts = _alternating(recorded, [n for n in names if n not in constants], on_host)
     placed: set[str] = set()

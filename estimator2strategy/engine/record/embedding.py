@@ -3,8 +3,8 @@
 On a TPU, hardware beside the program held the tables. It looked rows up before a step and applied
 gradients after it. Here model_fn is recorded on placeholders for the looked-up rows. Once it has
 named the tables, their variables and lookups are added and replace the placeholders. Gradients are
-summed over the batch before they are applied, even without `use_gradient_accumulation`, where the
-hardware applied them one by one.
+summed over the batch before they are applied; without `use_gradient_accumulation` those of one core
+after those of another, as the hardware did.
 
     features' ids ─ lookups ─▶ (placeholders) ─ model_fn ─▶ gradients ─ sum over cores ─▶ tables
 
@@ -22,7 +22,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import STAND_INS
-from estimator2strategy.engine.record.embedding_update import SLOTS, updated
+from estimator2strategy.engine.record import embedding_input
+from estimator2strategy.engine.record.embedding_update import SLOTS, to_apply, updated
 
 tf1 = tf.compat.v1
 
@@ -38,6 +39,7 @@ class Embedding:
         features: Name -> FeatureConfig.
         parameters: The optimizer of tables that have none of their own.
         from_columns: True if feature columns name the variables.
+        num_cores: The number of replicas.
         gradient_multiplier: `f(global_step)`, a factor for all gradients.
     """
 
@@ -45,35 +47,25 @@ class Embedding:
     features: Mapping[str, Any]
     parameters: Any
     from_columns: bool
+    num_cores: int
     gradient_multiplier: Callable[[Any], Any] | None = None
 
-    def densified(self, result: Any, batch_size: int | None) -> Any:
-        """The result of input_fn, with its ids and weights as dense [batch, most per example].
+    def densified(self, features: dict[str, Any], batch_size: int | None) -> dict[str, Any]:
+        """The features of a batch, with ids and weights as dense [batch, most per example].
 
         Raises:
             ValueError: Ids are no integers, or weights are missing or dense.
         """
-        if isinstance(result, tf.data.Dataset):
-            return result.map(lambda *element: self._dense_element(element, batch_size))
-        features, *labels = result if isinstance(result, (tuple, list)) else (result,)
-        return (self._dense(features, batch_size), *labels)
-
-    def _dense_element(self, element: tuple, batch_size: int | None) -> Any:
-        if len(element) == 1 and isinstance(element[0], tuple):
-            (element,) = element
-        features, *labels = element
-        features = self._dense(features, batch_size)
-        return (features, *labels) if labels else features
-
-    def _dense(self, features: dict[str, Any], batch_size: int | None) -> dict[str, Any]:
         features = dict(features)
         all_weights = {}  # apart: no two features may share some
         for name, feature in self.features.items():
-            ids = _checked_ids(name, features[name])
+            ids = embedding_input.checked_ids(name, features[name])
             combiner = self.tables[feature.table_id].combiner
-            weights = features.pop(feature.weight_key, None) if feature.weight_key else None
             if feature.weight_key:
-                weights = _checked_weights(feature.weight_key, weights)
+                weights = features.pop(feature.weight_key, None)
+                dense = embedding_input.dense_weights(feature.weight_key, weights)
+                dense.set_shape([batch_size, None])
+                all_weights[feature.weight_key] = dense
             if isinstance(ids, tf.SparseTensor):
                 ids = tf.sparse.to_dense(ids, _MISSING)
             elif combiner is not None:
@@ -81,10 +73,6 @@ class Embedding:
             ids = ids if ids.shape.rank == 2 else tf.expand_dims(ids, 1)
             ids.set_shape([batch_size, None])
             features[name] = tf.cast(ids, tf.int64)
-            if weights is not None:
-                dense = tf.sparse.to_dense(tf.cast(weights, tf.float32))
-                dense.set_shape([batch_size, None])
-                all_weights[feature.weight_key] = dense
         return {**features, **all_weights}
 
     @property
@@ -142,7 +130,7 @@ class Embedding:
             return spec._replace(train_op=tf.no_op(name="train_with_embeddings"))
 
     def _update(self, table: str, name: str, variable: Any, lookups: Sequence) -> tf.Operation:
-        """Applies the sum of all replicas' gradients to the table, alike on each replica."""
+        """Applies all replicas' gradients to the table, alike on each replica."""
         config = self.tables[table]
         parameters = config.optimization_parameters or self.parameters
         shape = [config.vocabulary_size, config.dimension]
@@ -154,8 +142,6 @@ class Embedding:
         if self.gradient_multiplier:
             step = tf1.train.get_global_step()
             gradient *= tf.convert_to_tensor(self.gradient_multiplier(step), tf.float32)
-        gradient = tf1.tpu.cross_replica_sum(gradient)
-        touched = tf1.tpu.cross_replica_sum(touched) > 0
         rate = parameters.learning_rate if config.learning_rate is None else config.learning_rate
         if config.learning_rate_fn:
             rate = tf.cast(config.learning_rate_fn(tf1.train.get_global_step()), tf.float32)
@@ -163,11 +149,12 @@ class Embedding:
             slot: _variable(f"{name}/{suffix}", config, tf1.constant_initializer(start(parameters)))
             for slot, (suffix, start) in SLOTS[type(parameters).__name__].items()
         }
-        before = {slot: value.read_value() for slot, value in slots.items()}
-        after = updated(parameters, rate, variable.read_value(), gradient, touched, before)
         targets = {"table": variable, **slots}
-        with tf.control_dependencies(list(after.values())):
-            return tf.group(*(targets[key].assign(value) for key, value in after.items()))
+        values = {key: target.read_value() for key, target in targets.items()}
+        for part in to_apply(parameters, gradient, touched, self.num_cores):
+            values = updated(parameters, rate, values.pop("table"), *part, values)
+        with tf.control_dependencies(list(values.values())):
+            return tf.group(*(targets[key].assign(value) for key, value in values.items()))
 
     def _variable_names(self) -> dict[str, str]:
         """Table -> name of its variable: where a column of it was used in model_fn.
@@ -208,33 +195,6 @@ class Embedding:
                 initializer=tf1.zeros_initializer(),
                 collections=[tf1.GraphKeys.LOCAL_VARIABLES],
             )
-
-
-def _checked_ids(name: str, ids: Any) -> Any:
-    if not ids.dtype.is_integer:
-        raise ValueError(
-            "SparseTensor with string as values are not supported. If you are using "
-            "categorical_column_with_vocabulary_file or categorical_column_with_vocabulary_list, "
-            "convert the strings to ids in input_fn, by "
-            "your_column.categorical_column._transform_feature({your_column.key: "
-            f"features[your_column.key]}}). feature_key = {name}."
-        )
-    return ids
-
-
-def _checked_weights(key: str, weights: Any) -> tf.SparseTensor:
-    if weights is None:
-        raise ValueError(
-            f"Cannot find weights {key} for weighted_categorical_column. Please check if the "
-            "weights are present in feature dict. Also note weight-sharing among "
-            "weighted_categorical_column is not supported on TPU."
-        )
-    if not isinstance(weights, tf.SparseTensor):
-        raise ValueError(
-            f"weighted_categorical_column with weight key name {key} has dense weights. Dense "
-            "weights are not supported on TPU. Please use sparse weights instead."
-        )
-    return weights
 
 
 def _lengths(ids: tf.Tensor, longest: int) -> tf.Tensor:

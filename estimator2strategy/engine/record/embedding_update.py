@@ -5,10 +5,14 @@ Source: `optimization_parameters.proto` of TensorFlow 2.15, python/tpu/tpu_embed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+
+tf1 = tf.compat.v1
 
 Slots: TypeAlias = "Mapping[str, tf.Tensor]"
 
@@ -23,6 +27,36 @@ SLOTS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], float]]]] = {
 }
 
 
+def to_apply(
+    parameters: Any, gradient: tf.Tensor, touched: tf.Tensor, num_cores: int
+) -> Sequence[tuple[tf.Tensor, tf.Tensor]]:
+    """The (gradient, touched) that are applied to a table one after the other.
+
+    They are the sum over the cores, or, without `use_gradient_accumulation`, what each core has,
+    first for each row that of the core which had it on a TPU with one host.
+
+    Args:
+        gradient: [vocabulary, dimension] of this core.
+        touched: [vocabulary], float: the number of this core's lookups of each row.
+    """
+    if parameters.use_gradient_accumulation:
+        sums = tf1.tpu.cross_replica_sum(gradient), tf1.tpu.cross_replica_sum(touched)
+        return [(sums[0], sums[1] > 0)]
+    gradients = _core_by_core(gradient, num_cores)
+    counts = _core_by_core(touched[:, None], num_cores)
+    return [(g, count[:, 0] > 0) for g, count in zip(gradients, counts, strict=True)]
+
+
+def _core_by_core(values: tf.Tensor, num_cores: int) -> list[tf.Tensor]:
+    """[rows, n] of each core; the k-th has of row r what core (r + k) % num_cores has."""
+    own = tf.reshape(tf.one_hot(_tf_private.replica_id(), num_cores), [num_cores, 1, 1])
+    of_all = tf1.tpu.cross_replica_sum(own * values)
+    rows = tf.range(values.shape[0])
+    return [
+        tf.gather_nd(of_all, tf.stack([(rows + k) % num_cores, rows], 1)) for k in range(num_cores)
+    ]
+
+
 def updated(
     parameters: Any,
     rate: Any,
@@ -31,7 +65,7 @@ def updated(
     touched: tf.Tensor,
     slots: Slots,
 ) -> dict[str, tf.Tensor]:
-    """The table and its slots after one step.
+    """The table and its slots after a gradient was applied.
 
     Args:
         parameters: OptimizationParameters, of a class in `SLOTS`.

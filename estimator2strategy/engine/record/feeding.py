@@ -1,7 +1,8 @@
 """Records the way of batches to the replicas: one function per input pipeline of TPUConfig.
 
-Each function returns the (features, labels) of every replica, and the hooks that start the input.
-These are tensors of the recorded host graph, to which each step gives new values.
+Each function gets the result of input_fn. It returns the (features, labels) of every replica, and
+the hooks that start the input. These are tensors of the recorded host graph, to which each step
+gives new values.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record import input_fn as inputs_lib
-from estimator2strategy.engine.user_code import location
-from estimator2strategy.errors import RecordingError
+from estimator2strategy.engine.user_code import location, user_line
+from estimator2strategy.errors import RecordingError, UnsupportedError
 
 tf1 = tf.compat.v1
 
@@ -32,11 +34,6 @@ class Fed(NamedTuple):
     structure: Any
     hooks: tuple[tf1.train.SessionRunHook, ...]
     padding: Any = None
-
-
-# `call(k)` calls the user's input_fn for a host's replica k (for all of its replicas: 0), with
-# `params` and `context` set for it.
-Call = Callable[[int], Any]
 
 
 def together(parts: Sequence[Fed], numbers: Sequence[Sequence[int]]) -> Fed:
@@ -87,11 +84,34 @@ def check_no_strings(features: Any, labels: Any, input_fn: Callable) -> None:
                 )
 
 
-def per_shard(call: Call, num_replicas: int) -> Fed:
-    """PER_SHARD_V1: input_fn is called once per replica and returns tensors."""
+def check_no_python_elsewhere(graph: tf.Graph) -> None:
+    """Raises UnsupportedError if another host is to call a Python function of this process."""
+    elsewhere = [op for op in graph.get_operations() if _is_elsewhere(op.device)]
+    recorded = RecordedGraph(graph) if elsewhere else None
+    for op in elsewhere:
+        if recorded and recorded.call_python([op.name]):
+            raise UnsupportedError(
+                f"input_fn calls a Python function on another host, {op.device}. It is made at "
+                f"{user_line(op.traceback)}\n"
+                "  Each host of a TPU pod makes its own batches, and cannot call functions of this "
+                "process.\n"
+                "  In place of from_generator, write the examples to files and read them with "
+                "tf.data.TFRecordDataset; in place of py_func, map a function of TensorFlow ops."
+            )
+
+
+def _is_elsewhere(device: str) -> bool:
+    return tf.DeviceSpec.from_string(device).job not in (None, "localhost")
+
+
+def per_shard(results: Sequence[Any]) -> Fed:
+    """PER_SHARD_V1: input_fn is called once per replica and returns tensors.
+
+    Args:
+        results: The results of these calls, replica by replica.
+    """
     parts = []
-    for replica in range(num_replicas):
-        result = call(replica)
+    for result in results:
         if isinstance(result, tf.data.Dataset):
             raise TypeError(
                 "`input_fn` returning `Dataset` is not yet supported in per-Core input pipeline "
@@ -102,9 +122,9 @@ def per_shard(call: Call, num_replicas: int) -> Fed:
     return _fed([_pair(part) for part in parts], ())
 
 
-def per_host(call: Call, num_replicas: int, batch_axis: Sequence[int] | None = None) -> Fed:
+def per_host(result: Any, num_replicas: int, batch_axis: Sequence[int] | None = None) -> Fed:
     """PER_HOST_V1 and SLICED: input_fn's batch is split over the replicas."""
-    inputs = inputs_lib.features_and_labels(call(0))
+    inputs = inputs_lib.features_and_labels(result)
     structure = _present(_pair(inputs))
     flat = tf.nest.flatten(structure)
     axes = list(batch_axis) if batch_axis is not None else [0] * len(flat)
@@ -119,9 +139,8 @@ def per_host(call: Call, num_replicas: int, batch_axis: Sequence[int] | None = N
     return _fed([(*part, None)[:2] for part in parts], inputs.hooks)
 
 
-def per_host_v2(call: Call, num_replicas: int) -> Fed:
+def per_host_v2(dataset: Any, num_replicas: int) -> Fed:
     """PER_HOST_V2: input_fn's Dataset has a batch for each replica, which takes the next one."""
-    dataset = call(0)
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "`input_fn` must return a `Dataset` for the PER_HOST_V2 input pipeline configuration."
@@ -163,20 +182,19 @@ def per_replica_to_the_end(result: Any, num_replicas: int) -> Fed:
     return _fed(pairs, hooks)
 
 
-def broadcast(call: Call, num_replicas: int) -> Fed:
+def broadcast(result: Any, num_replicas: int) -> Fed:
     """BROADCAST: every replica gets the whole of input_fn's batch."""
-    inputs = inputs_lib.features_and_labels(call(0))
+    inputs = inputs_lib.features_and_labels(result)
     return _fed([_pair(inputs)] * num_replicas, inputs.hooks)
 
 
-def padded(call: Call, num_replicas: int, batch_size: int, whole: bool) -> Fed:
+def padded(dataset: Any, num_replicas: int, batch_size: int, whole: bool) -> Fed:
     """Predict: the last batch is filled up, and what is padding is marked.
 
     Args:
         batch_size: Of the Dataset's batches.
         whole: The Dataset's batches are for all replicas together, and are split.
     """
-    dataset = call(0)
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`."
@@ -198,9 +216,9 @@ def padded(call: Call, num_replicas: int, batch_size: int, whole: bool) -> Fed:
     return _fed(pairs, hooks)._replace(padding=[part["padding"] for part in parts])
 
 
-def padded_broadcast(call: Call, num_replicas: int, batch_size: int) -> Fed:
+def padded_broadcast(dataset: Any, num_replicas: int, batch_size: int) -> Fed:
     """Predict, BROADCAST: as `padded`, and every replica gets the whole of the batch."""
-    fed = padded(call, 1, batch_size, whole=True)
+    fed = padded(dataset, 1, batch_size, whole=True)
     return fed._replace(replicas=fed.replicas * num_replicas, padding=fed.padding * num_replicas)
 
 

@@ -33,8 +33,11 @@ class Inputs(NamedTuple):
     hooks: tuple[tf.compat.v1.train.SessionRunHook, ...]
 
 
-def call_input_fn(input_fn: Callable, available: dict[str, Any]) -> Any:
+def call_input_fn(input_fn: Callable, available: dict[str, Any], takes_queues: bool = False) -> Any:
     """Calls `input_fn` with those of the `available` arguments that it declares.
+
+    Args:
+        takes_queues: True if a Session runs the input, which can feed queues.
 
     Raises:
         UnsupportedError: It reads from queue runners.
@@ -42,7 +45,8 @@ def call_input_fn(input_fn: Callable, available: dict[str, Any]) -> Any:
     names = argument_names(input_fn)
     with tf.compat.v1.device("/cpu:0"):
         result = input_fn(**{name: value for name, value in available.items() if name in names})
-    refuse_queue_runners(input_fn)
+    if not takes_queues:
+        refuse_queue_runners(input_fn)
     return result
 
 

@@ -42,6 +42,7 @@ class ModelProgram:
         config: A RunConfig; each call gets a deep copy.
         spec_class: What model_fn must return: EstimatorSpec.
         replaced: Calls that the program makes itself.
+        takes_queues: True if a Session trains it, which can feed the queues of an input_fn.
     """
 
     model_fn: Callable[..., Any]
@@ -49,6 +50,7 @@ class ModelProgram:
     config: Any
     spec_class: type
     replaced: ReplacedCalls = ReplacedCalls()
+    takes_queues: bool = False
 
     def call_input_fn(self, input_fn: Callable, mode: str, **more: Any) -> Any:
         """Returns what input_fn returns.
@@ -59,7 +61,8 @@ class ModelProgram:
         if self.replaced.input_fn:
             return self.replaced.input_fn(input_fn, mode)
         params, config = copy.deepcopy((self.params, self.config))
-        return call_input_fn(input_fn, {"mode": mode, "params": params, "config": config, **more})
+        available = {"mode": mode, "params": params, "config": config, **more}
+        return call_input_fn(input_fn, available, self.takes_queues)
 
     def call_model_fn(self, features: Any, labels: Any, mode: str, config: Any = None) -> Any:
         """Returns the spec that model_fn returns.

@@ -8,7 +8,7 @@
         made = record(program, OnHost(), ModeKeys.TRAIN, input_fn)
 
 A placement says where the program runs: `OnHost`, `OnReplicas` of a strategy, a `Worker` of
-several processes; TPUEstimator has one of its own.
+several processes, a `FedReplica` of a step that the caller makes; TPUEstimator has one of its own.
 """
 
 from __future__ import annotations

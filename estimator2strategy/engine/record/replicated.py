@@ -208,8 +208,11 @@ class RecordedReplicas:
 
         def trace(
             recorded: RecordedGraph, state: State, values: Sequence[tf.Tensor], context: StepContext
-        ) -> list[tf.Tensor]:
-            results = model.trace(recorded, state, values, context.host_uses)
+        ) -> list[tuple[tf.Tensor, ...]]:
+            watched = [inner for inner, name, _ in outputs if name == context.watched]
+            return model.trace(recorded, state, values, context.host_uses, *watched)
+
+        def merge(results: Sequence[Any]) -> list[tf.Tensor]:
             return [merge(parts) for parts, (_, _, merge) in zip(results, outputs, strict=True)]
 
         def expose(names: Sequence[str]) -> Splice:
@@ -223,6 +226,7 @@ class RecordedReplicas:
             inner=model.feeds,
             expose=expose,
             model=model,
+            merge=merge,
         )
 
 

@@ -1,14 +1,21 @@
 """Variables in which steps leave values that the host reads after a block, or a part of one.
 
-The results of a block are lost where the input ends in the middle of it: the loss is kept here.
+The results of a block are lost where the input ends in the middle of it: the loss is kept here. A
+TPU does not wait for anybody to look at the loss of each step: each core notes its first NaN.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.replay import tpu_variables
+
+# The name, in a TPU's program, of the gauge that each core has.
+NAN_GAUGE = "first_nan_of_the_core"
 
 
 class Gauges:
@@ -17,6 +24,7 @@ class Gauges:
     def __init__(self) -> None:
         self._loss: tf.Variable | None = None
         self._waited: tf.Variable | None = None
+        self._nan: Any = None  # on each core of a TPU: [steps so far, the first with a NaN loss]
 
     def prepare_loss(self, spec: tf.TensorSpec) -> None:
         """Makes room for such losses; called before a function that keeps one is traced."""
@@ -34,6 +42,37 @@ class Gauges:
             return None
         value: np.ndarray = self._loss.numpy()
         return value
+
+    def prepare_nan(self, strategy: tf.distribute.Strategy) -> None:
+        """Makes a gauge on each core of a TPU; called before a program that notes NaN is traced."""
+        if self._nan is not None:
+            return
+        shape = tf.TensorShape([2])
+        with tf.init_scope():
+            self._nan = tpu_variables.uninitialized_variable(strategy, NAN_GAUGE, shape, tf.int64)
+            for copy in strategy.experimental_local_results(self._nan):
+                copy.assign(tf.zeros(shape, tf.int64))
+
+    def note_nan(self, loss: tf.Tensor) -> None:
+        """Counts a step, and keeps its number if it is the first with a NaN loss.
+
+        Must be called in the program of a core that is being traced.
+        """
+        handle = self._nan.handle
+        with tf.name_scope(NAN_GAUGE):
+            steps, first = tf.unstack(tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64))
+            steps += 1
+            is_first = tf.reduce_any(tf.math.is_nan(loss)) & tf.equal(first, 0)
+            value = tf.stack([steps, tf.where(is_first, steps, first)])
+            tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+
+    def steps_since_nan(self) -> int | None:
+        """The number of steps since a core's loss first was NaN; None: it never was."""
+        if self._nan is None:
+            return None
+        copies = self._nan.distribute_strategy.experimental_local_results(self._nan)
+        counts = [copy.numpy() for copy in copies]
+        return max((int(steps - first) for steps, first in counts if first), default=None)
 
     def add_wait(self, seconds: tf.Tensor) -> None:
         """Counts the seconds (float64) that a step waited for its batch, where that is traced."""

@@ -120,7 +120,7 @@ class GraphImporter:
         if not fresh:
             return
         # Stable, so all else stays in program order.
-        fresh.sort(key=lambda name: not recorded.reads_at_once(name))
+        fresh.sort(key=lambda name: not recorded.comes_first(name))
         changed = self._register_functions(fresh)
         inside = set(fresh)
         waiting, takers = recorded.writers_without_input(fresh, self._fed)
@@ -186,6 +186,7 @@ class GraphImporter:
     def _connect(self, node: NodeDef, inside: set[str], outside: dict[str, tf.Tensor]) -> None:
         """Notes in `outside` the values of edges that start outside this import."""
         edges = list(node.input)
+        waited_for: set[tf.Operation] = set()
         for i in reversed(range(len(edges))):
             edge, source = edges[i], input_node(edges[i])
             if edge[0] != "^":
@@ -194,10 +195,12 @@ class GraphImporter:
                     outside[name] = self._value(name)
             elif source not in inside:
                 ready = self._ready(source)
-                if ready is None:
+                # TensorFlow imports no two control edges from one op.
+                if ready is None or ready.op in waited_for:
                     del node.input[i]
                 else:
                     outside[edge] = ready
+                    waited_for.add(ready.op)
 
     def _ready(self, node: str) -> tf.Tensor | None:
         """A tensor that is there once `node`, which is not part of this import, has run."""

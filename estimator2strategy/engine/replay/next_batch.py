@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import tensorflow as tf
 
@@ -22,25 +22,26 @@ class NextBatch:
     Attributes:
         node: As above.
         outputs: Names of the recorded tensors that make up a batch.
+        element: Their types and shapes, as attributes of ops.
     """
 
     def __init__(self, replay: Replay, node: str):
         recorded = replay.recorded
         self._state, self.node = replay.state, node
         self._iterator = input_node(recorded[node].input[0])
-        self._element = element_of(recorded[node])
-        self.outputs = tuple(f"{node}:{i}" for i in range(len(self._element["output_types"])))
+        self.element = element_of(recorded[node])
+        self.outputs = tuple(f"{node}:{i}" for i in range(len(self.element["output_types"])))
 
     def optional(self) -> tf.Tensor:
         """The next batch, as a variant that is empty where the input has ended."""
         iterator = self._state.handle(self._iterator)
         if not tf.executing_eagerly():
             iterator = _tf_private.capture(iterator)
-        return tf.raw_ops.IteratorGetNextAsOptional(iterator=iterator, **self._element)
+        return tf.raw_ops.IteratorGetNextAsOptional(iterator=iterator, **self.element)
 
     def values(self, optional: tf.Tensor) -> dict[str, tf.Tensor]:
         """The batch in `optional`, by the names in `outputs`."""
-        values = tf.raw_ops.OptionalGetValue(optional=optional, **self._element)
+        values = tf.raw_ops.OptionalGetValue(optional=optional, **self.element)
         return dict(zip(self.outputs, values, strict=True))
 
     def timed(self) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
@@ -52,10 +53,56 @@ class NextBatch:
         iterator = _tf_private.capture(self._state.handle(self._iterator))
         began = tf.timestamp()
         with tf.control_dependencies([began]):
-            values = tf.raw_ops.IteratorGetNext(iterator=iterator, **self._element)
+            values = tf.raw_ops.IteratorGetNext(iterator=iterator, **self.element)
         with tf.control_dependencies(values):
             seconds = tf.timestamp() - began
         return dict(zip(self.outputs, values, strict=True)), seconds
+
+
+class NextBatches:
+    """Takes the batches that steps take in several places: each core's own, say.
+
+    As of NextBatch; there is a next one if there is one in every place.
+
+    Args:
+        taken: The batches of one step, in the order in which they are taken.
+
+    Attributes:
+        nodes: The nodes that take them.
+    """
+
+    def __init__(self, taken: Sequence[NextBatch]):
+        self._taken = taken
+        self.nodes = [next_batch.node for next_batch in taken]
+        self.outputs = tuple(name for next_batch in taken for name in next_batch.outputs)
+        elements = [next_batch.element for next_batch in taken]
+        self._element = {
+            key: [part for element in elements for part in element[key]]
+            for key in ("output_types", "output_shapes")
+        }
+
+    def optional(self) -> tf.Tensor:
+        """As of NextBatch."""
+        optionals = [next_batch.optional() for next_batch in self._taken]
+        there = [tf.raw_ops.OptionalHasValue(optional=optional) for optional in optionals]
+
+        def together() -> tf.Tensor:
+            pairs = zip(self._taken, optionals, strict=True)
+            values = [v for taken, optional in pairs for v in taken.values(optional).values()]
+            return tf.raw_ops.OptionalFromValue(components=values)
+
+        return tf.cond(tf.reduce_all(there), together, tf.raw_ops.OptionalNone)
+
+    def values(self, optional: tf.Tensor) -> dict[str, tf.Tensor]:
+        """As of NextBatch."""
+        values = tf.raw_ops.OptionalGetValue(optional=optional, **self._element)
+        return dict(zip(self.outputs, values, strict=True))
+
+
+def next_batches(replay: Replay, names: Iterable[str]) -> NextBatches | None:
+    """The NextBatches of the nodes `names` and those behind them; None if one cannot be told."""
+    nodes = replay.recorded.next_batches(names)
+    return NextBatches([NextBatch(replay, node) for node in nodes]) if nodes else None
 
 
 def only_next_batch(replay: Replay, names: Iterable[str]) -> NextBatch | None:

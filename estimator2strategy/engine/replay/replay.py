@@ -93,7 +93,7 @@ class Replay:
         context = dataclasses.replace(context, host_uses=frozenset(used))
         for splice in splices:
             values = importer.fetch(splice.inputs)
-            results = list(splice.trace(self.recorded, self.state, values, context))
+            results = splice.merge(splice.trace(self.recorded, self.state, values, context))
             importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
             importer.wait_with_variables(splice.op)
 

@@ -57,6 +57,7 @@ class ReplicatedModel:
         state: State,
         values: Sequence[tf.Tensor],
         host_uses: Collection[str] = (),
+        watched: str | None = None,
     ) -> list[tuple[tf.Tensor, ...]]:
         """Traces one step of all replicas.
 
@@ -64,6 +65,7 @@ class ReplicatedModel:
             recorded, state: The graph, and the variables of all replicas.
             values: The feeds of replica 0, then those of replica 1, and so on.
             host_uses: The variables that the host's part of the step uses.
+            watched: One of `outputs`; each core of a TPU notes the step at which its own is NaN.
 
         Returns:
             For each output, its value on every replica.
@@ -76,7 +78,7 @@ class ReplicatedModel:
         replicas = range(self.strategy.num_replicas_in_sync)
         batches = [values[replica * size : (replica + 1) * size] for replica in replicas]
         if is_tpu(self.strategy):
-            return self._of_each(tpu_step.trace(self, recorded, state, batches))
+            return self._of_each(tpu_step.trace(self, recorded, state, batches, watched))
         part = ReplicatedPart.of(recorded, self.outputs, self.ops)
         if not part.collectives and can_share(recorded, self.roots):
             step = SharedStep(

@@ -72,8 +72,12 @@ class Runs:
 
     def function(self, request: Request) -> Any:
         """The ConcreteFunction of a request that is no step."""
-        (function,) = self._engine((None, request)).functions
+        (function,) = self.functions(None, request)
         return function
+
+    def functions(self, step: Step | None, request: Request) -> tuple[Any, ...]:
+        """The ConcreteFunctions of the engine that runs a request; see `Engine`."""
+        return self._engine((step, request)).functions
 
     def predicting(self, tensors: tuple[str, ...]) -> BatchedPredict | None:
         """Computes `tensors` for several batches at once; None if they cannot be."""

@@ -19,9 +19,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.step_context import StepContext
 
-Trace: TypeAlias = Callable[
-    [RecordedGraph, State, Sequence[tf.Tensor], StepContext], Sequence[tf.Tensor]
-]
+Trace: TypeAlias = Callable[[RecordedGraph, State, Sequence[tf.Tensor], StepContext], Sequence[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +31,15 @@ class Splice:
         inputs: Names of recorded tensors whose values `trace` needs.
         outputs: Names of the placeholders that stand for what `trace` returns.
         trace: `trace(recorded, state, values, context)`, called once per traced function, in the
-            function's graph, with a value per input. Returns a tensor per output.
+            function's graph, with a value per input. Returns, per output, what `merge` makes a
+            tensor of: the tensor itself, or its parts on all replicas.
         inner: Names of placeholders that only have values inside `trace`: the input of a replica.
         expose: `expose(names)` gives the splice that also returns those tensors of its inside;
             of several replicas, the first's.
         ops: Names of the recorded ops that `trace` runs on the host.
         reset: Puts back what the work has changed outside of the session's state: Keras metrics.
         model: The ReplicatedModel that `trace` runs, if that is what it does.
+        merge: Makes a tensor per output of what `trace` returns. It has no effects.
     """
 
     op: str
@@ -51,6 +51,7 @@ class Splice:
     ops: tuple[str, ...] = ()
     reset: Callable[[], None] = lambda: None
     model: Any = None
+    merge: Callable[[Sequence[Any]], list[tf.Tensor]] = list
 
     @property
     def nodes(self) -> set[str]:

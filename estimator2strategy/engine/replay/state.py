@@ -19,7 +19,7 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph, element_of
 from estimator2strategy.engine.plan.host_resources import Found
 from estimator2strategy.engine.plan.rewrites import SEED_STRIDE, Rewrite
-from estimator2strategy.engine.replay import handle_packing, tpu_variables
+from estimator2strategy.engine.replay import broadcast, handle_packing, tpu_variables
 from estimator2strategy.engine.replay.gauges import Gauges
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
@@ -111,11 +111,14 @@ class State:
 
     def variable(self, node: str, replica: int = 0) -> tf.Variable:
         """The variable behind a VarHandleOp, as `replica` sees it."""
+        copies = self._all_copies(node)
+        return copies[replica] if len(copies) > 1 else copies[0]
+
+    def _all_copies(self, node: str) -> Sequence[tf.Variable]:
         if node not in self._copies:
             with tf.init_scope():
                 self._copies[node] = self._make_copies(node)
-        copies = self._copies[node]
-        return copies[replica] if len(copies) > 1 else copies[0]
+        return self._copies[node]
 
     def tpu_variable(self, node: str) -> tf.Variable | None:
         """The TPUStrategy's variable of which `variable(node, replica)` are the copies.
@@ -185,7 +188,13 @@ class State:
 
     def broadcast(self, nodes: Iterable[str]) -> None:
         """Gives every replica the value that replica 0 has of each of the variables `nodes`."""
-        for node in self._replicated.intersection(nodes):
+        shared = self._replicated.intersection(nodes)
+        if tpu_variables.is_tpu(self._strategy):
+            assert self._strategy
+            copies = [self._all_copies(node) for node in sorted(shared)]
+            broadcast.to_all_cores(copies, self._strategy.extended.worker_devices)
+            return
+        for node in shared:
             source = self.variable(node)
             if tf.raw_ops.VarIsInitializedOp(resource=source.handle):
                 for replica in range(1, self.num_replicas):

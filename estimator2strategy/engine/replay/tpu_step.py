@@ -10,7 +10,7 @@ numbers a random op draws on each core, as it always did.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -24,7 +24,11 @@ from estimator2strategy.errors import UnsupportedError
 
 
 def trace(
-    model: Any, recorded: RecordedGraph, state: State, batches: Sequence[Sequence[tf.Tensor]]
+    model: Any,
+    recorded: RecordedGraph,
+    state: State,
+    batches: Sequence[Sequence[tf.Tensor]],
+    watched: str | None = None,
 ) -> list[Any]:
     """Traces one step of all replicas.
 
@@ -32,6 +36,7 @@ def trace(
         model: The ReplicatedModel to run.
         recorded, state: Its graph, and the variables of all cores.
         batches: Per replica, a tensor for each of `model.feeds`, of fully defined shape.
+        watched: One of `model.outputs`, of which a gauge keeps the first NaN; see `Gauges`.
 
     Returns:
         For each of `model.outputs`, its values on all replicas (a PerReplica).
@@ -70,11 +75,54 @@ def trace(
             feeds=dict(zip(model.feeds, batch, strict=True)),
             rewrite=ON_TPU,
         )
-        return importer.fetch(model.outputs, model.ops)
+        values = importer.fetch(model.outputs, model.ops)
+        if watched:
+            state.gauges.note_nan(values[model.outputs.index(watched)])
+        return values
 
     args = tuple(map(per_replica, range(len(model.feeds))))
     outputs: list[Any] = strategy.run(step, args=args)
     return outputs
+
+
+def trace_replica(
+    recorded: RecordedGraph,
+    state: State,
+    outputs: Sequence[str],
+    ops: Sequence[str],
+    feeds: Mapping[str, tf.Tensor],
+) -> list[tf.Tensor]:
+    """Traces one step of the replica in whose program this is called.
+
+    Args:
+        recorded, state: The graph, and the variables of all cores, which `make_variables` has made.
+        outputs, ops: Names of the tensors to return, and of the ops to run.
+        feeds: Name of a recorded tensor -> its value on this replica.
+    """
+
+    @tf.function(autograph=False)
+    def step(*values: tf.Tensor) -> list[tf.Tensor]:
+        importer = GraphImporter(
+            recorded,
+            lambda node: _variable(recorded, state, node).handle,
+            feeds=dict(zip(feeds, values, strict=True)),
+            rewrite=ON_TPU,
+        )
+        return importer.fetch(outputs, ops)
+
+    results: list[tf.Tensor] = step(*feeds.values())
+    return results
+
+
+def make_variables(recorded: RecordedGraph, state: State, roots: Sequence[str]) -> None:
+    """Makes the variables behind nodes: in its program a replica could make none of all replicas.
+
+    Raises:
+        UnsupportedError: There is a resource that a TPU core cannot have.
+    """
+    for node in recorded.ancestors(roots):
+        if recorded.creates_resource(node):
+            _variable(recorded, state, node)
 
 
 def _variable(recorded: RecordedGraph, state: State, node: str) -> tf.Variable:

@@ -1,4 +1,4 @@
-"""Variables of a TPUStrategy: one with a copy for each core, and no value yet."""
+"""Variables of a strategy: one with a copy for each replica, and no value yet."""
 
 from __future__ import annotations
 
@@ -22,13 +22,21 @@ def is_tpu(strategy: tf.distribute.Strategy | None) -> bool:
 
 
 def uninitialized_variable(
-    strategy: tf.distribute.Strategy, name: str, shape: tf.TensorShape, dtype: tf.DType
+    strategy: tf.distribute.Strategy | None,
+    name: str,
+    shape: tf.TensorShape,
+    dtype: tf.DType,
+    trainable: bool = False,
 ) -> tf.Variable:
-    """A variable with one copy per core, each with a life of its own and no value yet.
+    """A variable of a strategy: one copy per replica, each with a life of its own, no value yet.
 
-    A copy is changed by its own core's program only, and the first one is what is saved: ON_READ,
-    ONLY_FIRST_REPLICA.
+    A copy is changed by its own replica only, and the first one is what is saved: ON_READ,
+    ONLY_FIRST_REPLICA. Without a strategy it is an ordinary variable.
     """
+    if strategy is None:
+        return _tf_private.UninitializedVariable(
+            name=name, shape=shape, dtype=dtype, trainable=trainable
+        )
 
     def without_value(next_creator: Any, **kwargs: Any) -> tf.Variable:
         del next_creator  # it would want an initial value
@@ -38,7 +46,7 @@ def uninitialized_variable(
     with tf.variable_creator_scope(without_value), strategy.scope():
         return tf.Variable(
             None,
-            trainable=False,
+            trainable=trainable,
             name=name,
             shape=shape,
             dtype=dtype,

@@ -12,6 +12,7 @@ import os
 import re
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
@@ -35,6 +36,10 @@ def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
     Call it before anything touches TensorFlow's devices. The environment variable
     E2S_EMULATE_TPU_CORES does the same without a change to the program: `8`, or `2x4` for two hosts
     of four cores.
+
+    TensorFlow's own TPUClusterResolver and TPUStrategy know nothing of it, and go on to look for a
+    TPU. A program that makes a TPUStrategy gets the emulated cores where its `tf` is
+    `estimator2strategy.tf1`, or under `e2s run`.
 
     Raises:
         DeviceError: TensorFlow has started its devices already, with another number.
@@ -93,9 +98,11 @@ def emulated_cores() -> int:
     return _emulated_cores
 
 
-def emulated_strategy(num_cores: int | None = None) -> tf.distribute.Strategy:
-    """A strategy over the emulated cores."""
-    cores = [f"/CPU:{i}" for i in range(num_cores or _emulated_cores)]
+def emulated_strategy(
+    num_cores: int | None = None, cores_per_replica: int = 1
+) -> tf.distribute.Strategy:
+    """A strategy over the emulated cores; a replica of several runs on the first of them."""
+    cores = [f"/CPU:{i}" for i in range(0, num_cores or _emulated_cores, cores_per_replica)]
     if len(cores) == 1:
         return tf.distribute.OneDeviceStrategy(cores[0])
     # One process, one host: reducing on one device is exact in any order that is fixed.
@@ -119,6 +126,14 @@ def emulated_metadata() -> tf.tpu.experimental.TPUSystemMetadata:
         topology=None,
         devices=tuple(tf.config.LogicalDevice(name, "TPU") for name in names),
     )
+
+
+def emulated_topology(cores_per_replica: int) -> tf.tpu.experimental.Topology:
+    """The topology of a TPU of as many cores and hosts: the replicas' blocks of cores in a row."""
+    x, *others = _COMPUTATION_SHAPES[cores_per_replica]
+    mesh_shape = [x * (_emulated_cores // cores_per_replica), *others]
+    coordinates = np.array([*np.ndindex(*mesh_shape)]).reshape(_emulated_hosts, -1, 4)
+    return tf.tpu.experimental.Topology(mesh_shape=mesh_shape, device_coordinates=coordinates)
 
 
 # Cores of a replica -> how many of them lie along each axis of the TPU's topology (x, y, z, core).
@@ -166,9 +181,9 @@ def tpu_cores(cluster: Any, master: str | None, tpu_config: Any) -> TpuCores:
 
     Raises:
         tf.errors.OpError: The TPU cannot be started; see `tpu_system.start`.
-        DeviceError: There is no TPU, and none is emulated; or a replica is to be spread over
-            several emulated cores.
-        ValueError: A replica is to have more cores than there are.
+        DeviceError: There is no TPU, and none is emulated.
+        ValueError: A replica is to have more cores than there are, or the cores cannot be dealt out
+            to replicas of as many.
     """
     emulate_tpu_if_asked()
     if _emulated_cores:
@@ -199,16 +214,18 @@ def _resolver(cluster: Any, master: str | None, tpu_config: Any) -> Any:
 
 
 def _emulated(tpu_config: Any) -> TpuCores:
-    per_replica = tpu_config.num_cores_per_replica or 1
-    _check_enough_cores(per_replica, _emulated_cores)
+    per_replica = tpu_config.num_cores_per_replica
+    if per_replica is None:
+        return TpuCores(emulated_strategy(1 if _one_core(tpu_config) else None))
+    _check_dealt_out(per_replica, _emulated_cores)
     if per_replica > 1:
-        raise DeviceError(
-            f"TPUConfig.num_cores_per_replica is {per_replica}, but the cores are emulated.\n"
-            "  Only a real TPU spreads one replica over several cores (model parallelism).\n"
-            "  Leave num_cores_per_replica and input_partition_dims out: the same program then "
-            "runs on one emulated core per replica."
+        tf.compat.v1.logging.warn(
+            f"TPUConfig.num_cores_per_replica is {per_replica}, but the cores are emulated: each "
+            "replica runs on one of them. It computes the same; only a TPU divides its work."
         )
-    return TpuCores(emulated_strategy(1 if _one_core(tpu_config) else None))
+    replicas = _emulated_cores // per_replica
+    assignment = _assignment(emulated_topology(per_replica), per_replica, replicas)
+    return TpuCores(emulated_strategy(cores_per_replica=per_replica), assignment)
 
 
 def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: Any) -> TpuCores:
@@ -220,7 +237,8 @@ def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: 
         tpu_config: A TPUConfig.
 
     Raises:
-        ValueError: A replica is to have more cores than there are.
+        ValueError: A replica is to have more cores than there are, or the cores cannot be dealt out
+            to replicas of as many.
     """
     per_replica = tpu_config.num_cores_per_replica
     one_core = _one_core(tpu_config)
@@ -228,14 +246,20 @@ def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: 
         if per_replica is None and not one_core:
             return TpuCores(tf.distribute.TPUStrategy(resolver))
         cores = resolver.get_tpu_system_metadata().num_cores
-        _check_enough_cores(per_replica or 1, cores)
-        assignment = tf.tpu.experimental.DeviceAssignment.build(
-            topology,
-            computation_shape=_COMPUTATION_SHAPES[per_replica or 1],
-            num_replicas=1 if one_core else cores // per_replica,
+        _check_dealt_out(per_replica or 1, cores)
+        assignment = _assignment(
+            topology, per_replica or 1, 1 if one_core else cores // per_replica
         )
         strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
     return TpuCores(strategy, None if one_core else assignment)
+
+
+def _assignment(
+    topology: tf.tpu.experimental.Topology, per_replica: int, replicas: int
+) -> tf.tpu.experimental.DeviceAssignment:
+    return tf.tpu.experimental.DeviceAssignment.build(
+        topology, computation_shape=_COMPUTATION_SHAPES[per_replica], num_replicas=replicas
+    )
 
 
 def _one_core(tpu_config: Any) -> bool:
@@ -252,12 +276,18 @@ def _one_core(tpu_config: Any) -> bool:
     return True
 
 
-def _check_enough_cores(per_replica: int, cores: int) -> None:
+def _check_dealt_out(per_replica: int, cores: int) -> None:
     if per_replica > cores:
         raise ValueError(
             "The num of cores required by the model parallelism, specified by "
             "TPUConfig.num_cores_per_replica, is larger than the total num of TPU cores in the "
             f"system. num_cores_per_replica: {per_replica}, num cores in the system: {cores}"
+        )
+    if cores % per_replica:
+        raise ValueError(
+            f"The num of cores in the system ({cores}) is not divisible by the num of cores "
+            f"({per_replica}) required by the model parallelism, specified by "
+            "TPUConfig.num_cores_per_replica."
         )
 
 
@@ -278,12 +308,23 @@ def hosts(strategy: tf.distribute.Strategy | None) -> tuple[Host, ...]:
     if strategy is None:
         return (Host("", (0,)),)
     if not is_tpu(strategy):
-        count = strategy.num_replicas_in_sync
-        each = count // _emulated_hosts if count == _emulated_cores else count
-        return tuple(Host("", tuple(range(i, i + each))) for i in range(0, count, each))
+        return _hosts_here(strategy)
     replicas: dict[str, list[int]] = {}
     for replica, core in enumerate(strategy.extended.worker_devices):
         spec = tf.DeviceSpec.from_string(core)
         cpu = tf.DeviceSpec(job=spec.job, task=spec.task, device_type="CPU", device_index=0)
         replicas.setdefault(cpu.to_string(), []).append(replica)
     return tuple(Host(device, tuple(numbers)) for device, numbers in replicas.items())
+
+
+def _hosts_here(strategy: tf.distribute.Strategy) -> tuple[Host, ...]:
+    """The emulated hosts, if all of their cores are used; otherwise this process as one host."""
+    count = strategy.num_replicas_in_sync
+    devices = strategy.extended.worker_devices
+    cores = [tf.DeviceSpec.from_string(device).device_index for device in devices]
+    if cores != [*range(0, _emulated_cores, _emulated_cores // count or 1)]:
+        return (Host("", tuple(range(count))),)
+    replicas: dict[int, list[int]] = {}
+    for replica, core in enumerate(cores):
+        replicas.setdefault(core * _emulated_hosts // _emulated_cores, []).append(replica)
+    return tuple(Host("", tuple(numbers)) for numbers in replicas.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ from estimator2strategy.engine.runtime.lookahead import (
     LoopUnit,
 )
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
-from estimator2strategy.engine.runtime.replay_cache import OneRecording, RunsStore
+from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 
 tf1 = tf.compat.v1
@@ -42,6 +43,7 @@ class Evaluation:
             counts.
 
     Attributes:
+        recording: The recording, metrics included.
         own_hooks: The hooks of model_fn's spec.
 
     Source: `_evaluate_once`, tensorflow/python/training/evaluation.py.
@@ -52,15 +54,16 @@ class Evaluation:
         recording: Recording,
         calls: Sequence[Any],
     ):
-        metrics, splices = recording.metrics, recording.splices
+        metrics, late_splices = recording.metrics, recording.late_splices
         if metrics is None:
             metrics = metric_pairs(recording.spec)
-            splices = (*splices, *metric_splices(recording.graph, metrics, calls))
-        self._own_store: OneRecording | None = None
+            late_splices = functools.partial(metric_splices, recording.graph, metrics, calls)
         self.own_hooks = tuple(recording.spec.evaluation_hooks or ())
         eval_step = _tf_private.get_or_create_eval_step()
         spec = _initialising_metrics(recording.spec)
-        self._recording = dataclasses.replace(recording, splices=splices, spec=spec)
+        self.recording = dataclasses.replace(
+            recording, spec=spec, metrics=metrics, late_splices=late_splices
+        )
         updates = [update for _, update in metrics.values()]
         self._eval_op = tf.group(*updates, tf1.assign_add(eval_step, 1, use_locking=True))
         with tf.control_dependencies([self._eval_op]):
@@ -73,7 +76,8 @@ class Evaluation:
         checkpoint_path: str | None,
         hooks: Sequence[Hook],
         init_fn: Callable[[Any], None] | None = None,
-        store: RunsStore | None = None,
+        store: ReplayCache | None = None,
+        give_values: Callable[[SavingSession], None] | None = None,
     ) -> dict[str, Any]:
         """Runs until a hook stops it or the input ends.
 
@@ -81,13 +85,13 @@ class Evaluation:
             checkpoint_path: The checkpoint to restore; None: variables have their initial values.
             hooks: Called around each batch, beside those of the spec.
             init_fn: Without a checkpoint: `init_fn(session)` may change the variables.
-            store: Keeps what was traced for another evaluation that is the same, unless
-                `keep_traced` was called.
+            store: Keeps what was traced for another run, or another evaluation that is the same.
+            give_values: Without a checkpoint; see ReplaySessionCreator.
 
         Returns:
             Name -> numpy value, `global_step` included.
         """
-        recording = self._recording
+        recording = self.recording
         for hook in hooks:
             if isinstance(hook, _tf_private.StopAfterNEvalsHook):
                 hook._set_evals_completed_tensor(self._batches_done)
@@ -99,39 +103,30 @@ class Evaluation:
             recording,
             checkpoint_path=checkpoint_path,
             init_fn=init_fn,
-            store=self._own_store or store,
+            store=store,
+            give_values=give_values,
         )
         with (
             recording.graph.as_default(),
             tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored,
         ):
-            assert creator.session  # a MonitoredSession makes it first of all
             # Several cores evaluate all batches in one call, as a TPU did.
             whole = IterationsPerLoop(sys.maxsize, LoopUnit.STEPS)
             several = recording.iterations is not None
             pace = Iterations(whole, all_hooks) if several else Lookahead(all_hooks)
-            _loop(monitored, creator.session, self._eval_op, pace)
+            _loop(monitored, creator, self._eval_op, pace)
         tf1.logging.info(f"Inference Time : {time.time() - started:0.5f}s")
         tf1.logging.info("Finished evaluation at " + time.strftime("%Y-%m-%d-%H:%M:%S"))
         return final_hook.final_ops_values
 
     @property
     def scaffold(self) -> tf1.train.Scaffold:
-        return self._recording.spec.scaffold
+        return self.recording.spec.scaffold
 
     @property
     def can_be_reused(self) -> bool:
         """Not on a TPU, whose programs hold its variables for good."""
-        return not is_tpu(self._recording.strategy)
-
-    def keep_traced(self) -> None:
-        """Keeps what a run has traced for the next one, which starts from fresh state."""
-        self._own_store = OneRecording()
-
-    def close(self) -> None:
-        """Frees what was kept for another run."""
-        if self._own_store:
-            self._own_store.close()
+        return not is_tpu(self.recording.strategy)
 
 
 def _initialising_metrics(spec: Any) -> Any:
@@ -150,17 +145,29 @@ def _initialising_metrics(spec: Any) -> Any:
 
 
 def _loop(
-    monitored, session: SavingSession, eval_op: tf.Operation, pace: Lookahead | Iterations
+    monitored: tf1.train.MonitoredSession,
+    creator: ReplaySessionCreator,
+    eval_op: tf.Operation,
+    pace: Lookahead | Iterations,
 ) -> None:
-    is_short = pace.is_short(0, most_batches(session.recorded))
+    assert creator.session  # a MonitoredSession makes it first of all
+    is_short = pace.is_short(0, most_batches(creator.session.recorded))
     step = Step(eval_op.name, How.ONE_BY_ONE if is_short else How.PIPELINED)
     batches = 0
-    while not monitored.should_stop():
+
+    def begin_anew(session: SavingSession) -> None:
+        nonlocal batches
+        batches = 0
         session.expect(step, pace.steps(batches))
+
+    creator.on_session = begin_anew
+    while not monitored.should_stop():
+        creator.session.expect(step, pace.steps(batches))
         monitored.run(eval_op)
-        assert session.ran
-        pace.ran(session.ran.steps)
-        batches += session.ran.steps
+        assert creator.session.ran
+        pace.ran(creator.session.ran.steps)
+        batches += creator.session.ran.steps
+        creator.recovery.got_to(batches)
 
 
 def write_results(folder: str, results: Mapping[str, Any], checkpoint_path: str | None) -> None:

@@ -1,9 +1,10 @@
-"""One evaluation for many checkpoints: recorded and traced once, run on each of them.
+"""One evaluation for many checkpoints: recorded once, run on each of them.
 
 The original recorded an evaluation anew for each checkpoint. input_fn is still called each time, so
-that it may find new files, say. If it builds the same input again, the previous evaluation runs on
-the new checkpoint, from fresh state. A program notices only that model_fn is not called again. So
-an evaluation with hooks of the program's own is recorded anew: they may hold tensors of model_fn.
+that it may find new files, say. If it builds the same input again, the previous recording runs on
+the new checkpoint, and the `ReplayCache` has what was traced of it. A program notices only that
+model_fn is not called again. So an evaluation with hooks of the program's own is recorded anew:
+they may hold tensors of model_fn.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _STOCK = frozenset(
 )
 
 
-class KeptEvaluation:
+class EvaluationCache:
     """The evaluation of the time before, if there is one."""
 
     def __init__(self) -> None:
@@ -59,17 +60,11 @@ class KeptEvaluation:
         if self._evaluation and now == self._input:
             tf1.logging.info("Evaluating with the graph of the evaluation before.")
             return self._evaluation
-        self.close()
+        self._evaluation = None
         evaluation = record()
         if evaluation.can_be_reused and _are_stock(evaluation.own_hooks):
-            evaluation.keep_traced()
             self._evaluation, self._input = evaluation, now
         return evaluation
-
-    def close(self) -> None:
-        if self._evaluation:
-            self._evaluation.close()
-        self._evaluation = None
 
 
 def _are_stock(hooks: Sequence[Any]) -> bool:
@@ -79,9 +74,8 @@ def _are_stock(hooks: Sequence[Any]) -> bool:
 @contextlib.contextmanager
 def keeping_evaluation(estimator: Any) -> Iterator[None]:
     """Lets `estimator.evaluate` use the previous evaluation again, while the body runs."""
-    estimator._kept_evaluation = KeptEvaluation()
+    estimator._evaluation_cache = EvaluationCache()
     try:
         yield
     finally:
-        estimator._kept_evaluation.close()
-        estimator._kept_evaluation = None
+        estimator._evaluation_cache = None

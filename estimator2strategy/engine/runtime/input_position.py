@@ -46,7 +46,7 @@ class InputPosition(tf1.train.SessionRunHook):
         self._files = PositionFiles(folder)
         self._most_bytes = most_bytes
         self._replay: Replay | None = None
-        self._started = False
+        self._running: Replay | None = None  # that of the session in which a step was run
         self._origins: dict[str, str] | None = None
         self._can_be_saved = True
         self._unsealed: str | None = None
@@ -61,7 +61,7 @@ class InputPosition(tf1.train.SessionRunHook):
 
     def after_create_session(self, session: SavingSession, coord: Any) -> None:
         del coord
-        self._replay, self._started, self._origins = session.replay, False, None
+        self._replay, self._origins = session.replay, None
         path = session.restored_from and self._files.of(session.restored_from)
         self._files.remove_pending_but(path)
         if path:
@@ -69,11 +69,12 @@ class InputPosition(tf1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> None:
         del run_context
-        self._started = True
+        self._running = self._replay
 
-    def before_save(self, step: int) -> None:
+    def before_save(self, session: SavingSession, step: int) -> None:
         checkpoint = f"{self._files.checkpoints}-{step}"
-        if self._started:
+        # A saver's `after_create_session` comes before ours, also where a session was lost.
+        if session.replay is self._running:
             self._unsealed = self._written(checkpoint)
         else:  # that checkpoint was just restored, and is written again
             self._unsealed = self._files.of(checkpoint)
@@ -121,7 +122,7 @@ class PositionListener(tf1.train.CheckpointSaverListener):
         self._position = position
 
     def before_save(self, session, global_step_value):
-        self._position.before_save(int(global_step_value))
+        self._position.before_save(session, int(global_step_value))
 
     def after_save(self, session, global_step_value):
         self._position.after_save(int(global_step_value))

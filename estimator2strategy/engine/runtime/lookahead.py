@@ -130,7 +130,7 @@ class Lookahead:
         self._counting = [h for h in hooks if type(h) is tf1.train.LoggingTensorHook]
         self._seconds_per_step = _LONGEST_BLOCK  # the first block is one step: it also compiles
         self._started = 0.0
-        self._planned = 1
+        self._counted = 0  # steps that hooks were told of before they ran
 
     @staticmethod
     def _patience_of(hook: Hook, watched: Sequence[tf.Tensor]) -> Callable[[Hook, int], float]:
@@ -144,18 +144,22 @@ class Lookahead:
         """The most steps that the next block may run, after step number `step`."""
         until = min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
-        self._planned = max(1, int(min(until, affordable)))
-        for hook in self._counting:
-            hook._iter_count += self._planned - 1  # so that it finds its run to be the last step's
+        planned = max(1, int(min(until, affordable)))
+        self._count(planned - 1)  # so that a hook finds its run to be the last step's
         self._started = time.perf_counter()
-        return self._planned
+        return planned
 
     def ran(self, steps: int) -> None:
         """Takes note that the last run was `steps` steps."""
         if steps:
             self._seconds_per_step = (time.perf_counter() - self._started) / steps
+        self._count(steps - 1)
+        self._counted = 0
+
+    def _count(self, steps: int) -> None:
         for hook in self._counting:
-            hook._iter_count += steps - self._planned
+            hook._iter_count += steps - self._counted
+        self._counted = steps
 
     def last_step(self) -> float:
         """The step at which a hook will stop the session; infinite if none says so."""

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -19,6 +19,7 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.handle_packing import share_a_cpu
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.runs import Runs
+from estimator2strategy.engine.replay.shared_state import SharedState
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.uninitialized import is_initialized
 from estimator2strategy.engine.runtime import (
@@ -28,7 +29,8 @@ from estimator2strategy.engine.runtime import (
     worker_steps,
 )
 from estimator2strategy.engine.runtime.latest_checkpoint import checkpoints_up_to_latest
-from estimator2strategy.engine.runtime.replay_cache import RunsStore
+from estimator2strategy.engine.runtime.preemption import MAX_RESTARTS, Recovery
+from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.session_config import not_rewritten, rewritten_a_little
 from estimator2strategy.engine.worlds import modern_world
@@ -45,9 +47,16 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         checkpoint_path: Restore this one.
         store: Where runs of such a recording are kept between calls; None: they are freed.
         init_fn: Called after initialisation, if the scaffold has no init_fn.
+        max_restarts: How many sessions in a row may be lost; see `Recovery`.
+        give_values: `give_values(session)` gives values to what has none, in the place of all
+            initialisation and restoring: where variables are shared, most have one.
 
     Attributes:
-        session: The session, once there is one.
+        session: The session, once there is one. MonitoredSession asks for another one when it is
+            lost.
+        on_lost: Called when a session was lost, before anything else.
+        on_session: Called with each session that takes the place of a lost one.
+        recovery: See there.
     """
 
     def __init__(
@@ -55,8 +64,10 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: Recording,
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
-        store: RunsStore | None = None,
+        store: ReplayCache | None = None,
         init_fn: Callable[[Any], None] | None = None,
+        max_restarts: int = MAX_RESTARTS,
+        give_values: Callable[[SavingSession], None] | None = None,
     ):
         self._recording = recording
         self._scaffold = recording.spec.scaffold or tf1.train.Scaffold()
@@ -65,16 +76,45 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         self.session: SavingSession | None = None
         self._store = store
         self._init_fn = init_fn
+        self._checked: _Checked | None = None
+        self.on_lost: Callable[[], None] = lambda: None
+        self.on_session: Callable[[SavingSession], None] = lambda session: None
+        self.recovery = Recovery(recording.strategy, max_restarts)
+        self._give_values = give_values
 
     def create_session(self) -> SavingSession:
+        """Makes the session, or another one in place of one that was lost.
+
+        Raises:
+            DeviceError: Too many were lost.
+        """
+        if self._checked is None:
+            self._checked = _variables_that_default_ops_check(self._scaffold)
+            _leave_out_ready_ops(self._checked)
+            leave_out_summaries_of_branches(self._recording.graph)
+            self.session = self._started()
+            return self.session
+        self.on_lost()
+        if self.session and self.session.error:
+            self.recovery.error, self.session.error = self.session.error, None
+        self.recovery.start_again()
+        with modern_world():
+            for splice in self._recording.splices:
+                splice.reset()
+        self.session = self._started()
+        self.recovery.log(self.session.restored_from)
+        self.on_session(self.session)
+        return self.session
+
+    def _started(self) -> SavingSession:
         scaffold = self._scaffold
-        checked = _variables_that_default_ops_check(scaffold)
-        leave_out_summaries_of_branches(self._recording.graph)
         scaffold.finalize()
         session = self._new_session()
+        assert self._checked
         manager = _SessionManager(
             session,
-            checked,
+            self._checked,
+            self._give_values,
             local_init_op=scaffold.local_init_op,
             ready_op=scaffold.ready_op,
             ready_for_local_init_op=scaffold.ready_for_local_init_op,
@@ -92,10 +132,10 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
                     init_feed_dict=scaffold.init_feed_dict,
                     init_fn=scaffold.init_fn or self._init_fn,
                 )
-        except BaseException:
+        except BaseException as error:
+            self.recovery.error = error
             session.close()  # MonitoredSession closes only what it was given
             raise
-        self.session = session
         return session
 
     def _new_session(self) -> SavingSession:
@@ -118,12 +158,15 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         return session
 
 
-def replay_of(recording: Recording) -> Replay:
-    """A recording on state of its own."""
+def replay_of(recording: Recording, shared: Mapping[str, tf.Variable] | None = None) -> Replay:
+    """A recording on state of its own, but for the variables `shared`, by name."""
     strategy = recording.strategy
     hosts = {host.device for host in devices.hosts(strategy)} - {""}
     recorded = RecordedGraph(recording.graph, hosts)
-    return Replay(recorded, State(recorded, strategy, recording.replicated), recording.splices)
+    of = (recorded, strategy, recording.replicated)
+    state = State(*of) if shared is None else SharedState(*of, shared)
+    splices = (*recording.splices, *recording.late_splices())
+    return Replay(recorded, state, splices)
 
 
 class _Checked(NamedTuple):
@@ -165,6 +208,23 @@ def _variables_that_default_ops_check(scaffold: tf1.train.Scaffold) -> _Checked:
     )
 
 
+def _leave_out_ready_ops(checked: _Checked) -> None:
+    """Spares a scaffold the ops that ask which variables have a value.
+
+    `_SessionManager` knows without them, and they are many: a sixth of the time in which a small
+    program is recorded. A constant stands in their place: all have one when a hook can ask.
+    """
+    keys = tf1.GraphKeys
+    asked = {
+        keys.READY_OP: checked.ready,
+        keys.READY_FOR_LOCAL_INIT_OP: checked.ready_for_local_init,
+    }
+    known = [key for key, variables in asked.items() if variables is not None]
+    if known:
+        none = tf.constant([], tf.string, name="report_uninitialized_variables")
+        tf1.get_default_graph().add_to_collections(known, none)
+
+
 class _SessionManager(tf1.train.SessionManager):
     """TensorFlow's start-up (restore or init, local init, readiness), on a session we made.
 
@@ -173,10 +233,17 @@ class _SessionManager(tf1.train.SessionManager):
     making programs of them.
     """
 
-    def __init__(self, session: SavingSession, checked: _Checked, **kwargs):
+    def __init__(
+        self,
+        session: SavingSession,
+        checked: _Checked,
+        give_values: Callable[[SavingSession], None] | None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self._session = session
         self._checked = checked
+        self._give_values = give_values
 
     def _model_ready(self, sess):
         if self._checked.ready is None:
@@ -205,6 +272,9 @@ class _SessionManager(tf1.train.SessionManager):
     ):
         del master, unused
         session = self._session
+        if self._give_values:
+            self._give_values(session)
+            return session, True
         known = [checkpoint_filename_with_path] if checkpoint_filename_with_path else []
         if checkpoint_dir and not known:
             known = checkpoints_up_to_latest(checkpoint_dir)

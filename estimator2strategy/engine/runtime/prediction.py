@@ -15,7 +15,8 @@ from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.lookahead import sees_runs
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
-from estimator2strategy.engine.runtime.replay_cache import RunsStore
+from estimator2strategy.engine.runtime.replay_cache import ReplayCache
+from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import legacy_world
 
 tf1 = tf.compat.v1
@@ -50,7 +51,8 @@ def batches(
     predictions: Any,
     checkpoint_path: str | None,
     hooks: Sequence[tf1.train.SessionRunHook],
-    store: RunsStore | None = None,
+    store: ReplayCache | None = None,
+    give_values: Callable[[SavingSession], None] | None = None,
 ) -> Generator[Any, None, None]:
     """Yields the values of `predictions`, a batch at a time, until the input ends.
 
@@ -61,7 +63,9 @@ def batches(
     consumer never runs in it.
     """
     all_hooks = [*recording.input_hooks, *hooks, *(recording.spec.prediction_hooks or [])]
-    creator = ReplaySessionCreator(recording, checkpoint_path=checkpoint_path, store=store)
+    creator = ReplaySessionCreator(
+        recording, checkpoint_path=checkpoint_path, store=store, give_values=give_values
+    )
     with _inside(recording.graph):
         monitored = tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks)
     error: tuple[Any, Any, Any] = (None, None, None)
@@ -70,13 +74,18 @@ def batches(
             assert creator.session  # a MonitoredSession makes it first of all
             few = most_batches(creator.session.recorded) <= _FEW
         payback = Payback(never=few or any(map(sees_runs, all_hooks)))
+        yielded, again = 0, _Again(creator)
         while not monitored.should_stop():
             try:
                 with _inside(recording.graph), payback.timing():
                     values = monitored.run(predictions)
             except tf.errors.OutOfRangeError:
                 break
+            if again.is_before(yielded):
+                continue
             yield values
+            yielded += 1
+            creator.recovery.got_to(yielded)
             if not payback.is_due():
                 continue
             with _inside(recording.graph):
@@ -91,6 +100,23 @@ def batches(
     finally:
         with _inside(recording.graph):
             monitored.__exit__(*error)
+
+
+class _Again:
+    """Counts the batches since the input began, which begins anew when a session was lost."""
+
+    def __init__(self, creator: ReplaySessionCreator):
+        self._taken = 0
+        creator.on_session = self._begin
+
+    def _begin(self, session: Any) -> None:
+        del session
+        self._taken = 0
+
+    def is_before(self, yielded: int) -> bool:
+        """Takes note of a batch; true if it is one of those that were yielded."""
+        self._taken += 1
+        return self._taken <= yielded
 
 
 class Payback:

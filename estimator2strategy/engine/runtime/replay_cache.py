@@ -8,8 +8,8 @@ noticed. Where they have built the same graph, the functions of the call before 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from typing import Any, Protocol
+import weakref
+from typing import Any
 
 from estimator2strategy.engine.plan import random_ops, rewrites
 from estimator2strategy.engine.plan.fingerprint import Fingerprint, fingerprint
@@ -20,34 +20,42 @@ from estimator2strategy.engine.replay.splice import Splice
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 
-class RunsStore(Protocol):
-    """Keeps runs between the sessions that use them."""
-
-    def take(self, recording: Recording) -> Runs | None:
-        """Runs of such a recording, retired; None if there are none."""
-
-    def put(self, recording: Recording, runs: Runs) -> None:
-        """Takes them back, retired, when their session is closed."""
-
-
 class ReplayCache:
     """The last recording of each mode, with what was traced of it, while nobody runs it."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
+        self._found: set[str] = set()
+        self._fingerprints: weakref.WeakKeyDictionary[Runs, Fingerprint] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def take(self, recording: Recording) -> Runs | None:
         """Runs of a recording that is the same as this one; None if there are none.
 
         Nobody else gets them until they are `put` back. Must be called when all nodes are there.
         """
-        kept = self._kept.pop(recording.spec.mode, None)
+        mode = recording.spec.mode
+        kept = self._kept.pop(mode, None)
+        self._found.discard(mode)
         if kept is None or not _may_be_kept(recording):
             return None
-        if kept.terms == _terms(recording) and kept.fingerprint == fingerprint(recording.graph):
+        if kept.recording is recording or self._is_like(kept, recording):
+            self._found.add(mode)
             return kept.runs
         kept.runs.close()
         return None
+
+    def expects(self, mode: str) -> bool:
+        """True if a recording of this mode is likely to be found: the last one was."""
+        return mode in self._kept and mode in self._found
+
+    def _is_like(self, kept: _Kept, recording: Recording) -> bool:
+        if _terms(kept.recording) != _terms(recording):
+            return False
+        if kept.runs not in self._fingerprints:
+            self._fingerprints[kept.runs] = fingerprint(kept.runs.replay.recorded.graph)
+        return self._fingerprints[kept.runs] == fingerprint(recording.graph)
 
     def put(self, recording: Recording, runs: Runs) -> None:
         """Keeps retired runs of a recording for the next call."""
@@ -57,42 +65,10 @@ class ReplayCache:
             runs.close()
 
 
-class OneRecording:
-    """The runs of a recording that is run again itself; a `RunsStore`."""
-
-    def __init__(self) -> None:
-        self._runs: Runs | None = None
-
-    def take(self, recording: Recording) -> Runs | None:
-        """See RunsStore."""
-        del recording
-        runs, self._runs = self._runs, None
-        return runs
-
-    def put(self, recording: Recording, runs: Runs) -> None:
-        """See RunsStore."""
-        del recording
-        self._runs = runs
-
-    def close(self) -> None:
-        """Frees them."""
-        if self._runs:
-            self._runs.close()
-
-
 @dataclasses.dataclass(frozen=True)
 class _Kept:
     recording: Recording
     runs: Runs
-
-    @property
-    def terms(self) -> tuple[Any, ...]:
-        return _terms(self.recording)
-
-    @functools.cached_property
-    def fingerprint(self) -> Fingerprint:
-        """Only computed once there is another recording to hold against it."""
-        return fingerprint(self.runs.replay.recorded.graph)
 
 
 def _may_be_kept(recording: Recording) -> bool:
@@ -103,7 +79,11 @@ def _may_be_kept(recording: Recording) -> bool:
 def _terms(recording: Recording) -> tuple[Any, ...]:
     """The facts, beside its graph, that decide what is traced of a recording."""
     splices = tuple(map(_of_splice, recording.splices))
-    return id(recording.strategy), recording.replicated, recording.iterations, splices
+    metrics = tuple(
+        (name, value.name, update.name)
+        for name, (value, update) in (recording.metrics or {}).items()
+    )
+    return id(recording.strategy), recording.replicated, recording.iterations, splices, metrics
 
 
 def _of_splice(splice: Splice) -> tuple[Any, ...]:

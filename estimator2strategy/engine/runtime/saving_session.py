@@ -28,6 +28,7 @@ class SavingSession(ReplaySession):
     Attributes:
         restored_from: Path of the checkpoint that the variables are from; None: from none.
         first_key: As above.
+        error: The last one with which a run ended.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class SavingSession(ReplaySession):
         super().__init__(graph, runs)
         self.restored_from: str | None = None
         self.first_key = first_key
+        self.error: tf.errors.OpError | None = None
         self._around = around
 
     def last_loss(self) -> np.ndarray | None:
@@ -56,6 +58,7 @@ class SavingSession(ReplaySession):
             with self._around():
                 return super()._evaluate(request, feeds)
         except tf.errors.OpError as error:
+            self.error = error
             behind = self.recorded.ancestors(map(input_node, request.names))
             if any(self.recorded[name].op == "SaveV2" for name in behind):
                 raise checkpoints.not_written(error) from error

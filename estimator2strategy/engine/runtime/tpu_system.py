@@ -6,7 +6,8 @@
 
 Starting it again would take the variables of everybody else from the TPU. TensorFlow keeps a list
 of the systems that it has started, by the name of the TPU. So a system that the program has started
-counts too, and one that was shut down is started again.
+counts too, and one that was shut down is started again. So is one that was lost; see
+`preemption.py`.
 """
 
 from __future__ import annotations
@@ -71,6 +72,20 @@ def start_for(strategy: tf.distribute.Strategy) -> None:
         resolver = _tf_private.resolver_of_tpu(strategy)
         if isinstance(resolver, tf.distribute.cluster_resolver.TPUClusterResolver):
             start(resolver)
+
+
+def start_again(strategy: tf.distribute.Strategy) -> None:
+    """Connects to a strategy's TPU, which was lost, and starts its system once more.
+
+    All that was on it is gone.
+
+    Raises:
+        tf.errors.OpError: See `start`.
+    """
+    resolver = _tf_private.resolver_of_tpu(strategy)
+    if isinstance(resolver, tf.distribute.cluster_resolver.TPUClusterResolver):
+        with _starting, modern_world():
+            _start(resolver)
 
 
 def _start(resolver: Any) -> tf.tpu.experimental.Topology:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -14,6 +14,7 @@ import tensorflow as tf
 from estimator2strategy.engine.plan.cardinality import is_endless, most_batches
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import worker_steps
 from estimator2strategy.engine.runtime.console import live_line
 from estimator2strategy.engine.runtime.hooks import FetchingHook
@@ -22,7 +23,7 @@ from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.engine.runtime.lookahead import Iterations, Lookahead, warn_of_missed_steps
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.profiling import Profile
-from estimator2strategy.engine.runtime.replay_cache import RunsStore
+from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving import SaverHook, can_save_beside
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.sharded_saving import default_saver
@@ -42,7 +43,7 @@ def train(
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     options: TrainingOptions,
     on_first_block: Callable[[], None] = lambda: None,
-    store: RunsStore | None = None,
+    store: ReplayCache | None = None,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
 
@@ -63,23 +64,28 @@ def train(
             "jit_compile is for training on one device; here each core runs "
             "iterations_per_loop steps in one call already. Leave it out."
         )
-    _summarize_loss(spec.loss)
+    summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, options.checkpoint_shards)
     beside = options.async_checkpoints and can_save_beside(recording)
-    savers, all_hooks = _hooks(recording, config, hooks, saving_listeners, beside)
+    savers, all_hooks = training_hooks(recording, config, hooks, saving_listeners, beside)
     position = InputPosition(config.model_dir) if config.is_chief else None
     if position and options.resume_input:
         position.attach(all_hooks)
         all_hooks = [*all_hooks, position]
     elif position:
         position.remove()
-    creator = ReplaySessionCreator(recording, checkpoint_dir=config.model_dir, store=store)
+    creator = ReplaySessionCreator(
+        recording,
+        checkpoint_dir=config.model_dir,
+        store=store,
+        max_restarts=options.max_restarts,
+    )
     loss = None
     logged = FetchingHook()
     with Interruption() as interruption, contextlib.ExitStack() as afterwards:
-        for hook in savers:
-            if isinstance(hook, SaverHook):
-                afterwards.callback(hook.wait)  # where training fails, no hook's `end` is called
+        # A checkpoint in the making is restored; where training fails, no hook's `end` is called.
+        creator.on_lost = functools.partial(_wait_for, savers)
+        afterwards.callback(creator.on_lost)
         with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
             pace = _pace(recording, all_hooks)
             logged.tensors = pace.logged()
@@ -87,9 +93,7 @@ def train(
             profile = Profile(options.profile_folder)
             afterwards.callback(profile.stop)
             step = _step(recording, creator.session, pace, options, profile)
-            loss = _loop(
-                monitored, creator.session, step, pace, interruption, profile, on_first_block
-            )
+            loss = _loop(monitored, creator, step, pace, interruption, profile, on_first_block)
         if position and not interruption.requested:
             position.remove()  # the next training starts its input anew
         interruption.explain(config.model_dir)
@@ -97,10 +101,21 @@ def train(
     if loss is None and creator.session:
         loss = creator.session.last_loss()
     if loss is None:
-        tf1.logging.warn(
-            "Training with estimator made no steps. Perhaps input is empty or misspecified."
-        )
+        warn_of_no_steps()
     return loss
+
+
+def warn_of_no_steps() -> None:
+    """The original's warning after a training that ran no step."""
+    tf1.logging.warn(
+        "Training with estimator made no steps. Perhaps input is empty or misspecified."
+    )
+
+
+def _wait_for(savers: Sequence[Hook]) -> None:
+    for hook in savers:
+        if isinstance(hook, SaverHook):
+            hook.wait()
 
 
 def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
@@ -111,7 +126,7 @@ def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations
     return Iterations(recording.iterations, hooks)
 
 
-def _hooks(
+def training_hooks(
     recording: Recording,
     config: Any,
     hooks: Sequence[Hook],
@@ -132,9 +147,9 @@ def _hooks(
         )
     every_step += spec.training_hooks
     added = _saver_hooks(spec, config, every_step, saving_listeners, beside)
-    all_hooks = every_step
+    all_hooks = [*_monitors(spec, config), *every_step]
     if config.is_chief:
-        all_hooks = [*added, *spec.training_chief_hooks, *_monitors(spec, config), *every_step]
+        all_hooks = [*added, *spec.training_chief_hooks, *all_hooks]
     if recording.worker:
         # First: nobody writes a checkpoint, which others would restore, before all agree.
         all_hooks = [SameStartHook(recording.worker, _op(spec.train_op).name), *all_hooks]
@@ -151,7 +166,13 @@ def _step(
     """The definition of one step of a training."""
     counter = tf1.train.get_global_step()
     train_op, loss = _op(recording.spec.train_op), recording.spec.loss
-    step = Step(train_op.name, loss=loss.name, counter=counter.handle.op.name)
+    # Cores ran a block to its end, and the host saw the last loss.
+    step = Step(
+        train_op.name,
+        loss=loss.name,
+        stops_at_nan=recording.iterations is None and not is_tpu(recording.strategy),
+        counter=counter.handle.op.name,
+    )
     worker = recording.worker
     if worker:
         take = functools.partial(worker_steps.take_together, worker, session.first_key)
@@ -169,7 +190,7 @@ def _step(
 
 def _loop(
     monitored: tf1.train.MonitoredSession,
-    session: SavingSession,
+    creator: ReplaySessionCreator,
     step: Step,
     pace: Lookahead | Iterations,
     interruption: Interruption,
@@ -177,30 +198,64 @@ def _loop(
     on_first_block: Callable[[], None],
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
-    global_step = tf1.train.get_global_step()
-    graph = session.graph
+    graph = _session(creator).graph
     fetches = [graph.get_operation_by_name(step.op), graph.get_tensor_by_name(step.loss)]
-    number = first = int(session.value(global_step))
-    loss, gauges = None, session.state.gauges
+    number = first = _step_now(creator)
+    loss = None
+
+    def expect(session: SavingSession) -> None:
+        """Before each block; and again where its session was lost, in which nothing ran yet."""
+        session.expect(step, pace.steps(_step_of(session)), line.compiling)
+
     with live_line(first, pace.last_step()) as line:
+        creator.on_session = expect
         while not monitored.should_stop() and not interruption.requested:
-            session.expect(step, pace.steps(number), line.compiling)
+            expect(_session(creator))
             try:
-                with profile.block(number):
+                with profile.block(number), _telling_nan(creator):
                     loss = monitored.run(fetches)[1]
             except tf.errors.OutOfRangeError:
-                tf1.logging.info(profile.verdict(int(session.value(global_step)) - first, gauges))
-                _log_end_of_input(first, int(session.value(global_step)), pace.last_step())
+                number = _step_now(creator)
+                tf1.logging.info(profile.verdict(number - first, _session(creator).state.gauges))
+                _log_end_of_input(first, number, pace.last_step())
                 raise
             on_first_block()
-            ran = session.ran
+            ran = _session(creator).ran
             assert ran
             profile.ran(ran)
             pace.ran(ran.steps)
-            number = int(session.value(global_step))
+            number = _step_now(creator)
+            creator.recovery.got_to(number)
             line.show(number, loss)
-    tf1.logging.info(profile.verdict(number - first, gauges))
+    tf1.logging.info(profile.verdict(number - first, _session(creator).state.gauges))
     return loss
+
+
+def _session(creator: ReplaySessionCreator) -> SavingSession:
+    """The session of now: one that is lost is replaced in the middle of a run."""
+    assert creator.session
+    return creator.session
+
+
+def _step_of(session: SavingSession) -> int:
+    return int(session.value(tf1.train.get_global_step(session.graph)))
+
+
+def _step_now(creator: ReplaySessionCreator) -> int:
+    return _step_of(_session(creator))
+
+
+@contextlib.contextmanager
+def _telling_nan(creator: ReplaySessionCreator) -> Iterator[None]:
+    """Around the run of a block: logs where NaN began."""
+    before = _session(creator).ran
+    try:
+        yield
+    finally:
+        ran = _session(creator).ran
+        if ran and ran is not before and ran.first_nan is not None:
+            first = _step_now(creator) - ran.steps + ran.first_nan
+            tf1.logging.error("The loss is NaN since step %d.", first)
 
 
 def _log_end_of_input(first_step: int, step: int, last_step: float) -> None:
@@ -238,7 +293,7 @@ def _op(fetch) -> tf.Operation:
     return fetch if isinstance(fetch, tf.Operation) else fetch.op
 
 
-def _summarize_loss(loss: tf.Tensor) -> None:
+def summarize_loss(loss: tf.Tensor) -> None:
     """A `loss` curve for TensorBoard, unless model_fn made one of that name."""
     summaries = tf1.get_collection(tf1.GraphKeys.SUMMARIES)
     if not any(summary.op.name == "loss" for summary in summaries):
@@ -284,9 +339,19 @@ def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> li
     return added
 
 
+def _writes_monitors(config) -> bool:
+    """True for the chief; a master evaluates as well, so its first worker writes in its place."""
+    jobs = config.cluster_spec.jobs if config.cluster_spec else ()
+    if "master" in jobs and "worker" in jobs:
+        return (config.task_type, config.task_id) == ("worker", 0)
+    return config.is_chief
+
+
 def _monitors(spec, config) -> list[Hook]:
     """The hooks that MonitoredTrainingSession adds: for `global_step/sec` and summaries."""
     hooks: list[Hook] = []
+    if not _writes_monitors(config):
+        return hooks
     if config.log_step_count_steps:
         hooks.append(
             tf1.train.StepCounterHook(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from estimator2strategy.engine.runtime import profiling
+from estimator2strategy.engine.runtime import preemption, profiling
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,19 +32,25 @@ class TrainingOptions:
         checkpoint_shards: Number of files that the variables of a checkpoint are written to, at
             the same time. None: one for each 256 MB, at most 8. A Saver of the program decides
             itself.
+        max_restarts: How often in a row training is started again when its TPU was lost (a run ends
+            with Aborted or Unavailable): the TPU is started, the latest checkpoint is restored, and
+            the input goes on where it was. A block of steps that gets further than all before it
+            counts anew. Then a DeviceError is raised. The original tried for ever.
         profile_dir: Folder in which `train` writes a profile of some steps, for TensorBoard. None:
             the environment's E2S_PROFILE_DIR, if any. With a profile the line at the end of
             training also tells how long steps waited for their input.
 
     Raises:
         TypeError: `profile_dir` is not a path.
-        ValueError: A switch is not a bool, or `checkpoint_shards` is not a positive number.
+        ValueError: A switch is not a bool, `checkpoint_shards` is not a positive number, or
+            `max_restarts` a negative one.
     """
 
     resume_input: bool = True
     jit_compile: bool = False
     async_checkpoints: bool = True
     checkpoint_shards: int | None = None
+    max_restarts: int = preemption.MAX_RESTARTS
     profile_dir: str | os.PathLike | None = None
 
     def __post_init__(self) -> None:
@@ -54,6 +60,9 @@ class TrainingOptions:
         shards = self.checkpoint_shards
         if shards is not None and not (isinstance(shards, int) and shards >= 1):
             raise ValueError(f"checkpoint_shards must be None or >= 1, but provided {shards!r}.")
+        restarts = self.max_restarts
+        if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
+            raise ValueError(f"max_restarts must be an int >= 0, but provided {restarts!r}.")
         if self.profile_dir is not None:
             os.fspath(self.profile_dir)
 

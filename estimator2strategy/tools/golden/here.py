@@ -61,7 +61,7 @@ def on_host(estimator: Any) -> Any:
     """A copy of an Estimator that runs on one device, whatever it was made for."""
     found = copy.copy(estimator)
     found._strategy = None
-    found._kept_evaluation = None
+    found._evaluation_cache = None
     found._replays = ReplayCache()
     found._config = found._config.replace(train_distribute=None, eval_distribute=None)
     if isinstance(found, tpu.TPUEstimator):

@@ -243,7 +243,7 @@ def _causes(watch: CoresWatch) -> list[str]:
 def on_cores(estimator: Any, cores: int, batch_size: int) -> Any:
     """A copy of an Estimator that runs on emulated cores, one step at a time."""
     found = copy.copy(estimator)
-    found._kept_evaluation = None
+    found._evaluation_cache = None
     found._strategy = devices.emulated_strategy(cores)
     if isinstance(found, tpu.TPUEstimator):
         config = tpu.TPUConfig(iterations_per_loop=1, per_host_input_for_training=True)

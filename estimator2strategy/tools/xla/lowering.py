@@ -42,6 +42,10 @@ class LoweringError(Exception):
 def lower(program: CoreProgram) -> bytes:
     """A serialised HloModuleProto of one core's step, in which `program.replicas` cores meet.
 
+    Its parameters are the feeds, then the variables, in the order of `program`. Its results are
+    the outputs, then the variables that the step has changed; each shares the memory of its
+    parameter (`input_output_alias`).
+
     Raises:
         LoweringError: TensorFlow cannot turn it into a program of XLA.
     """
@@ -67,6 +71,8 @@ def _compiler_ir(program: CoreProgram, rewrite: Rewrite, stage: str) -> bytes:
     with modern_world():
 
         def step(*batch: tf.Tensor) -> list[tf.Tensor]:
+            for node in program.variables:
+                _tf_private.capture(variables[node].handle)  # parameters in this order
             importer = GraphImporter(
                 recorded,
                 lambda node: variables[node].handle,

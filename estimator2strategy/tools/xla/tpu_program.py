@@ -19,6 +19,7 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import NodeDef
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import Request, Step, engine_for
+from estimator2strategy.engine.replay.gauges import NAN_GAUGE
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.runtime.monitored import replay_of
 from estimator2strategy.engine.worlds import modern_world
@@ -104,14 +105,19 @@ class TpuProgram:
 
     @property
     def variables(self) -> list[NodeDef]:
-        """The inputs through which variables enter."""
+        """The inputs through which the program's variables enter, and not the core's gauge."""
+        gauge = f"{NAN_GAUGE}/handle"
+        return [node for node in self._resources if not node.name.endswith(gauge)]
+
+    @property
+    def _resources(self) -> list[NodeDef]:
         resource = tf.resource.as_datatype_enum
         return [node for node in self.inputs if node.attr["T"].type == resource]
 
     @property
     def batch(self) -> list[list[NodeDef]]:
         """The host's nodes that give each tensor of the batch to replica 0, 1, ..."""
-        tensors = [node for node in self.inputs if node not in self.variables]
+        tensors = [node for node in self.inputs if node not in self._resources]
         # The first one is the replicas' numbers.
         return [[self.source(edge) for edge in node.input] for node in tensors[1:]]
 

@@ -9,11 +9,13 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.record.fed_replica import FedReplica
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
 from estimator2strategy.engine.record.multi_worker import Worker
 from estimator2strategy.engine.record.on_host import OnHost
 from estimator2strategy.engine.record.on_replicas import OnReplicas
 from estimator2strategy.engine.record.placement import record
+from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.runtime.devices import emulated_strategy
 from estimator2strategy.engine.worlds import legacy_world, recording
 from estimator2strategy.estimator.estimator_recording import program_of, record_for, recording_graph
@@ -91,8 +93,31 @@ def test_a_worker_is_one_replica_whose_loss_is_summed():
     assert "CrossReplicaSum" in types(found)
 
 
+def test_a_fed_replica_gets_placeholders_of_the_kind_that_input_fn_names():
+    found = recorded(
+        program(), FedReplica(), ModeKeys.TRAIN, lambda: (tf.TensorSpec([None, 2], tf.float32),)
+    )
+    (feed,) = found.feeds
+    assert (feed.op.type, feed.shape.as_list()) == ("Placeholder", [None, 2])
+    assert found.graph.get_operation_by_name("output").inputs[0].op.inputs[0] is feed
+    assert not found.input_hooks
+
+
+def test_a_fed_replica_is_one_of_those_of_the_caller():
+    seen = []
+
+    def counting(features):
+        seen.append(tf.distribute.get_strategy().num_replicas_in_sync)
+        return linear(features, None, ModeKeys.PREDICT, {"units": 2})
+
+    counted = dataclasses.replace(program(), model_fn=counting)
+    spec = tf.TensorSpec([2], tf.float32)
+    recorded(counted, FedReplica(3, one_replica_of), ModeKeys.PREDICT, lambda: (spec,))
+    assert seen == [3]
+
+
 def test_programs_and_placements_are_frozen():
-    for value in (program(), OnHost(), Worker(0, 2)):
+    for value in (program(), OnHost(), Worker(0, 2), FedReplica()):
         field = next(iter(dataclasses.fields(value)), None)
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, field.name if field else "mode", None)

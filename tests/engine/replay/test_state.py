@@ -1,4 +1,4 @@
-"""What a session kept is given back when it is closed."""
+"""A session that is closed gives back all that it kept."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_switches
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay.shared_state import SharedState
 from estimator2strategy.engine.replay.state import State
-from estimator2strategy.keras_model.shared_state import SharedState
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 
 tf1 = tf.compat.v1
@@ -67,7 +67,7 @@ def test_what_another_owns_stays_as_it_is():
         tf1.get_variable("shared", [SIZE], use_resource=True)
         tf1.get_variable("own", [SIZE], use_resource=True)
     shared = keras.Variable(np.ones(SIZE, np.float32))
-    state = SharedState(RecordedGraph(graph), None, {"shared": shared})
+    state = SharedState(RecordedGraph(graph), None, (), {"shared": shared})
     own = state.variable("own")
     own.assign(tf.ones([SIZE]))
     assert elements(state.handle("shared")) == SIZE

@@ -138,6 +138,8 @@ def train(request) -> tuple[TpuProgram, Replay, Program, int]:
 # The program.
 
 
+@pytest.mark.evidence("training", "traced")
+@pytest.mark.evidence("hosts", "traced")
 def test_one_program_runs_on_every_core(train):
     program, _, _, num_hosts = train
     assert program.replicas == num_hosts * CORES_PER_HOST
@@ -175,10 +177,11 @@ def test_optimizer_and_averages_are_updated_once_per_step(train):
     counts = collections.Counter(node.op for node in program.nodes)
     assert counts["ResourceApplyAdam"] == 1
     assert counts["AssignSubVariableOp"] == 1  # the average
-    assert counts["AssignVariableOp"] == 2  # Adam's beta powers
+    assert counts["AssignVariableOp"] == 2 + 1  # Adam's beta powers, and a gauge
     assert counts["AssignAddVariableOp"] == 1  # global_step
 
 
+@pytest.mark.evidence("training", "traced")
 def test_cross_replica_sums_stay_native_and_span_all_cores(train):
     program, replay, legacy, num_hosts = train
     recorded = [replay.recorded[name].op for name in replay.recorded.ancestors(legacy.recorded)]
@@ -225,23 +228,30 @@ def test_nothing_enters_but_variables_the_batch_and_the_replicas_number(train):
     program, *_ = train
     entering = {program.source(edge).op for _, edge in program.edges_into() if edge[0] != "^"}
     assert entering == {"TPUReplicatedInput"}
-    assert len(program.inputs) == len(program.variables) + 2 + 1
+    # The batch is two tensors; each core has a gauge.
+    assert len(program.inputs) == len(program.variables) + 2 + 1 + 1
 
 
 def test_each_core_gets_the_next_batch_of_its_host(train):
     program, _, _, num_hosts = train
     features, labels = program.batch
+    if num_hosts == 1:  # all cores' batches were taken ahead, in their order
+        assert {node.op for node in [*features, *labels]} == {"OptionalGetValue"}
+        edges = [edge for node in program.inputs[1:3] for edge in node.input]
+        cores = range(program.replicas)
+        expected = [f"components:{2 * core + part}" for part in (0, 1) for core in cores]
+        assert [edge.partition(":")[2] for edge in edges] == expected
+        return
     takers = [node for node in program.outside if node.op == "IteratorGetNext"]
     assert len(takers) == program.replicas
     assert features == labels == takers
-    hosts = [node.device for node in takers]
-    job = "localhost" if num_hosts == 1 else "worker"
-    assert hosts == [
-        f"/job:{job}/task:{replica // CORES_PER_HOST}/device:CPU:0"
+    assert [node.device for node in takers] == [
+        f"/job:worker/task:{replica // CORES_PER_HOST}/device:CPU:0"
         for replica in range(program.replicas)
     ]
 
 
+@pytest.mark.evidence("host_call", "traced")
 def test_host_call_runs_beside_the_program(train):
     program, *_ = train
     outside = collections.Counter(node.op for node in program.outside)
@@ -276,8 +286,11 @@ def test_what_the_host_reads_after_a_block_waits_for_the_block():
         for op in operations
         if op is not block and any(tensor.dtype == tf.resource for tensor in op.inputs)
     ]
-    assert [op.type for op in uses] == ["ReadVariableOp"]
-    assert all(block in _behind(op) for op in uses)
+    before_block = _behind(block)
+    assert {op.type for op in uses if op in before_block} == {"IteratorGetNextAsOptional"}
+    after_block = [op for op in uses if op not in before_block]
+    assert {op.type for op in after_block} == {"ReadVariableOp", "If"}  # If: keeps the loss
+    assert all(block in _behind(op) for op in after_block)
 
 
 def _behind(operation) -> set[Any]:
@@ -340,6 +353,7 @@ def test_training_goes_as_far_as_it_can_without_a_tpu(model_dir):
 
 
 @on_one_and_two_hosts
+@pytest.mark.evidence("inputs", "traced")
 def test_per_host_v2_calls_input_fn_once_per_host_with_the_batch_size_of_a_core(num_hosts):
     program = Program()
     train_program(program, num_hosts)
@@ -350,19 +364,24 @@ def test_per_host_v2_calls_input_fn_once_per_host_with_the_batch_size_of_a_core(
 
 
 @on_one_and_two_hosts
+@pytest.mark.evidence("inputs", "traced")
 def test_per_host_v1_splits_each_hosts_batch_on_that_host(num_hosts):
     legacy = Program()
     program, _ = train_program(legacy, num_hosts, Pipeline.PER_HOST_V1)
     assert [context[:2] for context in legacy.contexts] == [(h, 64) for h in range(num_hosts)]
-    takers = [node for node in program.outside if node.op == "IteratorGetNext"]
-    assert len(takers) == num_hosts
+    # The batch of the only host was taken ahead.
+    taken_by = "OptionalGetValue" if num_hosts == 1 else "IteratorGetNext"
     features, _ = program.batch
     assert [node.op for node in features] == ["Split"] * program.replicas
+    takers = [program.source(node.input[1]) for node in features]
+    assert {node.op for node in takers} == {taken_by}
     tasks = [tf.DeviceSpec.from_string(node.device).task for node in features]
     assert tasks == [replica // CORES_PER_HOST for replica in range(program.replicas)]
-    assert all(program.source(node.input[1]) == takers[task] for node, task in zip(features, tasks))
+    assert len({(task, node.name) for task, node in zip(tasks, takers)}) == num_hosts
+    assert len({node.name for node in takers}) == num_hosts
 
 
+@pytest.mark.evidence("inputs", "traced")
 def test_per_shard_v1_calls_input_fn_for_every_core_on_its_host():
     legacy = Program(dataset=False)
     program, _ = train_program(legacy, 2, Pipeline.PER_SHARD_V1)
@@ -373,6 +392,7 @@ def test_per_shard_v1_calls_input_fn_for_every_core_on_its_host():
     assert [tf.DeviceSpec.from_string(node.device).task for node in features] == hosts
 
 
+@pytest.mark.evidence("inputs", "traced")
 def test_broadcast_calls_input_fn_once_and_gives_all_cores_the_same():
     legacy = Program()
     program, _ = train_program(legacy, 2, Pipeline.BROADCAST)
@@ -386,6 +406,8 @@ def test_broadcast_calls_input_fn_once_and_gives_all_cores_the_same():
 
 
 @on_one_and_two_hosts
+@pytest.mark.evidence("evaluation", "traced")
+@pytest.mark.evidence("hosts", "traced")
 def test_evaluation_hands_the_global_batch_to_the_host(num_hosts):
     legacy = Program()
     estimator_ = make_estimator(legacy, num_hosts)
@@ -407,6 +429,7 @@ def test_evaluation_hands_the_global_batch_to_the_host(num_hosts):
     assert merged == [["Identity"] * program.replicas] * 2  # labels and logits
 
 
+@pytest.mark.evidence("prediction", "traced")
 def test_prediction_pads_and_joins_outside_the_program():
     legacy = Program()
     estimator_ = make_estimator(legacy)
@@ -430,6 +453,7 @@ def test_prediction_on_several_hosts_is_refused_as_it_was():
 # Models that are less simple.
 
 
+@pytest.mark.evidence("branches", "traced")
 def test_sums_in_a_branch_stay_native_too():
     class Accumulating(Program):
         def model_fn(self, features, labels, mode, params):
@@ -452,6 +476,7 @@ def test_sums_in_a_branch_stay_native_too():
     assert len(program.ops("CollectiveReduce")) == 0
 
 
+@pytest.mark.evidence("refusals", "traced")
 def test_a_table_in_model_fn_is_refused_with_the_users_line():
     class Looking(Program):
         def model_fn(self, features, labels, mode, params):

@@ -43,7 +43,7 @@ def command(tmp_path: Path) -> list[str]:
 
 
 def on_a_terminal(command: list[str]) -> str:
-    """What a terminal of 100 columns is sent while `command` runs."""
+    """The output to a terminal of 100 columns while `command` runs."""
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     process = subprocess.Popen(

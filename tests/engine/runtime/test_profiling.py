@@ -126,6 +126,7 @@ def test_a_profile_is_of_what_runs_without_one(tmp_path):
     assert type_of_op.endswith("FusedMatMul")
 
 
+@pytest.mark.evidence("profile", "cpu")
 def test_the_environment_names_the_folder(emulated_cores, tmp_path, monkeypatch):
     """As `e2s run --profile_dir` does; on cores, too."""
     monkeypatch.setenv("E2S_PROFILE_DIR", str(tmp_path / "profile"))

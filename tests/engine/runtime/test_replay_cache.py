@@ -31,7 +31,7 @@ def traced(monkeypatch):
 
 
 def round_of(model, batches=4):
-    """What a program sees of one round of training, evaluation and prediction."""
+    """The results of one round of training, evaluation and prediction."""
     model.train(numbers(batches), steps=batches)
     results = model.evaluate(numbers(batches))
     predictions = list(model.predict(numbers(batches)))
@@ -96,6 +96,23 @@ def test_another_input_is_noticed(model_dir):
     model.train(numbers(2))
     assert model.evaluate(numbers(3)) == model.evaluate(numbers(3))
     assert model.evaluate(numbers(5)) == host_estimator(model_dir).evaluate(numbers(5))
+
+
+def test_another_input_after_equal_ones_gives_equal_metrics(model_dir):
+    """The calls of tf.metrics are not watched where a graph is expected to be known."""
+
+    def model_fn(features, labels, mode, params):
+        spec = falling(features, labels, mode, params)
+        if mode != estimator.ModeKeys.EVAL:
+            return spec
+        auc = tf1.metrics.auc(features > 2, features / 8)
+        return spec._replace(eval_metric_ops={"auc": auc, "mean": tf1.metrics.mean(features)})
+
+    model = host_estimator(model_dir, model_fn)
+    model.train(numbers(2))
+    for count in (3, 3, 3, 5, 3):
+        fresh = host_estimator(model_dir, model_fn)
+        assert model.evaluate(numbers(count)) == fresh.evaluate(numbers(count))
 
 
 def test_a_function_of_python_that_is_made_anew_is_noticed(model_dir):

@@ -1,4 +1,4 @@
-"""What evaluate and predict hand back and write down, in its corners."""
+"""Results of evaluate and predict, returned and written, in corner cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a training start sooner changes nothing else."""
+"""Starting sooner changes nothing else of a training."""
 
 from __future__ import annotations
 
@@ -155,6 +155,27 @@ def test_readiness_is_known_without_a_program(model_dir, monkeypatch):
     host_estimator(model_dir, with_scaffold()).train(numbers(1))
     assert seen
     assert not any("concat" in name or "report" in name for name in seen)
+
+
+def test_nor_with_ops_that_ask(model_dir):
+    """A hook that runs the scaffold's ready_op is told what those would tell it."""
+    told = []
+
+    class Asks(tf1.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            told.append(session.run(scaffolds[-1].ready_op))
+            told.append({op.type for op in session.graph.get_operations()})
+
+    scaffolds = []
+
+    def model_fn(features, labels, mode, params):
+        scaffolds.append(tf1.train.Scaffold())
+        return falling(features, labels, mode, params)._replace(scaffold=scaffolds[-1])
+
+    host_estimator(model_dir, model_fn).train(numbers(1), hooks=[Asks()])
+    missing, types_of_ops = told
+    assert missing.size == 0
+    assert "LogicalNot" not in types_of_ops  # as of report_uninitialized_variables
 
 
 def test_the_programs_own_question_is_asked(model_dir, monkeypatch):

@@ -39,6 +39,12 @@ def test_a_switch_that_is_no_bool_is_refused(name):
         estimator.TrainingOptions(**{name: "yes"})
 
 
+@pytest.mark.parametrize("value", [-1, 1.5, True, None])
+def test_restarts_that_are_no_count_are_refused(value):
+    with pytest.raises(ValueError, match=f"max_restarts must be an int >= 0, but provided {value}"):
+        estimator.TrainingOptions(max_restarts=value)
+
+
 def test_a_profile_dir_that_is_no_path_is_refused():
     with pytest.raises(TypeError, match="int"):
         estimator.TrainingOptions(profile_dir=3)

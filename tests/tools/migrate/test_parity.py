@@ -58,7 +58,7 @@ def programs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(programs):
-    """What each program prints; and the last one again, beside the checkpoint of the first."""
+    """The output of each program; and of the last one again, beside the checkpoint of the first."""
     names = [*LADDER, "stage 7 on the checkpoint of stage 2"]
     paths = [path for path, _ in programs.values()]
     runs = [(path, path.parent / "model") for path in paths]

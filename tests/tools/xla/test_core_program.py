@@ -1,4 +1,4 @@
-"""What one core runs of a recording."""
+"""The part of a recording that one core runs."""
 
 from __future__ import annotations
 

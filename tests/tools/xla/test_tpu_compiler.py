@@ -41,6 +41,7 @@ def of_shape(*shape: int) -> bytes:
 
 
 @pytest.mark.oldest
+@pytest.mark.evidence("training", "compiled", "v3")
 def test_a_train_step_compiles_for_a_tpu(step):
     result = TpuCompiler().compile(V3, step, 8)
     assert result.status is CompileStatus.COMPILES

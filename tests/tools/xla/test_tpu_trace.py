@@ -35,6 +35,7 @@ def call_python(x):
 
 @pytest.mark.parametrize("model_fn", [dense_net, with_extra(looping)], ids=["dense", "loops"])
 @pytest.mark.parametrize("cores", [1, 8])
+@pytest.mark.evidence("training", "traced")
 def test_nothing_is_otherwise_in_a_train_function(model_fn, cores):
     sent, program = both(model_fn, cores=cores)
     assert sent.replicas == cores

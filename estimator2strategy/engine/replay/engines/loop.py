@@ -5,6 +5,8 @@
 
 The next batch is taken while a step runs, if neither can notice. The last step of a block takes
 none: between blocks the input is exactly where training is.
+
+On a TPU an iteration launches a step and does not wait for its results; see `after_block.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.prefetch import may_prefetch
+from estimator2strategy.engine.replay import splice as splice_lib
+from estimator2strategy.engine.replay.engines.after_block import after_block
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
     Ran,
@@ -25,9 +29,16 @@ from estimator2strategy.engine.replay.engines.step import (
     is_nan,
 )
 from estimator2strategy.engine.replay.gauges import Gauges
-from estimator2strategy.engine.replay.next_batch import NextBatch, blank, only_next_batch
+from estimator2strategy.engine.replay.next_batch import (
+    NextBatch,
+    NextBatches,
+    blank,
+    next_batches,
+    only_next_batch,
+)
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.step_context import StepContext
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 Batch: TypeAlias = dict[str, tf.Tensor]
 # As `Replay.trace`.
@@ -48,9 +59,10 @@ class Loop(Engine):
 
     Attributes:
         function: ConcreteFunction of a number of steps, and of the feeds. Its results: how many
-            steps it ran, which are fewer if the loss became NaN or the input ended; the value of
-            `step.counter`, if there is one; and the values of the tensors at the last step. Where
-            steps take their batches themselves the input ends with an OutOfRangeError instead.
+            steps it ran, which are fewer if the loss became NaN or the input ended; the first of
+            them with a NaN loss, else 0; the value of `step.counter`, if there is one; and the
+            values of the tensors at the last step. Where steps take their batches themselves the
+            input ends with an OutOfRangeError instead.
     """
 
     def __init__(
@@ -63,19 +75,37 @@ class Loop(Engine):
         self._keeps_loss = step.keeps_loss and self._loss is not None
         if self._keeps_loss and loss:
             replay.state.gauges.prepare_loss(replay.spec(loss))
-        self._specs = [replay.spec(name) for name in request.tensors]
         self._batches = _batches(replay, step, request)
+        keeps_in_loop = self._keeps_loss and self._batches.end_is_an_error
+        self._after = None if keeps_in_loop else after_block(replay, request)
+        self._specs = [replay.spec(name) for name in request.tensors]
+        if self._after:
+            self._trace, self._specs = self._after.trace, self._after.specs
+        models = (splice.model for splice in replay.splices if splice.model)
+        tpus = [model.strategy for model in models if is_tpu(model.strategy)]
+        # The cores of a TPU note by themselves when their loss is NaN.
+        self._on_tpu = bool(tpus)
+        if tpus and self._loss is not None:
+            replay.state.gauges.prepare_nan(tpus[0])
         self.function = self._traced()
         self.functions = (self.function,)
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
-        count, *results = self.function(tf.constant(steps), *feeds)
+        count, nan, *results = self.function(tf.constant(steps), *feeds)
         counter = results.pop(0) if self._step.counter else None
-        done, stopped = int(count), Stopped.AS_ASKED
+        done, stopped, first_nan = int(count), Stopped.COMPLETED, None
+        if self._loss is not None and bool(is_nan(results[self._loss])):
+            first_nan = self._first_nan(done) if self._on_tpu else int(nan)
         if done < steps:
-            nan = self._loss is not None and bool(is_nan(results[self._loss]))
-            stopped = Stopped.NAN_LOSS if nan else Stopped.END_OF_INPUT
-        return Ran(done, results, stopped, counter)
+            at_nan = self._step.stops_at_nan and first_nan is not None
+            stopped = Stopped.NAN_LOSS if at_nan else Stopped.END_OF_INPUT
+        return Ran(done, results, stopped, first_nan, counter)
+
+    def _first_nan(self, done: int) -> int:
+        """The first step with a NaN loss, of the `done` ones of a block on a TPU."""
+        ago = self._replay.state.gauges.steps_since_nan()
+        # It may be that no core's loss is NaN, but their mean is: of infinities.
+        return done - (ago or 0)
 
     def _traced(self) -> Any:
         replay, step, batches = self._replay, self._step, self._batches
@@ -83,30 +113,47 @@ class Loop(Engine):
 
         @tf.function(autograph=False, input_signature=[_COUNT, *fed])
         def block(steps: tf.Tensor, *values_fed: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            def unfinished(done: tf.Tensor, batch: tf.Tensor, *values: tf.Tensor) -> tf.Tensor:
+            def unfinished(
+                done: tf.Tensor, nan: tf.Tensor, batch: tf.Tensor, *_: tf.Tensor
+            ) -> tf.Tensor:
                 more = (done < steps) & batches.there(batch)
-                return more if self._loss is None else more & ~is_nan(values[self._loss])
+                return more & tf.equal(nan, 0) if step.stops_at_nan else more
 
-            def one_step(done: tf.Tensor, batch: tf.Tensor, *_: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            def one_step(
+                done: tf.Tensor, nan: tf.Tensor, batch: tf.Tensor, *_: tf.Tensor
+            ) -> tuple[tf.Tensor, ...]:
                 values, batch = self._one_step(values_fed, done, batch, steps)
-                return done + 1, batch, *values
+                return done + 1, self._watched(nan, done, values), batch, *values
 
             first = batches.first()
-            done, _, *values = tf.while_loop(
+            done, nan, _, *values = tf.while_loop(
                 unfinished,
                 one_step,
-                [tf.constant(0), first, *map(blank, self._specs)],
-                shape_invariants=[_COUNT.shape, first.shape, *(s.shape for s in self._specs)],
+                [tf.constant(0), tf.constant(0), first, *map(blank, self._specs)],
+                shape_invariants=[
+                    _COUNT.shape,
+                    _COUNT.shape,
+                    first.shape,
+                    *(s.shape for s in self._specs),
+                ],
             )
+            if self._after:
+                values = self._after.results(values)
             if not batches.end_is_an_error and self._keeps_loss:
                 tf.cond(done > 0, lambda: self._keep(values), lambda: None)
             if step.counter:
                 # On a TPU the steps have another handle than the host: no handle orders the two.
                 with tf.control_dependencies([done]):
                     values = [replay.read(step.counter), *values]
-            return done, *values
+            return done, nan, *values
 
         return block.get_concrete_function()
+
+    def _watched(self, nan: tf.Tensor, done: tf.Tensor, values: Sequence[tf.Tensor]) -> tf.Tensor:
+        """The first step with a NaN loss (0: none yet), once step number `done` has run."""
+        if self._loss is None or self._on_tpu:
+            return nan
+        return tf.where(is_nan(values[self._loss]) & tf.equal(nan, 0), done + 1, nan)
 
     def _one_step(
         self,
@@ -117,7 +164,11 @@ class Loop(Engine):
     ) -> tuple[list[tf.Tensor], tf.Tensor]:
         """Traces step number `done`; returns its values, and the batch for the next one."""
         request, counter = self._request, self._step.counter
-        context = StepContext(index=done, read_after=(counter,) if counter else ())
+        context = StepContext(
+            index=done,
+            read_after=(counter,) if counter else (),
+            watched=self._step.loss if self._on_tpu and self._loss is not None else None,
+        )
 
         def run(taken: Batch) -> list[tf.Tensor]:
             given = dict(zip(request.feeds, values_fed, strict=True)) | taken
@@ -172,7 +223,7 @@ class _TakenAhead:
 
     end_is_an_error = False
 
-    def __init__(self, next_batch: NextBatch, gauges: Gauges | None):
+    def __init__(self, next_batch: NextBatch | NextBatches, gauges: Gauges | None):
         self._next_batch, self._gauges = next_batch, gauges
 
     def first(self) -> tf.Tensor:
@@ -215,9 +266,36 @@ def _last(ops: Sequence[tf.Operation]) -> list[tf.Operation]:
 
 def _batches(replay: Replay, step: Step, request: Request) -> _TakenBySteps | _TakenAhead:
     names = [*map(input_node, request.tensors), *request.ops]
-    next_batch = None if replay.splices else only_next_batch(replay, names)
-    ahead = next_batch and not request.feeds
     gauges = replay.state.gauges if step.measures_input else None
+    if replay.splices:
+        several = None if request.feeds else _next_of_this_host(replay, names)
+        return _TakenAhead(several, gauges) if several else _TakenBySteps(None, gauges)
+    next_batch = only_next_batch(replay, names)
+    ahead = next_batch and not request.feeds
     if next_batch and ahead and may_prefetch(replay.recorded, names, next_batch.node):
         return _TakenAhead(next_batch, gauges)
     return _TakenBySteps(next_batch, gauges)
+
+
+def _next_of_this_host(replay: Replay, names: Sequence[str]) -> NextBatches | None:
+    """The batches of a TPU's cores, if they may be taken ahead; None on emulated cores.
+
+    Only of this process: what an iteration hands to the next one would go from another host to
+    this one and back.
+    """
+    recorded = replay.recorded
+    splices = splice_lib.needed(replay.splices, recorded, set(names), fed=set())
+    models = [splice.model for splice in splices if splice.model]
+    if not models or not all(is_tpu(model.strategy) for model in models):
+        return None
+    if any(tf.DeviceSpec.from_string(host).job != "localhost" for host in recorded.hosts):
+        return None
+    inside = [name for model in models for name in model.roots]
+    host_ops = [name for splice in splices for name in splice.ops]
+    inputs = [input_node(name) for splice in splices for name in splice.inputs]
+    used = [*names, *host_ops, *inputs]
+    taken = next_batches(replay, used)
+    step = [*used, *inside]
+    if taken is None or not all(may_prefetch(recorded, step, node) for node in taken.nodes):
+        return None
+    return taken

@@ -82,7 +82,7 @@ class OneByOne(OneStep):
         ran = super().run(1, feeds)
         for done in range(1, steps):
             if self._loss is not None and bool(is_nan(ran.results[self._loss])):
-                return Ran(done, ran.results, Stopped.NAN_LOSS)
+                return Ran(done, ran.results, Stopped.NAN_LOSS, first_nan=done)
             try:
                 ran = super().run(1, feeds)
             except tf.errors.OutOfRangeError as error:

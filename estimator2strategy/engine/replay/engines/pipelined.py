@@ -56,7 +56,7 @@ class Pipelined(Engine):
         del feeds
         count, *results = self._function(tf.constant(steps))
         done = int(count)
-        return Ran(done, results, Stopped.AS_ASKED if done == steps else Stopped.END_OF_INPUT)
+        return Ran(done, results, Stopped.COMPLETED if done == steps else Stopped.END_OF_INPUT)
 
     def _traced(self) -> Any:
         optional = self._next_batch.optional

@@ -36,7 +36,7 @@ class How(enum.Enum):
 class Stopped(enum.Enum):
     """The reason why a run ended."""
 
-    AS_ASKED = "as asked"
+    COMPLETED = "completed"
     NAN_LOSS = "NaN loss"
     END_OF_INPUT = "end of input"
 
@@ -52,8 +52,9 @@ class Step:
     Attributes:
         op: Name of the op that runs once a step.
         how: The way to run steps.
-        loss: Name of a scalar; a block of steps ends early when it is NaN, so that hooks see the
-            very step that went wrong. None: never.
+        loss: Name of a scalar, the loss; None: there is none.
+        stops_at_nan: True if a block of steps ends early when the loss is NaN, so that hooks see
+            the very step that went wrong.
         counter: VarHandleOp of the variable that is read after each block (the global step), which
             then comes with the block's results: a read of its own costs as much as a small step.
         keeps_loss: True if `loss` is kept at every step (see `Gauges`), because the input may end
@@ -66,6 +67,7 @@ class Step:
     op: str
     how: How = How.LOOP
     loss: str | None = None
+    stops_at_nan: bool = True
     counter: str | None = None
     keeps_loss: bool = False
     measures_input: bool = False
@@ -99,6 +101,8 @@ class Ran:
         steps: The number of steps that ran.
         results: Values of the request's tensors at the last step.
         stopped: Why it ended.
+        first_nan: If the loss is NaN, the step since when it may have been, counted from 1; one of
+            an earlier run is 0, -1, ... None: it is not, or nobody watched it.
         counter: Value of the step's counter after it, if it has one.
         built: True if a program had to be built for it.
         seconds: The time that it took.
@@ -106,7 +110,8 @@ class Ran:
 
     steps: int
     results: list[tf.Tensor]
-    stopped: Stopped = Stopped.AS_ASKED
+    stopped: Stopped = Stopped.COMPLETED
+    first_nan: int | None = None
     counter: tf.Tensor | None = None
     built: bool = False
     seconds: float = 0.0

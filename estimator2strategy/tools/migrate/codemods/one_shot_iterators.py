@@ -17,9 +17,9 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
     "one-shot-iterators",
     stage=4,
     tier=SafetyTier.SAFE,
-    title="An input_fn returns its dataset, and not what an iterator draws from it",
+    title="An input_fn returns its dataset, and not what an iterator takes from it",
     why="Both are input to an Estimator; only a dataset can be handed to a strategy. Where "
-    "something is done to the batch after it was drawn, that has to go into a `dataset.map` "
+    "something is done to the batch after it was taken, that has to go into a `dataset.map` "
     "first: this is left to you. Random ops without a seed of their own may draw "
     "other numbers, as in any graph with another number of ops.",
     proof="tests/tools/migrate/test_parity.py: the metrics and predictions of TF 1.15.",

@@ -42,7 +42,7 @@ class Program:
 @pytest.mark.parametrize("steps", [1, 4])
 def test_as_many_run_as_were_asked_for(steps):
     one_by_one, loop = Program(9, How.ONE_BY_ONE), Program(9, How.LOOP)
-    assert one_by_one.run(steps) == loop.run(steps) == (steps, steps, Stopped.AS_ASKED, steps)
+    assert one_by_one.run(steps) == loop.run(steps) == (steps, steps, Stopped.COMPLETED, steps)
     assert one_by_one.run(2) == loop.run(2)
 
 
