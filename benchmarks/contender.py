@@ -1,4 +1,4 @@
-"""What a contender must do, and the gate that lets contenders take turns.
+"""The interface of a contender, and the gate that lets contenders take turns.
 
 class Loop(Contender):
     def train(self, chunks, gate):

@@ -26,7 +26,7 @@ LEGACY = "--contender=legacy"
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What is measured, and how.
+    """One table of measurements.
 
     Attributes:
         title: Says what is compared with what.

@@ -23,7 +23,7 @@ _SESSION = "ReplaySession"
 
 
 def figures(root: Path = _ROOT) -> dict[str, str]:
-    """What is measured, in words, and its value; for the checkout in the folder `root`."""
+    """Each figure by its name, and its value; for the checkout in the folder `root`."""
     folder = root / _PACKAGE
     package = imports.read(folder)
     session = _class(package, _SESSION)

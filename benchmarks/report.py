@@ -32,7 +32,7 @@ OURS = "e2s"
 
 @dataclasses.dataclass
 class Result:
-    """What one contender did on one model; rates are steps per second."""
+    """The measurements of one contender on one model; rates are steps per second."""
 
     model: str
     contender: str
@@ -76,7 +76,7 @@ def rate_ratios(results: Sequence[Result], rate: str) -> Ratios:
 def phases(
     results: Sequence[Result],
 ) -> dict[str, tuple[Ratios, Mapping[tuple[str, str], float]]]:
-    """What a model is used for -> (the ratios, the targets by contender and model)."""
+    """Use of a model -> (the ratios, the targets by contender and model)."""
     return {
         "train": (ratios(results), TRAIN),
         "evaluate": (rate_ratios(results, "eval_rate"), EVALUATE),
