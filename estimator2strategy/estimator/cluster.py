@@ -26,6 +26,11 @@ _WAY_OUT = (
 )
 
 
+def training_strategy(estimator: Any) -> Any:
+    """The strategy that an Estimator was given, or that of its config; programs bring look-alikes."""
+    return getattr(estimator, "_strategy", None) or estimator.config.train_distribute
+
+
 def over_parameter_servers(config: RunConfig, strategy: Any) -> bool:
     """True if the processes of the cluster train asynchronously, over parameter servers."""
     asynchronous = strategy is None or means_parameter_servers(strategy)

@@ -8,7 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime.evaluation_cache import keeping_evaluation
-from estimator2strategy.estimator.cluster import check_cluster, over_parameter_servers
+from estimator2strategy.estimator.cluster import (
+    check_cluster,
+    over_parameter_servers,
+    training_strategy,
+)
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.evaluator import (
     ContinuousEvalListener,
@@ -151,7 +155,7 @@ def _train_and_evaluate(
 
 def _train(estimator: Estimator, train_spec: TrainSpec, saving_listeners: Any) -> None:
     config = estimator.config
-    if over_parameter_servers(config, config.train_distribute):
+    if over_parameter_servers(config, training_strategy(estimator)):
         start_as_worker(config)
     estimator.train(
         input_fn=train_spec.input_fn,
@@ -184,7 +188,7 @@ def _run_evaluator(
 
 def _run_ps(estimator: Estimator, *unused: Any) -> None:
     config = estimator.config
-    check_cluster(config, config.train_distribute)
+    check_cluster(config, training_strategy(estimator))
     serve(config)
 
 

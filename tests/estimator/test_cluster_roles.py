@@ -16,10 +16,11 @@ import tensorflow as tf
 
 import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime.liveness import can_be_reached
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.cluster import over_parameter_servers
 from tests import fresh
-from tests.engine.runtime.programs import host_estimator, numbers
+from tests.engine.runtime.programs import falling, host_estimator, numbers
 from tests.estimator import workers_program
 from tests.estimator.test_train_and_evaluate import steps_evaluated
 from tests.strategies import mirrored
@@ -202,6 +203,17 @@ class TestStrategyOfServers:
         assert list(config.session_config.device_filters) == ["/job:ps", "/job:worker/task:0"]
 
 
+def test_the_strategy_of_an_estimator_needs_no_server(task, model_dir):
+    address = free_address()
+    task("chief", 0, {"chief": [address], "ps": ["host1:1"]})
+    model = estimator.Estimator(
+        falling, config=estimator.RunConfig(model_dir=model_dir), strategy=mirrored(1)
+    )
+    train_and_evaluate(model)
+    assert model.get_variable_value("global_step") == 2
+    assert not can_be_reached(address)
+
+
 class TestOneTrainer:
     def test_a_lone_chief_trains_and_leaves_evaluation_to_another(self, task, model_dir):
         task("chief", 0, {"chief": ["host0:1"]})
@@ -240,7 +252,7 @@ PROGRAM = """
 import json, sys, time
 import tensorflow as tf
 from estimator2strategy import estimator
-from tests.engine.runtime.programs import host_estimator, numbers
+from tests.engine.runtime.programs import falling, host_estimator, numbers
 
 def slow():
     def wait(x):
