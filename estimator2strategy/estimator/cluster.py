@@ -27,7 +27,7 @@ _WAY_OUT = (
 
 
 def training_strategy(estimator: Any) -> Any:
-    """The strategy that an Estimator was given, or that of its config; programs bring look-alikes."""
+    """The strategy that an Estimator was given, or that of its config (look-alikes have that)."""
     return getattr(estimator, "_strategy", None) or estimator.config.train_distribute
 
 
