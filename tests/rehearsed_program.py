@@ -30,6 +30,8 @@ class CopiesOfVariables:
 
     def __init__(self) -> None:
         self._handles: dict[str, list[tf.Tensor]] = {}
+        # TensorFlow's key holds the id of a variable, which one of the next session may get.
+        self._kept: list[Any] = []
         self._of_first: dict[int, list[tf.Tensor]] = {}
 
     def handles(self, key: str, variables: Sequence[Any]) -> list[tf.Tensor]:
@@ -37,6 +39,7 @@ class CopiesOfVariables:
             with tf.init_scope():
                 made = [tf.identity(variable.handle) for variable in variables]
             self._handles[key] = made
+            self._kept.append(variables)
             self._of_first[id(made[0])] = made
         return self._handles[key]
 
