@@ -87,6 +87,10 @@ class Runs:
             self._predicting[tensors] = batched_predict(self.replay, tensors)
         return self._predicting[tensors]
 
+    def is_predicting(self, tensors: tuple[str, ...]) -> bool:
+        """True if `predicting` has built what computes them."""
+        return self._predicting.get(tensors) is not None
+
     def late(self, request: Request) -> Collection[str]:
         """The tensors of a request that are read when the rest has run; see `shown_after`."""
         replay = self.replay

@@ -157,7 +157,7 @@ class ReplaySession(_tf_private.SessionInterface):
         if handler.targets():
             return None
         with modern_world():
-            engine = self.runs.predicting(tuple(readable(t).name for t in handler.fetches()))
+            engine = self.runs.predicting(_names(handler))
         if engine is None:
             return None
 
@@ -167,6 +167,11 @@ class ReplaySession(_tf_private.SessionInterface):
             return [handler.build_results(self, of_batch) for of_batch in values], error
 
         return run
+
+    def has_batched(self, fetches: Any) -> bool:
+        """True if `batched` has nothing to build: an earlier session of the same graph did."""
+        handler = self._fetches.handler(fetches)
+        return not handler.targets() and self.runs.is_predicting(_names(handler))
 
     def value(self, variable: tf.Variable) -> np.ndarray:
         """Value of a recorded variable; quicker than `run`, for once per block."""
@@ -207,3 +212,8 @@ class ReplaySession(_tf_private.SessionInterface):
                 return
             self.runs.retire()
             self._put(self.runs)
+
+
+def _names(handler: Any) -> tuple[str, ...]:
+    """The tensors of fetches, as far as they can be read."""
+    return tuple(readable(tensor).name for tensor in handler.fetches())

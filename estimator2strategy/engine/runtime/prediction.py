@@ -73,9 +73,17 @@ def batches(
         with _inside(recording.graph):
             assert creator.session  # a MonitoredSession makes it first of all
             few = most_batches(creator.session.recorded) <= _FEW
-        payback = Payback(never=few or any(map(sees_runs, all_hooks)))
+            built = creator.session.has_batched(predictions)
+        payback = Payback(never=few or any(map(sees_runs, all_hooks)), built=built)
         yielded, again = 0, _Again(creator)
         while not monitored.should_stop():
+            if payback.is_due():
+                with _inside(recording.graph):
+                    batched = creator.session.batched(predictions)
+                if batched:
+                    yield from _batched(batched, recording.graph)
+                    break
+                payback = Payback(never=True)
             try:
                 with _inside(recording.graph), payback.timing():
                     values = monitored.run(predictions)
@@ -86,14 +94,6 @@ def batches(
             yield values
             yielded += 1
             creator.recovery.got_to(yielded)
-            if not payback.is_due():
-                continue
-            with _inside(recording.graph):
-                batched = creator.session.batched(predictions)
-            if batched:
-                yield from _batched(batched, recording.graph)
-                break
-            payback = Payback(never=True)
     except BaseException as raised:  # of a generator that is closed early too: no hook's `end`
         error = (type(raised), raised, raised.__traceback__)
         raise
@@ -127,12 +127,18 @@ class Payback:
 
     Args:
         never: True if no second program may be built.
+        built: True if it is there already.
         clock: Gives the time in seconds.
     """
 
-    def __init__(self, never: bool, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        never: bool,
+        built: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._clock = clock
-        self._left = math.inf
+        self._left = 0.0 if built and not never else math.inf
         self._is_first = not never
 
     @contextlib.contextmanager

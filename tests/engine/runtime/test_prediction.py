@@ -168,6 +168,15 @@ def test_a_program_for_several_batches_is_due_when_the_first_has_run_as_long_as_
     assert due == [False, False, True]  # 5 seconds to build; 2 and 3 more to run
 
 
+def test_a_later_prediction_begins_with_the_program_for_several_batches(model_dir, calls):
+    model = estimator.Estimator(predicting(a=tf.negative), model_dir)
+    first = list(model.predict(numbers(9), yield_single_examples=False))
+    calls.clear()
+    second = list(model.predict(numbers(9), yield_single_examples=False))
+    assert sum(calls) == 9  # none of them alone
+    np.testing.assert_array_equal([x["a"] for x in second], [x["a"] for x in first])
+
+
 def test_values_of_every_kind_come_batch_by_batch(model_dir, calls):
     """A smaller last batch, strings, and what has no batch dimension."""
     made = predicting(
