@@ -112,11 +112,13 @@ COSTS = {
         2.0,
     ),
     "hosts": Cost(
-        "Tracing the steps of TPU pods, eight cores a host, against one host",
+        "Starting a training on TPU pods, eight cores a host, and tracing its steps, against one "
+        "host",
         "hosts",
         _numbers("dense", (1, 4, 32), "hosts"),
         {f"dense, {n} hosts": "dense, 1 hosts" for n in (4, 32)},
-        ("trace_s",),
+        ("start_s", "trace_s"),
+        8.0,
     ),
     "checkpoint": Cost(
         "How long training waits for a checkpoint of 1 GB, against writing it",

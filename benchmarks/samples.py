@@ -181,20 +181,21 @@ def sharded_train_op(loss: Any) -> Any:
         return optimizer.minimize(loss, global_step=tf.train.get_global_step())
 
 
-def on_cores(model: Model, batch_size: int, **options: Any) -> Any:
-    """A TPUEstimator that uses the cores there are."""
+def on_cores(model: Model, batch_size: int, cluster: Any = None) -> Any:
+    """A TPUEstimator that uses the cores there are, or those of a TPU."""
     from estimator2strategy import estimator
 
     tpu = estimator.tpu
     config = tpu.RunConfig(
         model_dir=tempfile.mkdtemp(),
+        cluster=cluster,
         save_summary_steps=0,
         save_checkpoints_steps=NEVER,
         tpu_config=tpu.TPUConfig(iterations_per_loop=2),
     )
     model = dataclasses.replace(model, train_op=sharded_train_op)
     model_fn = models.make_model_fn(model, estimator)
-    return tpu.TPUEstimator(model_fn, config=config, train_batch_size=batch_size, **options)
+    return tpu.TPUEstimator(model_fn, config=config, train_batch_size=batch_size)
 
 
 def cores(args: argparse.Namespace) -> Sample:
@@ -217,16 +218,24 @@ def cores(args: argparse.Namespace) -> Sample:
 
 
 def hosts(args: argparse.Namespace) -> Sample:
-    """Tracing the loop of steps for the TPU cores of so many hosts, eight each."""
-    from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
-    from tests.tpu_program import traced_training
+    """Starting a training on the TPU cores of so many hosts, eight each, and tracing its steps.
 
+    All that Python does before the first step is launched. Logical CPUs stand for the cores.
+    """
+    from estimator2strategy.engine.replay.engines.loop import Loop
+    from estimator2strategy.engine.runtime import devices
+    from tests.rehearsal import rehearsal
+    from tests.tpu_program import started_training
+
+    devices.split_cpu(cores := 8 * args.number, "This measurement")
+    tf.config.list_logical_devices()
     model = models.MODELS[args.model]
-    strategy = tpu_strategy(args.number, cores_per_host := 8)
-    program = on_cores(model, batch_size=args.number * cores_per_host, strategy=strategy)
-    traced = Stopwatch()
-    traced.timing(traced_training)(program, model.input_fn)
-    return {"trace_s": traced.seconds[0]}
+    started, traced = Stopwatch(), Stopwatch()
+    with rehearsal(args.number, runs=False) as tpu:
+        program = on_cores(model, batch_size=cores, cluster=tpu.resolver())
+        with traced.watching(Loop, "_traced"):
+            started.timing(started_training)(program, model.input_fn)
+    return {"start_s": started.seconds[0] - traced.seconds[0], "trace_s": traced.seconds[0]}
 
 
 def large_model_fn(megabytes: int) -> Callable[..., Any]:

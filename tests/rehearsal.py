@@ -127,11 +127,18 @@ class Runtime:
 
 
 @contextlib.contextmanager
-def rehearsal(num_hosts: int = 1, cores_per_host: int = 8) -> Iterator[Runtime]:
-    """This process has a TPU while the body runs."""
+def rehearsal(
+    num_hosts: int = 1, cores_per_host: int = 8, *, runs: bool = True
+) -> Iterator[Runtime]:
+    """This process has a TPU while the body runs.
+
+    Args:
+        runs: False to leave steps as they are for a TPU: traced, but no CPU runs them.
+    """
     runtime = Runtime(num_hosts, cores_per_host)
+    running = (_running, _losing) if runs else ()
     with contextlib.ExitStack() as stack:
-        for part in (_devices, _connecting, _starting, _placing, _running, _losing):
+        for part in (_devices, _connecting, _starting, _placing, *running):
             for patch in part(runtime):
                 stack.enter_context(patch)
         yield runtime

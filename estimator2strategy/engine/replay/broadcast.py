@@ -28,7 +28,8 @@ def to_all_cores(variables: Sequence[Sequence[tf.Variable]], cores: Sequence[str
     first = [copies[0].handle for copies in variables]
     dtypes = tuple(copies[0].dtype for copies in variables)
     for host, numbers in _by_host(cores).items():
-        values = _values_on(host, first, dtypes)
+        with tf.device(host):
+            values = _values(first, dtypes)
         _assign(values, [[copies[number].handle for number in numbers] for copies in variables])
 
 
@@ -47,15 +48,12 @@ def _have_values(handles: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 @tf.function(autograph=False)  # type: ignore[untyped-decorator]
-def _values_on(
-    device: str, handles: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]
-) -> list[tf.Tensor]:
-    values = [
-        tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype)
+def _values(handles: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:
+    return [
+        # A read stays where its variable is. What has no place of its own is where the call is.
+        tf.identity(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype))
         for handle, dtype in zip(handles, dtypes, strict=True)
     ]
-    with tf.device(device):
-        return [tf.identity(value) for value in values]
 
 
 @tf.function(autograph=False)  # type: ignore[untyped-decorator]
