@@ -19,8 +19,9 @@ import functools
 import inspect
 import re
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import SimpleNamespace
+from typing import TypeVar
 
 import tensorflow as tf
 from keras.src.backend.common import global_state as _keras_state
@@ -387,6 +388,48 @@ def keras_loops_keep_all_outputs() -> None:
 
     rnn.of_tf_2 = modern  # type: ignore[attr-defined]
     backend.rnn = rnn
+
+
+def calls_build_as(
+    cls: type,
+    methods: Collection[str],
+    maker: Callable[[object], _T],
+    building_as: Callable[[_T], contextlib.AbstractContextManager],
+) -> None:
+    """What `methods` of objects of `cls` build is as the code builds that has made the object.
+
+    Args:
+        cls: A class of TensorFlow or Keras 2.
+        methods: Methods that make variables, conds or loops.
+        maker: Says whose code it is; it is given each object that is made.
+        building_as: Around each call of the methods; it is given what `maker` has said.
+    """
+    if _MAKER in vars(cls):
+        return
+    setattr(cls, _MAKER, None)
+    modern_init = cls.__init__  # type: ignore[misc]
+
+    @functools.wraps(modern_init)
+    def init(self, *args, **kwargs):
+        # Keras looks at each attribute that is set in the usual way.
+        object.__setattr__(self, _MAKER, maker(self))
+        modern_init(self, *args, **kwargs)
+
+    def of_maker(method):
+        @functools.wraps(method)
+        def call(self, *args, **kwargs):
+            with building_as(getattr(self, _MAKER)):
+                return method(self, *args, **kwargs)
+
+        return call
+
+    cls.__init__ = init  # type: ignore[misc]
+    for name in methods:
+        setattr(cls, name, of_maker(vars(cls)[name]))
+
+
+_T = TypeVar("_T")
+_MAKER = "_estimator2strategy_maker"
 
 
 def keras_moments_may_lack_a_mask() -> None:

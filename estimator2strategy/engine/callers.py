@@ -44,7 +44,7 @@ def asks_for_identity() -> bool:
 
 
 def asks_for_keras() -> bool:
-    """True if TF 1.15's code makes or compiles what Keras 2 asks about."""
+    """True if TF 1.15's code makes or compiles what Keras 2, or an object of TensorFlow, asks."""
     return _is_tf115s(_outside("tf_keras.", "tensorflow.", "estimator2strategy."))
 
 

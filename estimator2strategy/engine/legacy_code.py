@@ -136,14 +136,15 @@ def holds_facade(names: Mapping[str, Any]) -> bool:
     values = tuple(names.values())
     if any(map(_is_of_facade, values)):
         return True
-    # `import estimator2strategy.tf1` binds the package.
-    package = sys.modules.get("estimator2strategy")
-    return any(value is package for value in values) and _names_facade(names.get("__file__"))
+    # `import estimator2strategy.tf1` binds the package; TensorFlow's own classes, which the facade
+    # hands out as they are, do not tell.
+    return _imports_facade(names.get("__file__"))
 
 
 @functools.cache
-def _names_facade(origin: str | None) -> bool:
-    return _has_import(origin, rb"estimator2strategy\.tf1\b")
+def _imports_facade(origin: str | None) -> bool:
+    """True if a module does, at its top: elsewhere its names are those of a function."""
+    return _has_import(origin, rb"estimator2strategy\.tf1\b", indented=False)
 
 
 def _is_of_facade(value: Any) -> bool:
@@ -218,8 +219,9 @@ def is_migrated(origin: str) -> bool:
     return _has_import(origin, rb"estimator2strategy\b")
 
 
-def _has_import(origin: str | None, module: bytes) -> bool:
+def _has_import(origin: str | None, module: bytes, *, indented: bool = True) -> bool:
     if origin is None or not origin.endswith(".py") or not os.path.isfile(origin):
         return False
+    spaces = rb"\s*" if indented else b""
     source = Path(origin).read_bytes()
-    return re.search(rb"^\s*(import|from)\s+" + module, source, re.MULTILINE) is not None
+    return re.search(rb"^" + spaces + rb"(import|from)\s+" + module, source, re.M) is not None

@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.effects import calls_python
 from estimator2strategy.engine.plan.graph import NodeDef
+from estimator2strategy.engine.worlds import REFERENCES
 
 # The folder that a sharded save op writes to before it merges.
 _TEMPORARY = re.compile(rb"_temp_[0-9a-f]{32}")
@@ -24,15 +25,19 @@ class Fingerprint(NamedTuple):
     Attributes:
         digest: Of all nodes and the functions that they call.
         python: The Python functions that they call, compared by `==`.
+        references: The variables that stand for reference variables: nodes do not say so, and it
+            decides when an update reads its variable (`reads.py`).
     """
 
     digest: bytes
     python: tuple[Any, ...]
+    references: frozenset[str] = frozenset()
 
 
 def fingerprint(graph: tf.Graph) -> Fingerprint:
     """The fingerprint of a graph, as it is now."""
-    return fingerprint_of(graph.as_graph_def())
+    references = frozenset(graph.get_collection(REFERENCES))
+    return fingerprint_of(graph.as_graph_def())._replace(references=references)
 
 
 def fingerprint_of(graph_def: tf.compat.v1.GraphDef) -> Fingerprint:

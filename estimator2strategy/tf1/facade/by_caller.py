@@ -7,14 +7,19 @@ switches, `engine/callers.py` knows who asks.
 from __future__ import annotations
 
 import functools
+import types
 
-from estimator2strategy.engine import _tf_switches, behavior, callers
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_switches, behavior, callers, legacy_code
 
 
 def tell_tensors_apart() -> None:
     """From now on TF 1.15's code gets its shapes and its equality of tensors."""
     _tf_switches.tensor_shapes_by(callers.asks_for_dimensions)
     _tf_switches.tensor_equality_by(callers.asks_for_identity)
+    # Averages of tensors, which are no variables, are variables of their own.
+    _build_as_their_maker(tf.compat.v1.train.ExponentialMovingAverage, "apply")
 
 
 @functools.cache
@@ -27,6 +32,39 @@ def keras_is_there() -> None:
     _tf_switches.keras_initializers_by_graph(behavior.is_of_tf2)
     _tf_switches.keras_metric_names_by(callers.asks_for_keras)
     _tf_switches.keras_layer_names_by(callers.asks_for_keras)
+    _layers_build_as_who_made_them()
+
+
+def _layers_build_as_who_made_them() -> None:
+    """Layers and cells of TF 1 may be called by other code than that which made them."""
+    from tf_keras.src.layers.rnn import legacy_cells
+    from tf_keras.src.legacy_tf_layers import base
+
+    _build_as_their_maker(base.Layer, "__call__ add_weight")
+    _build_as_their_maker(legacy_cells.RNNCell, "__call__")
+
+
+def _build_as_their_maker(cls: type, methods: str) -> None:
+    _tf_switches.calls_build_as(cls, methods.split(), _maker_of, behavior.entered)
+
+
+def _maker_of(made: object) -> behavior.Behavior | None:
+    """The behaviour of the code that makes an object now, or that has defined its class."""
+    is_tf115s = behavior.is_entered() or callers.asks_for_keras() or _is_tf115s(type(made))
+    return behavior.TF115 if is_tf115s else None
+
+
+def _is_tf115s(cls: type) -> bool:
+    """True if TF 1.15's code has defined `cls`, or a class that it derives from."""
+    own = (base for base in cls.__mro__ if not base.__module__.startswith(_LIBRARIES))
+    methods = (
+        next((m for m in vars(base).values() if isinstance(m, types.FunctionType)), None)
+        for base in own
+    )
+    return any(map(legacy_code.is_of_tf115, filter(None, methods)))
+
+
+_LIBRARIES = ("builtins", "tensorflow.", "tf_keras.")
 
 
 def _layers_can_be_applied() -> None:

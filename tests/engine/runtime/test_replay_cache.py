@@ -129,6 +129,27 @@ def test_a_function_of_python_that_is_made_anew_is_noticed(model_dir):
     assert two["sum"] - one["sum"] == 1
 
 
+def test_another_kind_of_variables_is_noticed(model_dir):
+    """Equal nodes: only the order of reads and writes differs."""
+    is_resource = {"value": False}
+
+    def model_fn(features, mode):
+        tf1.get_variable_scope().set_use_resource(is_resource["value"])
+        total = tf1.get_variable("total", [], initializer=tf1.zeros_initializer())
+        updates = [tf1.assign(total, total + 1.0) for _ in range(2)]
+        count = tf1.assign_add(tf1.train.get_global_step(), 1)
+        loss = tf.reduce_mean(features)
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=tf.group(count, *updates))
+
+    model = estimator.Estimator(model_fn, model_dir)
+    totals = []
+    for kind in (False, False, True, False):
+        is_resource["value"] = kind
+        model.train(lambda: ones({"batch_size": 1}), steps=1)
+        totals.append(model.get_variable_value("total"))
+    np.testing.assert_array_equal(np.diff([0.0, *totals]), [2, 2, 1, 2])
+
+
 def test_seeded_numbers_begin_anew_as_in_a_new_session(model_dir):
     def model_fn(features, labels, mode):
         noise = tf1.random_uniform([2], seed=1)
