@@ -2,12 +2,15 @@
 
     e2s doctor --json               # is estimator2strategy.tools.check.doctor.main(["--json"])
 
-What `main` returns is the exit code; 0 or None is success.
+What `main` returns is the exit code; 0 or None is success. `parser()` of the same module says what
+the command takes.
 """
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -47,12 +50,18 @@ _COMMANDS = {
         "estimator2strategy.legacy.run",
         "run an unchanged TF 1.x program on today's TensorFlow",
     ),
+    "guide": (
+        "estimator2strategy.tools.shell.guide",
+        "list the pages of the migration guide, or print one",
+    ),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs `e2s` with these arguments, by default those of the process; returns the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks
+        importlib.import_module("estimator2strategy.tools.shell.completion").complete(_COMMANDS)
     if argv and argv[0] in _COMMANDS:
         module, _ = _COMMANDS[argv[0]]
         return importlib.import_module(module).main(argv[1:]) or 0
@@ -62,9 +71,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv and argv[0] in ("-h", "--help"):
         sys.stdout.write(_help())
         return 0
-    said = f"e2s: there is no command {argv[0]!r}\n\n" if argv else ""
-    sys.stderr.write(said + _help())
+    sys.stderr.write((_unknown(argv[0]) if argv else "") + _help())
     return 2
+
+
+def _unknown(command: str) -> str:
+    near = difflib.get_close_matches(command, _COMMANDS, n=1)
+    hint = f"; did you mean `e2s {near[0]}`?" if near else ""
+    return f"e2s: there is no command {command!r}{hint}\n\n"
 
 
 def _help() -> str:

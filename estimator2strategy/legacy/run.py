@@ -46,11 +46,11 @@ estimator2strategy themselves, get the TensorFlow that is installed.
 
 def main(argv: Sequence[str]) -> None:
     """`e2s run` with these arguments; comes back when the program has ended by itself."""
-    parser = _parser()
-    options, target = _split(list(argv), parser)
-    arguments = parser.parse_args(options)
+    ours = parser()
+    options, target = _split(list(argv), ours)
+    arguments = ours.parse_args(options)
     if not target:
-        parser.error("which program? Give a file, or -m and a module")
+        ours.error("which program? Give a file, or -m and a module")
     is_module = target[0] == "-m"
     name, *rest = target[is_module:]
     run(
@@ -246,9 +246,10 @@ def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | No
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """What the command takes, before the program."""
     names = requested_strategy.NAMES.items()
-    parser = argparse.ArgumentParser(
+    made = argparse.ArgumentParser(
         prog="e2s run",
         usage=(
             "e2s run [options] PROGRAM.py [its flags]\n"
@@ -259,31 +260,31 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
+    made.add_argument(
         "--emulate_tpu_cores",
         type=_positive,
         metavar="N",
         help="behave as if a TPU with N cores were attached",
     )
-    parser.add_argument(
+    made.add_argument(
         "--strategy",
         type=_strategy,
         metavar="NAME",
         help="train Estimators under this tf.distribute strategy; see below",
     )
-    parser.add_argument(
+    made.add_argument(
         "--profile_dir",
         metavar="DIR",
         help="write a profile of some steps of each training there, for TensorBoard",
     )
-    parser.add_argument(
+    made.add_argument(
         "--legacy_module",
         action="append",
         default=[],
         metavar="NAME",
         help="an installed package that was written for TF 1.x as well (may be repeated)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--modern_module",
         action="append",
         default=[],
@@ -291,7 +292,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a module of the program that takes the TensorFlow that is installed: "
         "helpers.new_* (may be repeated)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--fork",
         action="append",
         default=[],
@@ -299,12 +300,12 @@ def _parser() -> argparse.ArgumentParser:
         help="a module of the program that is a copy of TensorFlow's tpu_estimator.py; this "
         "package's TPUEstimator takes its place (may be repeated)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--tf2",
         action="store_true",
         help="the program was written for TensorFlow 2.0 to 2.15 and its tf.estimator, not for 1.x",
     )
-    return parser
+    return made
 
 
 def _strategy(text: str) -> str:

@@ -24,8 +24,7 @@ those of TF 1.15; the tests hold them against goldens that TF 1.15 made.
 What a name is now:
 
 - *works*: written anew in this package;
-- *slim*: from tf-slim, run so that it finds what TensorFlow and Keras 3 moved away. Needs
-  `pip install 'estimator2strategy[slim]'`;
+- *slim*: from tf-slim, run so that it finds what TensorFlow and Keras 3 moved away;
 - *home*: lives on in TensorFlow, tf-keras or another library, and comes from there;
 - *refused*: it can be imported, and its use is an error that says what the last column says.
 

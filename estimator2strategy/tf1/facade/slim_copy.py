@@ -39,7 +39,7 @@ def module(name: str, prefix: str = PREFIX) -> types.ModuleType:
             raise ModuleNotFoundError(f"tf-slim has no module {name}", name=name)
         raise ModuleNotFoundError(
             "This name of tf.contrib lives on in tf-slim, which is not installed: "
-            "pip install 'estimator2strategy[slim]'",
+            "pip install tf-slim",
             name=name,
         )
     copy = importlib.util.module_from_spec(spec)

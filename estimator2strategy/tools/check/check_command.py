@@ -49,7 +49,7 @@ A comment `# e2s: ignore[E2S201] the reason` silences a finding of its line.
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s check` with these arguments; returns the exit code."""
     ours, program = _split(argv)
-    options = _parser().parse_args(ours)
+    options = parser().parse_args(ours)
     options.program = program
     try:
         settings = _settings(options)
@@ -72,8 +72,9 @@ def main(argv: Sequence[str]) -> int:
     return report.exit_code(settings.fail_on)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = argparse.ArgumentParser(
         prog="e2s check",
         description="Reads the source of a program written for TensorFlow's Estimator, and says "
         "what will not run or will mean something else; nothing is imported or run. Of a model_fn "
@@ -82,42 +83,42 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
+    made.add_argument(
         "paths",
         nargs="*",
         metavar="PATH | MODULE:model_fn",
         help="files and folders to read; models to call, also as FILE.py:model_fn",
     )
-    parser.add_argument(
+    made.add_argument(
         "--target",
         choices=("facade", "tf2"),
         help="what the program is to run on: this package (facade, the default), or TensorFlow "
         "2.16 or newer itself (tf2)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--format",
         action="append",
         metavar="NAME[=FILE]",
         help=f"{', '.join(formats.NAMES)}; to a file, or to the terminal; may be repeated",
     )
-    parser.add_argument(
+    made.add_argument(
         "--fail-on", metavar="SEVERITY", help="error, warning (the default), info or never"
     )
-    parser.add_argument("--select", metavar="RULES", help="only these: E2S2,E2S301,unparsable")
-    parser.add_argument("--ignore", metavar="RULES", help="all but these")
-    parser.add_argument(
+    made.add_argument("--select", metavar="RULES", help="only these: E2S2,E2S301,unparsable")
+    made.add_argument("--ignore", metavar="RULES", help="all but these")
+    made.add_argument(
         "--exclude", action="append", metavar="PATTERN", help="paths to leave out; may be repeated"
     )
-    parser.add_argument("--notes", action="store_true", help="list the notes (info) in the text")
-    parser.add_argument("--baseline", metavar="FILE", help="by default e2s-baseline.json")
-    parser.add_argument(
+    made.add_argument("--notes", action="store_true", help="list the notes (info) in the text")
+    made.add_argument("--baseline", metavar="FILE", help="by default e2s-baseline.json")
+    made.add_argument(
         "--write-baseline", action="store_true", help="accept all findings, if there is none yet"
     )
-    parser.add_argument(
+    made.add_argument(
         "--prune-baseline", action="store_true", help="remove what is not found any more from it"
     )
-    add_model_options(parser)
-    return parser
+    add_model_options(made)
+    return made
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:

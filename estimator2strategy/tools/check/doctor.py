@@ -390,19 +390,7 @@ def probe(seconds: float, program: str = _PROBE) -> dict[str, object]:
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s doctor`; returns 1 where something does not go together."""
-    parser = argparse.ArgumentParser(
-        prog="e2s doctor",
-        description="Says what is installed here, and what does not go together.",
-        epilog="example: e2s doctor --json     exit code: 1 where something does not go together",
-    )
-    parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument(
-        "--no_import", action="store_true", help="do not import TensorFlow (in another process)"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=120, metavar="SECONDS", help="for that import (120)"
-    )
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     here = read_environment()
     found = problems(here)
     imported = {}
@@ -427,6 +415,24 @@ def main(argv: Sequence[str]) -> int:
         text = _text(here, imported, found)
     sys.stdout.write(f"{text}\n")
     return int(any(problem.severity is Severity.ERROR for problem in found))
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = argparse.ArgumentParser(
+        prog="e2s doctor",
+        description="Says what is installed here, and what does not go together.",
+        epilog="example: e2s doctor --json\n\nexit code: 1 where something does not go together",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--json", action="store_true", help="for machines")
+    made.add_argument(
+        "--no_import", action="store_true", help="do not import TensorFlow (in another process)"
+    )
+    made.add_argument(
+        "--timeout", type=float, default=120, metavar="SECONDS", help="for that import (120)"
+    )
+    return made
 
 
 def _as_json(problem: Problem) -> dict[str, str]:

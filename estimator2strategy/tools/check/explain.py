@@ -12,13 +12,7 @@ from estimator2strategy.tools.check.rule import Rule
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s explain` with these arguments; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="e2s explain",
-        description="Says what a rule of `e2s check` is about; without one, lists them all.",
-        epilog="example: e2s explain E2S203",
-    )
-    parser.add_argument("rules", nargs="*", metavar="RULE", help="E2S203, its name, or E2S2")
-    options = parser.parse_args(argv)
+    options = parser().parse_args(argv)
     if not options.rules:
         for rule in rules().values():
             sys.stdout.write(f"{rule.id}  {rule.severity!s:7}  {rule.title}\n")
@@ -32,6 +26,17 @@ def main(argv: Sequence[str]) -> int:
         return 2
     sys.stdout.write("\n".join(text(rules()[rule]) for rule in chosen))
     return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = argparse.ArgumentParser(
+        prog="e2s explain",
+        description="Says what a rule of `e2s check` is about; without one, lists them all.",
+        epilog="example: e2s explain E2S203",
+    )
+    made.add_argument("rules", nargs="*", metavar="RULE", help="E2S203, its name, or E2S2")
+    return made
 
 
 def text(rule: Rule) -> str:

@@ -26,7 +26,7 @@ exit code: 0 done, or no difference; 1 differences, or something could not be de
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s checkpoint` with these arguments; returns the exit code."""
-    options = _parser().parse_args(argv)
+    options = parser().parse_args(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from estimator2strategy.errors import CheckpointError
     from estimator2strategy.tools.checkpoint.conversion import UndecidedError
@@ -103,14 +103,15 @@ def _write_map(path: str, found: Mapping) -> None:
     sys.stderr.write(f"e2s checkpoint: wrote the mapping to {path}\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = argparse.ArgumentParser(
         prog="e2s checkpoint",
         description="Looks at checkpoints of TF1, TF2 and Keras, and makes one of another.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parts = parser.add_subparsers(required=True, metavar="inspect | diff | convert")
+    parts = made.add_subparsers(required=True, metavar="inspect | diff | convert")
     inspect = parts.add_parser(
         "inspect",
         help="list what is in a checkpoint",
@@ -151,4 +152,4 @@ def _parser() -> argparse.ArgumentParser:
         part.add_argument(
             "--model", metavar="MODULE:FUNCTION", help="builds the Keras model: for its names"
         )
-    return parser
+    return made

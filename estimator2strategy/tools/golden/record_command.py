@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 
@@ -16,8 +17,13 @@ def main(argv: Sequence[str]) -> int:
     if list(argv) == ["--print"]:
         sys.stdout.write(one_file.source())
         return 0
-    options.record_parser(_PROG).parse_args(list(argv))  # --help and mistakes end here, at once
+    parser().parse_args(list(argv))  # --help and mistakes end here, at once
     from estimator2strategy.tools.golden.here import Here
     from estimator2strategy.tools.golden.recorder import command
 
     return command.main(list(argv), Here, _PROG)
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    return options.record_parser(_PROG)

@@ -48,7 +48,7 @@ exit code: 0 every tier that could be checked passed; 1 one failed; 2 it could n
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s verify` with these arguments; returns the exit code."""
-    options = _parser().parse_args(argv)
+    options = parser().parse_args(argv)
     try:
         outputs = [output.parsed(given) for given in options.format or ["text"]]
         golden = read(options.golden)
@@ -67,8 +67,9 @@ def main(argv: Sequence[str]) -> int:
     return comparison.exit_code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = argparse.ArgumentParser(
         prog="e2s verify",
         usage="e2s verify [options] GOLDEN [--program PROGRAM.py [its flags]]",
         description="Replays a golden of `e2s record` here, and says tier by tier whether the "
@@ -77,15 +78,15 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("golden", metavar="GOLDEN", help="the folder that `record` wrote")
-    parser.add_argument(
+    made.add_argument("golden", metavar="GOLDEN", help="the folder that `record` wrote")
+    made.add_argument(
         "--cores",
         type=int,
         default=8,
         metavar="N",
         help="emulated cores of the tier `replicas`, by default 8; 0 leaves it out",
     )
-    parser.add_argument(
+    made.add_argument(
         "--tolerance",
         action="append",
         type=_factor,
@@ -95,14 +96,14 @@ def _parser() -> argparse.ArgumentParser:
         f"{', '.join(tier.option for tier in MEASURED)}; may be repeated, the last "
         "counts. What must be equal stays so",
     )
-    parser.add_argument(
+    made.add_argument(
         "--format",
         action="append",
         metavar="NAME[=FILE]",
         help=f"{', '.join(output.NAMES)}; may be repeated",
     )
-    add_source(parser)
-    return parser
+    add_source(made)
+    return made
 
 
 def _factor(text: str) -> dict[TierName, float]:

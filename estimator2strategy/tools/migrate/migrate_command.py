@@ -33,7 +33,7 @@ exit code: 0 nothing is left to change; 1 there are changes (in a dry run), or p
 
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s migrate` with these arguments; returns the exit code."""
-    options = _parser().parse_args(argv)
+    options = parser().parse_args(argv)
     try:
         import libcst as _  # noqa: F401
     except ModuleNotFoundError:
@@ -128,8 +128,9 @@ def _remember(plan: Plan) -> None:
     files.remember(planned.file for planned in plan.changed)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = argparse.ArgumentParser(
         prog="e2s migrate",
         description="Rewrites a program written for TF 1.x, one stage at a time, towards "
         "TensorFlow 2. Shows the changes; --write makes them. Nothing is imported or run.",
@@ -137,8 +138,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files, and folders of them")
-    chosen = parser.add_mutually_exclusive_group()
+    made.add_argument("paths", nargs="*", metavar="PATH", help="files, and folders of them")
+    chosen = made.add_mutually_exclusive_group()
     chosen.add_argument(
         "--stage",
         type=int,
@@ -153,23 +154,23 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="one codemod; may be repeated",
     )
-    parser.add_argument(
+    made.add_argument(
         "--tier",
         choices=[str(tier) for tier in SafetyTier],
         default=str(SafetyTier.SAFE),
         help="safe (the default): what is proven to do the same; review: that, and what needs a "
         "look",
     )
-    parser.add_argument("--write", action="store_true", help="change the files")
-    parser.add_argument(
+    made.add_argument("--write", action="store_true", help="change the files")
+    made.add_argument(
         "--allow-dirty", action="store_true", help="write although git could not bring back all"
     )
-    parser.add_argument(
+    made.add_argument(
         "--exclude", action="append", metavar="PATTERN", help="paths to leave out; may be repeated"
     )
-    parser.add_argument("--quiet", action="store_true", help="only the summary, no diff")
-    parser.add_argument("--list", action="store_true", help="name all codemods, by stage")
-    return parser
+    made.add_argument("--quiet", action="store_true", help="only the summary, no diff")
+    made.add_argument("--list", action="store_true", help="name all codemods, by stage")
+    return made
 
 
 def _listing() -> str:

@@ -194,7 +194,7 @@ def test_narrower_tolerances_find_smaller_differences(whole):
 
 
 def test_tolerances_are_read_for_all_tiers_or_for_one():
-    options = verify._parser().parse_args(
+    options = verify.parser().parse_args(
         ["golden", "--tolerance", "10", "--tolerance", "one-step=2"]
     )
     assert options.tolerance[0] == dict.fromkeys(tiers.MEASURED, 10.0)
@@ -204,5 +204,5 @@ def test_tolerances_are_read_for_all_tiers_or_for_one():
 @pytest.mark.parametrize("given", ["0", "-1", "inf", "nan", "contract=2", "ten", "one-step="])
 def test_a_tolerance_that_is_none_is_refused(given, capsys):
     with pytest.raises(SystemExit):
-        verify._parser().parse_args(["golden", f"--tolerance={given}"])
+        verify.parser().parse_args(["golden", f"--tolerance={given}"])
     assert "give a number above 0, or TIER=NUMBER with one of forward" in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""`e2s guide`: where the pages of the migration guide are, or the text of one."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from estimator2strategy import __file__ as _package
+
+# A wheel carries the pages inside of the package; in a checkout they stand beside it.
+_PLACES = (Path(_package).parent, Path(_package).parents[1])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs `e2s guide` with these arguments; returns the exit code."""
+    options = parser().parse_args(argv)
+    folder = guide_folder()
+    if folder is None:
+        sys.stderr.write(f"e2s guide: no migration_guide in {' or '.join(map(str, _PLACES))}\n")
+        return 1
+    found = pages(folder)
+    if options.page is None:
+        width = max(map(len, found))
+        lines = [f"  {name:{width}}  {_title(path)}" for name, path in found.items()]
+        sys.stdout.write("\n".join([str(folder), "", *lines, ""]))
+        return 0
+    name = options.page.removeprefix("migration_guide/").partition("#")[0].removesuffix(".md")
+    if name not in found:
+        near = difflib.get_close_matches(name, found, n=1)
+        hint = f" Did you mean {near[0]}?" if near else " Without a page, all are listed."
+        sys.stderr.write(f"e2s guide: there is no page {name!r}.{hint}\n")
+        return 2
+    sys.stdout.write(found[name].read_text(encoding="utf-8"))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command takes."""
+    made = argparse.ArgumentParser(
+        prog="e2s guide",
+        description="Prints a page of the migration guide; without one, lists them all.",
+        epilog="example: e2s guide troubleshooting",
+    )
+    made.add_argument("page", nargs="?", metavar="PAGE", help="tpu, rules/e2s2 or tpu.md")
+    return made
+
+
+def guide_folder() -> Path | None:
+    """The folder `migration_guide` of this installation."""
+    folders = (place / "migration_guide" for place in _PLACES)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def pages(folder: Path) -> dict[str, Path]:
+    """Name of a page, without its ending -> its file."""
+    files = sorted(folder.rglob("*.md"))
+    return {path.relative_to(folder).with_suffix("").as_posix(): path for path in files}
+
+
+def _title(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), "")
