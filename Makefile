@@ -16,7 +16,7 @@ export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/matplotlib
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test lint unit slow format bench docs clean
+.PHONY: help demo quick test lint unit slow format bench docs wheel clean
 .NOTPARALLEL:
 
 help:  ## this list
@@ -50,6 +50,9 @@ bench: $(VENV)/.benchmark  ## speed, as ratios to Keras fit and to a hand-writte
 
 docs: $(VENV)/.docs  ## the migration guide as a site, in build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "build/site/index.html"
+
+wheel: $(BIN)/pip  ## what can be installed elsewhere, in dist/
+	@rm -rf dist && $(BIN)/python -m pip wheel -q --no-deps --wheel-dir dist . && ls dist/*.whl
 
 clean:  ## remove all that was made here
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
