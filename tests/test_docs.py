@@ -150,7 +150,11 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
         *PAGES,
         *HOW_TO,
         *sorted((ROOT / "architecture" / "rooms").glob("*.md")),
-        *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "examples/README.md")),
+        *sorted((ROOT / "examples").glob("**/README.md")),
+        *(
+            ROOT / name
+            for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+        ),
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
