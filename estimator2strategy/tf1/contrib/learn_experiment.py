@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator as core
 from estimator2strategy.estimator.server_jobs import serve
+from estimator2strategy.tf1.contrib.hparam import HParams
 from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec
 
 _v1 = tf.compat.v1
@@ -349,7 +350,11 @@ class learn_runner:
         run_config: Any = None,
         hparams: Any = None,
     ) -> Any:
-        """Makes an Experiment and runs its method `schedule`, `train_and_evaluate` by default.
+        """Makes an Experiment and runs its method `schedule`.
+
+        By default that is `train_and_evaluate`; in a cluster of several tasks, a worker's is
+        `train`, and a parameter server's `run_std_server`. `experiment_fn` takes `output_dir`, or
+        a `RunConfig` with a `model_dir` and an `HParams` or None, by position.
 
         Raises:
             ValueError: Not exactly one of `output_dir` and `run_config` is given, or there is no
@@ -363,7 +368,7 @@ class learn_runner:
         if not callable(experiment_fn):
             raise TypeError(f'Experiment builder "{experiment_fn}" is not callable.')
         if run_config is not None:
-            experiment = experiment_fn(run_config=run_config, hparams=hparams)
+            experiment = _configured(experiment_fn, run_config, hparams)
         elif hparams is not None:
             raise ValueError("Must set `hparams` as None for `experiment_fn` with `output_dir`.")
         else:
@@ -373,9 +378,49 @@ class learn_runner:
                 "Experiment builder did not return an Experiment instance, got "
                 f"{type(experiment)} instead."
             )
-        task = getattr(experiment, schedule or "train_and_evaluate", None)
+        schedule = schedule or _default_schedule(run_config or experiment.estimator.config)
+        task = getattr(experiment, schedule, None)
         if task is None:
             raise ValueError(f"Schedule references non-existent task {schedule}")
         if not callable(task):
             raise TypeError(f"Schedule references non-callable member {schedule}")
         return task()
+
+    @staticmethod
+    def tune(experiment_fn: Callable, tuner: Any) -> None:
+        """Lets a tuner run a trial of the Experiment, as often as it has a next one.
+
+        Raises:
+            ValueError: The tuner gives no `HParams`.
+        """
+
+        def trial(run_config: Any, hparams: Any) -> Any:
+            if hparams is None:
+                raise ValueError("`hparams` cannot be `None`.")
+            return _configured(experiment_fn, run_config, hparams)
+
+        while tuner.next_trial():
+            tuner.run_experiment(trial)
+
+
+def _configured(experiment_fn: Callable, run_config: Any, hparams: Any) -> Any:
+    """Calls the program's function by position: its arguments have names of their own."""
+    if not run_config.model_dir:
+        raise ValueError("Must specify a model directory `model_dir` in `run_config`.")
+    if hparams is not None and not isinstance(hparams, HParams):
+        raise ValueError("`hparams` must be `HParams` instance")
+    return experiment_fn(run_config, hparams)
+
+
+_SCHEDULES = {"master": "train_and_evaluate", "ps": "run_std_server", "worker": "train"}
+
+
+def _default_schedule(config: Any) -> str:
+    """The method that a task of `TF_CONFIG` runs where the program names none."""
+    spec = config.cluster_spec
+    tasks = [task for job in spec.jobs for task in spec.job_tasks(job)] if spec else []
+    if len(tasks) <= 1:
+        return "train_and_evaluate"
+    if config.task_type not in _SCHEDULES:
+        raise ValueError(f"No default schedule for task type: {config.task_type}")
+    return _SCHEDULES[config.task_type]

@@ -1,5 +1,6 @@
 """`tf.contrib.learn`: Experiment and learn_runner drive an Estimator."""
 
+import json
 import os
 
 import pytest
@@ -146,6 +147,60 @@ def test_learn_runner_runs_the_schedule(model_dir):
 def test_learn_runner_checks_its_arguments(error, match, arguments):
     with pytest.raises(error, match=match):
         learn.learn_runner.run(*arguments)
+
+
+def test_learn_runner_gives_the_configuration_by_position(model_dir):
+    hparams = tf.contrib.training.HParams(steps=2)
+
+    def experiment_fn(config, params):
+        program = tf.estimator.Estimator(falling, config=config, params={})
+        return experiment(program, train_steps=params.steps)
+
+    config = learn.RunConfig(model_dir=model_dir)
+    result, _ = learn.learn_runner.run(experiment_fn, run_config=config, hparams=hparams)
+    assert result["global_step"] == 2
+
+
+@pytest.mark.parametrize(
+    ("match", "config", "hparams"),
+    [
+        ("Must specify a model directory", learn.RunConfig(), None),
+        ("must be `HParams`", learn.RunConfig(model_dir="a"), {"steps": 2}),
+    ],
+)
+def test_learn_runner_checks_the_configuration(match, config, hparams):
+    with pytest.raises(ValueError, match=match):
+        learn.learn_runner.run(lambda *_: None, run_config=config, hparams=hparams)
+
+
+@pytest.mark.parametrize(
+    ("task", "schedule"),
+    [("master", "train_and_evaluate"), ("ps", "run_std_server"), ("worker", "train")],
+)
+def test_learn_runner_chooses_the_schedule_of_the_task(monkeypatch, model_dir, task, schedule):
+    cluster = {"master": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]}
+    tf_config = {"cluster": cluster, "task": {"type": task, "index": 0}, "environment": "cloud"}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
+    monkeypatch.setattr(learn.Experiment, schedule, lambda self: schedule)
+    program = tf.estimator.Estimator(falling, model_dir, params={})
+    config = learn.RunConfig(model_dir=model_dir)
+    run = learn.learn_runner.run
+    assert run(lambda *_: experiment(program), run_config=config) == schedule
+
+
+def test_learn_runner_tunes_as_often_as_the_tuner_has_a_trial(model_dir):
+    rates, seen = [1, 2], []
+
+    class Tuner:
+        def next_trial(self):
+            return bool(rates)
+
+        def run_experiment(self, experiment_fn):
+            hparams = tf.contrib.training.HParams(rate=rates.pop(0))
+            seen.append(experiment_fn(learn.RunConfig(model_dir=model_dir), hparams))
+
+    learn.learn_runner.tune(lambda config, params: (config.model_dir, params.rate), Tuner())
+    assert seen == [(model_dir, 1), (model_dir, 2)]
 
 
 def test_an_estimator_of_learn_fits_evaluates_and_predicts(model_dir):
