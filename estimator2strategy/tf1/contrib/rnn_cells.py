@@ -345,3 +345,70 @@ class UGRNNCell(_cells.RNNCell):
         gate = tf.sigmoid(gate + self._forget_bias)
         state = gate * state + (1 - gate) * self._activation(new)
         return state, state
+
+
+class IntersectionRNNCell(_cells.RNNCell):
+    """A cell with a gate between its state and its inputs, and one between inputs and outputs.
+
+    Args:
+        num_units: Size of state and output.
+        num_in_proj: Not None for the first of several layers, whose inputs are projected.
+        initializer: Of the variables.
+        forget_bias: Added to the gates.
+        y_activation: Of the output.
+        reuse: As of `tf.layers`.
+
+    Raises:
+        ValueError: Inputs have another size, and are not to be projected.
+
+    Source: `tf.contrib.rnn.IntersectionRNNCell`, TF 1.15; https://arxiv.org/abs/1611.09913.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        num_in_proj: int | None = None,
+        initializer: Any = None,
+        forget_bias: float = 1.0,
+        y_activation: Callable = tf.nn.relu,
+        reuse: bool | None = None,
+    ):
+        super().__init__(_reuse=reuse)
+        self._units = num_units
+        self._projects = bool(num_in_proj)
+        self._initializer = initializer
+        self._forget_bias = forget_bias
+        self._activation = y_activation
+        self._projection: _Linear | None = None
+        self._linear: _Linear | None = None
+
+    @property
+    def state_size(self) -> int:
+        return self._units
+
+    @property
+    def output_size(self) -> int:
+        return self._units
+
+    def call(self, inputs: tf.Tensor, state: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        with _v1.variable_scope(_v1.get_variable_scope(), initializer=self._initializer):
+            inputs = self._projected(inputs)
+            both = tf.concat([inputs, state], 1)
+            self._linear = self._linear or _Linear(both, 4 * self._units, True)
+            state_gate, new_state, output_gate, output = tf.split(self._linear(both), 4, 1)
+        state_gate = tf.sigmoid(state_gate + self._forget_bias)
+        output_gate = tf.sigmoid(output_gate + self._forget_bias)
+        state = state_gate * state + (1.0 - state_gate) * tf.tanh(new_state)
+        return output_gate * inputs + (1.0 - output_gate) * self._activation(output), state
+
+    def _projected(self, inputs: tf.Tensor) -> tf.Tensor:
+        if tf.compat.dimension_value(inputs.shape.with_rank(2)[1]) == self._units:
+            return inputs
+        if not self._projects:
+            raise ValueError(
+                "Must have input size == output size for Intersection RNN. To fix, num_in_proj "
+                "should be set to num_units at cell init."
+            )
+        with _v1.variable_scope("in_projection"):
+            self._projection = self._projection or _Linear(inputs, self._units, True)
+            return self._projection(inputs)

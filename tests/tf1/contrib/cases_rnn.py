@@ -186,3 +186,57 @@ def nas_cell(tf):
 
 def ugrnn_cell(tf):
     return _unrolled(tf, tf.contrib.rnn.UGRNNCell(3), _steps(tf)[0])
+
+
+def vector_cells(tf):
+    rnn, steps = tf.contrib.rnn, _steps(tf)[0]
+    cells = [
+        rnn.SRUCell(3),
+        rnn.IndRNNCell(3, activation=tf.nn.relu),
+        rnn.IndyGRUCell(2, bias_initializer=tf.constant_initializer(0.5)),
+        rnn.IndyLSTMCell(3, forget_bias=0.5, name="mine"),
+    ]
+    return _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), steps)
+
+
+def gru_block_cells(tf):
+    rnn, steps = tf.contrib.rnn, _steps(tf)[0]
+    cells = [rnn.GRUBlockCell(3), rnn.GRUBlockCellV2(cell_size=2)]
+    return _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), steps)
+
+
+def coupled_lstm(tf):
+    rnn, steps = tf.contrib.rnn, _steps(tf)[0]
+    cells = [
+        rnn.CoupledInputForgetGateLSTMCell(3, use_peepholes=True, num_unit_shards=2),
+        rnn.CoupledInputForgetGateLSTMCell(
+            4, num_proj=2, proj_clip=0.1, layer_norm=True, norm_gain=0.9, forget_bias=0.5
+        ),
+    ]
+    flat = rnn.CoupledInputForgetGateLSTMCell(2, num_proj=3, state_is_tuple=False)
+    with tf.variable_scope("flat"):
+        one = _unrolled(tf, flat, steps)
+    return [one, _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), steps)]
+
+
+def lstm_in_groups(tf):
+    rnn, steps = tf.contrib.rnn, _steps(tf)[0]
+    cells = [rnn.GLSTMCell(4, number_of_groups=2), rnn.GLSTMCell(6, None, 4, 2, 0.5, tf.nn.relu)]
+    return _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), steps)
+
+
+def phased_lstm(tf):
+    steps, _ = _steps(tf)
+    times = tf.constant(10 * values([4, 3, 1], "times") + 20, tf.float64)
+    runs = []
+    for peepholes in (True, False):
+        cell = tf.contrib.rnn.PhasedLSTMCell(3, peepholes, leak=0.01, trainable_ratio_on=peepholes)
+        with tf.variable_scope(f"phased_{int(peepholes)}"):
+            runs.append(_unrolled(tf, cell, (times, steps)))
+    return runs
+
+
+def intersection_rnn(tf):
+    rnn, steps = tf.contrib.rnn, _steps(tf)[0]
+    cells = [rnn.IntersectionRNNCell(3, num_in_proj=3), rnn.IntersectionRNNCell(3)]
+    return _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), steps)
