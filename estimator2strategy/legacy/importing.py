@@ -167,6 +167,17 @@ def _import_tensorflow(name: str, fromlist: Sequence[str] | None, tf2: bool) -> 
 
 
 @functools.cache
+def _announce() -> None:
+    """Fills the seconds in which TensorFlow is imported, for somebody who waits."""
+    if (
+        "tensorflow" not in sys.modules
+        and sys.stderr.isatty()
+        and legacy_code.scope().whole_program
+    ):
+        sys.stderr.write("e2s: starting TensorFlow ...\n")
+
+
+@functools.cache
 def _start() -> None:
     """Switches on the behaviour that holds once legacy code has imported TensorFlow."""
     from estimator2strategy.engine import behavior
@@ -186,6 +197,7 @@ def _start() -> None:
 
 def _walk(name: str, tf2: bool) -> tuple[Any, Any]:
     """The first and the last of the modules in `tensorflow.a.b`."""
+    _announce()
     from estimator2strategy.tf1.facade import namespace
 
     _start()

@@ -15,12 +15,14 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
 from estimator2strategy.engine import legacy_code
-from estimator2strategy.engine.runtime import requested_strategy
+from estimator2strategy.engine.runtime import console, requested_strategy
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
 
 _PACKAGE = str(Path(__file__).parents[1])
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+_SECONDS_BETWEEN_LINES = 60.0
 
 _EXAMPLE = """\
 examples:
@@ -105,6 +107,12 @@ def run(
         forks=frozenset(forks),
     )
     sys.excepthook = _show
+    if importlib.util.find_spec("tensorflow") is None:
+        sys.exit(
+            "e2s run: TensorFlow is not installed in this environment: "
+            "pip install 'tensorflow>=2.16'; `e2s doctor` says what else is missing"
+        )
+    console.show_plain_lines(_SECONDS_BETWEEN_LINES)
     if emulate_tpu_cores:
         os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
     if strategy:
@@ -168,7 +176,7 @@ def _find(module: str) -> importlib.machinery.ModuleSpec | None:
 def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
     """The `__main__` module for a program, and its code; `sys.argv` is its own."""
     if program.is_module:
-        spec = importlib.util.find_spec(program.target)
+        spec = _spec_of(program.target)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{program.target}.__main__")
         if spec is None or spec.loader is None or spec.origin is None:
@@ -176,6 +184,8 @@ def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
         path = spec.origin
     else:
         path = program.target
+        if os.path.isdir(path):
+            sys.exit(f"e2s run: {path!r} is a folder; name a file in it, or -m and a module")
         if not os.path.isfile(path):
             sys.exit(f"e2s run: no file {path!r}")
         spec = None
@@ -192,6 +202,16 @@ def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
     module.__loader__ = loader
     module.__package__ = spec.parent if spec is not None else None
     return module, code
+
+
+def _spec_of(module: str) -> importlib.machinery.ModuleSpec | None:
+    """As `find_spec`; None also if a package that it would be in is not there."""
+    try:
+        return importlib.util.find_spec(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+            return None
+        raise
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

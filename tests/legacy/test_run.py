@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -246,6 +247,8 @@ def test_help_does_not_import_tensorflow(arguments):
         (["run", "-m"], "which program"),
         (["run", "no_such_file.py"], "no file 'no_such_file.py'"),
         (["run", "-m", "no_such_module"], "no module 'no_such_module'"),
+        (["run", "-m", "no_such.module"], "no module 'no_such.module'"),
+        (["run", "."], "'.' is a folder"),
         (["run", "--emulate_tpu_cores=0", "main.py"], "at least 1"),
         (["run", "--emulate_cores=8", "main.py"], "emulate_cores"),
     ],
@@ -255,6 +258,39 @@ def test_wrong_use_is_an_error_that_says_so(arguments, message):
     assert ran.returncode != 0
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_without_tensorflow_one_line_says_so(tmp_path):
+    program = (
+        "import importlib.util, sys\nfrom estimator2strategy import __main__ as cli\n"
+        "found = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name: None if name == 'tensorflow' else found(name)\n"
+        "cli.main(['run', 'main.py'])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("e2s run: TensorFlow is not installed in this environment: pip")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_terminal_is_told_that_tensorflow_is_starting(tmp_path):
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nprint(tf.__version__)\n")
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "estimator2strategy", "run", "program.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=terminal, check=True
+    )
+    assert ran.stdout == b"1.15.5\n"
+    assert os.read(controller, 4096).startswith(b"e2s: starting TensorFlow ...\r\n")
+    os.close(controller)
+    os.close(terminal)
 
 
 @pytest.mark.slow

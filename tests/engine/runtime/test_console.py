@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from estimator2strategy.engine.runtime import console
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 PROGRAM = """
 import sys
@@ -80,3 +82,31 @@ def test_a_log_file_gets_estimators_lines_and_no_live_line(command):
     assert any(line.startswith("INFO:tensorflow:Loss for final step: ") for line in lines)
     assert "compiling" not in result.stderr
     assert "\\r" not in result.stderr
+
+
+def test_plain_lines_come_once_a_while(capsys):
+    seconds = iter([0.0, 30.0, 61.0, 90.0, 122.0])
+    lines = console.PlainLines(100, 700, every=60, clock=lambda: next(seconds))
+    for step in (150, 222, 300, 400):
+        lines.show(step, 0.25)
+    assert capsys.readouterr().err.splitlines() == [
+        "e2s: step 222 of 700, loss 0.25, 2 steps/s, 03:59 left",
+        "e2s: step 400 of 700, loss 0.25, 2.92 steps/s, 01:42 left",
+    ]
+
+
+def test_plain_lines_of_a_training_without_end_do_not_say_what_is_left(capsys):
+    seconds = iter([0.0, 60.0])
+    lines = console.PlainLines(0, float("inf"), every=60, clock=lambda: next(seconds))
+    lines.show(120, 1.0)
+    assert capsys.readouterr().err == "e2s: step 120, loss 1, 2 steps/s\n"
+
+
+@pytest.mark.parametrize(("every", "kind"), [(60.0, console.PlainLines), (None, console.LiveLine)])
+def test_where_there_is_no_terminal_lines_are_plain_if_they_are_asked_for(every, kind):
+    console.show_plain_lines(every)
+    try:
+        with console.live_line(0, 10) as progress:
+            assert type(progress) is kind
+    finally:
+        console.show_plain_lines(None)
