@@ -5,6 +5,7 @@
         assert tpu.started == 1
 
     tpu.lose(after=[7, 12])           # the TPU is lost twice, after so many steps each
+    tpu.lost = True                   # it is lost now: no step, and no read of its variables
 
 It stands at TensorFlow's boundary. Above it all is genuine: this package, TPUClusterResolver,
 TPUStrategy and its variables. `migration_guide/tpu.md` has the table of what it replaces.
@@ -19,6 +20,7 @@ from unittest import mock
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.distribute import tpu_strategy
 from tensorflow.python.eager import context as tf_context
 from tensorflow.python.eager import remote
 from tensorflow.python.eager.polymorphic_function import atomic_function
@@ -234,16 +236,28 @@ def _running(runtime: Runtime) -> Iterator[Any]:
 
 
 def _losing(runtime: Runtime) -> Iterator[Any]:
-    """What ran on a TPU as it was lost ends with Unavailable, or with Aborted."""
-    call = tf_context.Context.call_function
+    """What is to run on a TPU that is lost ends with Unavailable, or with Aborted."""
+    call, create = tf_context.Context.call_function, tpu_strategy.TPUExtended._create_variable
+    handles: dict[int, Any] = {}  # of copies on cores, by their ids
 
-    def call_function(self, *args, **kwargs):
+    def create_variable(self, *args, **kwargs):
+        variable = create(self, *args, **kwargs)
+        made = [
+            copy.handle for copy in self._container_strategy().experimental_local_results(variable)
+        ]
+        handles.update((id(handle), handle) for handle in made)
+        return variable
+
+    def call_function(self, name, tensor_inputs, *args, **kwargs):
         try:
-            return call(self, *args, **kwargs)
+            if runtime.lost and any(id(tensor) in handles for tensor in tensor_inputs):
+                raise tf.errors.UnavailableError(None, None, "A variable of the TPU is read.")
+            return call(self, name, tensor_inputs, *args, **kwargs)
         except tf.errors.OpError as error:
             if not runtime.lost:
                 raise
             kinds = (tf.errors.UnavailableError, tf.errors.AbortedError)
             raise kinds[runtime.started % 2](None, None, "Socket closed") from error
 
+    yield mock.patch.object(tpu_strategy.TPUExtended, "_create_variable", create_variable)
     yield mock.patch.object(tf_context.Context, "call_function", call_function)

@@ -147,6 +147,68 @@ def test_a_tpu_that_does_not_come_back_at_once_is_asked_again(tmp_path):
     assert variables(tmp_path)["global_step"] == 10
 
 
+class LosesTheTpu(tf1.train.CheckpointSaverListener):
+    """Has the TPU lost, once, just before a checkpoint of step 15 is written."""
+
+    def __init__(self, runtime):
+        self.runtime, self.saved = runtime, []
+
+    def before_save(self, session, global_step_value):
+        if global_step_value == 15 and self.runtime.started == 1:
+            self.runtime.lost = True
+
+    def after_save(self, session, global_step_value):
+        self.saved.append(int(global_step_value))
+
+
+@pytest.mark.evidence("preemption", "rehearsed")
+def test_a_tpu_that_is_lost_in_the_last_save_is_started_again(tmp_path):
+    with rehearsal(cores_per_host=CORES):
+        make(tmp_path / "undisturbed", Program()).train(input_fn, max_steps=15)
+    with rehearsal(cores_per_host=CORES) as runtime:
+        listener = LosesTheTpu(runtime)
+        model = make(tmp_path / "disturbed", Program())
+        model.train(input_fn, max_steps=15, saving_listeners=[listener])
+        assert runtime.started == 2
+    assert listener.saved == [0, 10, 10, 15]  # 10 once more, by the session that goes on from it
+    np.testing.assert_equal(variables(tmp_path / "disturbed"), variables(tmp_path / "undisturbed"))
+
+
+@pytest.mark.evidence("preemption", "rehearsed")
+def test_where_no_session_can_be_made_it_says_which_checkpoint_is_complete(tmp_path):
+    """At the end of the input MonitoredSession makes no new session."""
+
+    def ends(params):
+        return input_fn(params).take(30)  # for two cores
+
+    with rehearsal(cores_per_host=CORES) as runtime:
+        model = make(tmp_path, Program())
+        with pytest.raises(
+            DeviceError, match=r"lost after the last step: .*Socket closed"
+        ) as error:
+            model.train(ends, max_steps=99, saving_listeners=[LosesTheTpu(runtime)])
+        assert (
+            f"global step 15. The latest complete checkpoint is {tmp_path}/model.ckpt-10."
+            in str(error.value)
+        )
+        model.train(input_fn, max_steps=12)  # goes on
+        assert runtime.started == 2
+    assert variables(tmp_path)["global_step"] == 12
+
+
+@pytest.mark.evidence("preemption", "rehearsed")
+def test_an_evaluation_that_loses_the_tpu_at_its_end_says_so(tmp_path):
+    class Losing(tf1.train.SessionRunHook):
+        def end(self, session):
+            runtime.lost = True
+
+    with rehearsal(cores_per_host=CORES) as runtime:
+        model = make(tmp_path, Program())
+        model.train(input_fn, max_steps=5)
+        with pytest.raises(DeviceError, match="results of 2 batches are gone: evaluate again"):
+            model.evaluate(input_fn, steps=2, hooks=[Losing()])
+
+
 @pytest.mark.evidence("preemption", "rehearsed")
 def test_an_evaluation_begins_anew(tmp_path):
     with rehearsal(cores_per_host=CORES) as runtime:

@@ -108,6 +108,9 @@ class Evaluation:
         )
         with (
             recording.graph.as_default(),
+            creator.recovery.explaining_the_end(
+                lambda batches: f"The results of {batches} batches are gone: evaluate again."
+            ),
             tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored,
         ):
             # Several cores evaluate all batches in one call, as a TPU did.

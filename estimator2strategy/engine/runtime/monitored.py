@@ -28,7 +28,10 @@ from estimator2strategy.engine.runtime import (
     liveness,
     worker_steps,
 )
-from estimator2strategy.engine.runtime.latest_checkpoint import checkpoints_up_to_latest
+from estimator2strategy.engine.runtime.latest_checkpoint import (
+    checkpoints_up_to_latest,
+    latest_checkpoint,
+)
 from estimator2strategy.engine.runtime.preemption import MAX_RESTARTS, Recovery
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
@@ -105,6 +108,16 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         self.recovery.log(self.session.restored_from)
         self.on_session(self.session)
         return self.session
+
+    def what_is_left(self, step: int) -> str:
+        """Says from where a training that got to `step` can go on when its session is lost."""
+        path = latest_checkpoint(self._checkpoint_dir) if self._checkpoint_dir else None
+        if path is None:
+            return f"Training got to global step {step}, and no checkpoint is complete."
+        return (
+            f"Training got to global step {step}. The latest complete checkpoint is {path}.\n"
+            "  Training goes on from there when the program is run again."
+        )
 
     def _started(self) -> SavingSession:
         scaffold = self._scaffold

@@ -7,7 +7,9 @@ goes on. So it is here, but not for ever.
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -77,6 +79,27 @@ class Recovery:
             self._in_a_row,
             self._most,
         )
+
+    @contextlib.contextmanager
+    def explaining_the_end(self, what_is_left: Callable[[int], str]) -> Iterator[None]:
+        """Around a MonitoredSession: it makes no new session for the `end` of its hooks.
+
+        Args:
+            what_is_left: Given how far the sessions got, says what is there all the same, and what
+                to do.
+
+        Raises:
+            DeviceError: The TPU was lost after the last step.
+        """
+        try:
+            yield
+        except LOST as error:
+            if not is_tpu(self._strategy):
+                raise
+            raise DeviceError(
+                f"The TPU was lost after the last step: {_first_line(error)}\n"
+                f"  {what_is_left(self._furthest)}"
+            ) from error
 
     def _given_up(self) -> str:
         lost = "The TPU was lost" if is_tpu(self._strategy) else "Runs failed"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -80,6 +81,13 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._text = threading.Thread(target=_write_text, args=work, name="graph.pbtxt")
             self._text.start()
 
+    def save_last(self, session: tf1.Session) -> None:
+        """Saves what `end` would save."""
+        step = session.run(self._global_step_tensor)
+        if step != self._timer.last_triggered_step():
+            self._save(session, step)
+            self._timer.update_last_triggered_step(step)
+
     def end(self, session: tf1.Session) -> None:
         self.wait()
         self._beside = False
@@ -133,6 +141,23 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._failed = False
             log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
             self._summary_writer.add_session_log(log, step)
+
+
+class LastSaveHook(tf1.train.SessionRunHook):
+    """Has the last checkpoint written with the last run, which is repeated if a TPU is lost.
+
+    Savers would write it in their `end`, where MonitoredSession makes no new session. Must be the
+    last of all hooks: any of them may ask to stop.
+    """
+
+    def __init__(self, savers: Sequence[SaverHook]):
+        self._savers = savers
+
+    def after_run(self, run_context: tf1.train.SessionRunContext, run_values: Any) -> None:
+        del run_values
+        if run_context.stop_requested:
+            for saver in self._savers:
+                saver.save_last(run_context.session)
 
 
 def _write_text(graph_def: tf1.GraphDef, folder: str) -> None:

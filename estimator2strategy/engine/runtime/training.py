@@ -24,7 +24,7 @@ from estimator2strategy.engine.runtime.lookahead import Iterations, Lookahead, w
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.profiling import Profile
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
-from estimator2strategy.engine.runtime.saving import SaverHook, can_save_beside
+from estimator2strategy.engine.runtime.saving import LastSaveHook, SaverHook, can_save_beside
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.sharded_saving import default_saver
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
@@ -86,7 +86,8 @@ def train(
         # A checkpoint in the making is restored; where training fails, no hook's `end` is called.
         creator.on_lost = functools.partial(_wait_for, savers)
         afterwards.callback(creator.on_lost)
-        with tf1.train.MonitoredSession(creator, hooks=[*all_hooks, logged]) as monitored:
+        monitor = _on_tpu if is_tpu(recording.strategy) else tf1.train.MonitoredSession
+        with monitor(creator, [*all_hooks, logged]) as monitored:
             pace = _pace(recording, all_hooks)
             logged.tensors = pace.logged()
             assert creator.session  # a MonitoredSession makes it first of all
@@ -112,10 +113,23 @@ def warn_of_no_steps() -> None:
     )
 
 
-def _wait_for(savers: Sequence[Hook]) -> None:
+@contextlib.contextmanager
+def _on_tpu(
+    creator: ReplaySessionCreator, hooks: Sequence[Hook]
+) -> Iterator[tf1.train.MonitoredSession]:
+    """A MonitoredSession whose TPU may be lost when the last step is done."""
+    savers = [hook for hook in hooks if isinstance(hook, SaverHook)]
+    hooks = [*hooks, LastSaveHook(savers)]
+    with (
+        creator.recovery.explaining_the_end(creator.what_is_left),
+        tf1.train.MonitoredSession(creator, hooks) as monitored,
+    ):
+        yield monitored
+
+
+def _wait_for(savers: Sequence[SaverHook]) -> None:
     for hook in savers:
-        if isinstance(hook, SaverHook):
-            hook.wait()
+        hook.wait()
 
 
 def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
@@ -132,7 +146,7 @@ def training_hooks(
     hooks: Sequence[Hook],
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     beside: bool,
-) -> tuple[list[Hook], list[Hook]]:
+) -> tuple[list[SaverHook], list[Hook]]:
     """(the savers that were added, all hooks in the order in which they run).
 
     Args:
@@ -307,7 +321,7 @@ def add_default_saver(config, scaffold, shards: int | None) -> None:
         tf1.add_to_collection(tf1.GraphKeys.SAVERS, default_saver(config, shards))
 
 
-def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> list[Hook]:
+def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> list[SaverHook]:
     """A CheckpointSaverHook where the config asks for one and the program brought none.
 
     Args:
