@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.record.multi_worker import Worker
+from estimator2strategy.engine.runtime.devices import mirrored_here
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.run_config import RunConfig, means_parameter_servers
 from estimator2strategy.estimator.tf_config import TaskType
@@ -37,13 +38,19 @@ def over_parameter_servers(config: RunConfig, strategy: Any) -> bool:
     return asynchronous and config.num_ps_replicas > 0
 
 
-def worker_of(config: RunConfig) -> Worker | None:
-    """The place of this process among those that train in step; None if it trains alone."""
+def worker_of(config: RunConfig, strategy: Any) -> Worker | None:
+    """The place of this process among those that train in step; None if it trains alone.
+
+    Args:
+        strategy: The strategy that spans them.
+    """
     if config.num_worker_replicas <= 1:
         return None
     number = config.global_id_in_cluster
     assert number is not None  # it is in the cluster, or `check_cluster` refused it
-    return Worker(number, config.num_worker_replicas)
+    devices = strategy.extended.worker_devices if isinstance(strategy, _IN_STEP) else ()
+    here = mirrored_here(tuple(devices)) if len(devices) > 1 else None
+    return Worker(number, config.num_worker_replicas, here)
 
 
 def check_cluster(config: RunConfig, strategy: Any) -> None:
@@ -52,7 +59,7 @@ def check_cluster(config: RunConfig, strategy: Any) -> None:
     Raises:
         ValueError: `TF_CONFIG` names several that train, and not which of them this process is.
         UnsupportedError: The cluster has several workers and neither parameter servers nor a
-            strategy that spans them, or several devices in each.
+            strategy that spans them.
     """
     if over_parameter_servers(config, strategy):
         return
@@ -72,11 +79,34 @@ def check_cluster(config: RunConfig, strategy: Any) -> None:
             f"{cluster}, but train_distribute is a {type(strategy).__name__}, which spans the "
             "devices of one process.\n" + _WAY_OUT
         )
-    if strategy.num_replicas_in_sync != config.num_worker_replicas:
+    devices = len(strategy.extended.worker_devices)
+    if strategy.num_replicas_in_sync != devices * config.num_worker_replicas:
         raise UnsupportedError(
-            f"{cluster}, and {strategy.num_replicas_in_sync} replicas: more than one device in a "
-            "process is not supported in a cluster.\n"
-            "  Start one process per device: CUDA_VISIBLE_DEVICES gives each its own."
+            f"{cluster}, but the {type(strategy).__name__} spans {strategy.num_replicas_in_sync} "
+            f"replicas, {devices} of them in this process.\n"
+            "  Make it once TF_CONFIG is set, and of the same cluster."
+        )
+
+
+def check_evaluation(strategy: Any) -> None:
+    """Refuses to evaluate on several processes, as the original did.
+
+    Raises:
+        UnsupportedError: The strategy spans several processes.
+
+    Source: `estimator_evaluate`, tensorflow 2.15 distribute/estimator_training.py.
+    """
+    if not isinstance(strategy, _IN_STEP):
+        return
+    devices = len(strategy.extended.worker_devices)
+    if strategy.num_replicas_in_sync != devices:
+        raise UnsupportedError(
+            f"RunConfig.eval_distribute is a {type(strategy).__name__} of "
+            f"{strategy.num_replicas_in_sync} replicas, {devices} of them in this process. One "
+            "process evaluates.\n"
+            "  Give it all of its devices with eval_distribute=tf.distribute.MirroredStrategy(), "
+            "and leave evaluation to a task of its own, an `evaluator` in TF_CONFIG. See "
+            "migration_guide/cluster.md."
         )
 
 

@@ -44,6 +44,7 @@ from estimator2strategy.estimator.checks import (
 )
 from estimator2strategy.estimator.cluster import (
     check_cluster,
+    check_evaluation,
     over_parameter_servers,
     worker_of,
 )
@@ -340,11 +341,12 @@ class Estimator(Exporting):
 
     def _placement(self, mode: str) -> Placement:
         """The devices and processes that `mode` runs on; a TPU among them has been started."""
-        worker = worker_of(self._config)
-        if worker and mode == ModeKeys.TRAIN:
+        if mode == ModeKeys.TRAIN and (worker := worker_of(self._config, self._strategy)):
             return worker
         strategies = {ModeKeys.TRAIN: self._strategy, ModeKeys.EVAL: self._config.eval_distribute}
         strategy = strategies.get(mode)
+        if mode == ModeKeys.EVAL:
+            check_evaluation(strategy)
         # One device needs no strategy; one core of a TPU does.
         if strategy is None or (strategy.num_replicas_in_sync == 1 and not is_tpu(strategy)):
             return OnHost()
@@ -387,7 +389,8 @@ class Estimator(Exporting):
 
     @replaceable
     def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
-        worker = worker_of(self._config) if mode == ModeKeys.TRAIN else None
+        training = mode == ModeKeys.TRAIN
+        worker = worker_of(self._config, self._strategy) if training else None
         more = {"input_context": worker.input_context} if worker else {}
         return self._plain_program.call_input_fn(input_fn, mode, **more)
 

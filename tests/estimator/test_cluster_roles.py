@@ -235,6 +235,18 @@ class TestOneTrainer:
         assert train_and_evaluate(model) is None
         assert tf.io.gfile.glob(f"{model.eval_dir()}/*tfevents*")
 
+    def test_an_evaluator_may_have_several_devices(self, task, model_dir):
+        host_estimator(model_dir).train(numbers(2))
+        task("evaluator")
+        model = host_estimator(model_dir, eval_distribute=mirrored(2))
+        batches = numbers(3)  # the second replica has none at its second step
+        estimator.train_and_evaluate(
+            model,
+            estimator.TrainSpec(numbers(9), max_steps=2),
+            estimator.EvalSpec(batches, start_delay_secs=0, throttle_secs=0),
+        )
+        assert steps_evaluated(model_dir) == {2: 2.0}
+
     def test_an_evaluator_waits_before_it_starts(self, task, model_dir):
         host_estimator(model_dir).train(numbers(1))
         task("evaluator")

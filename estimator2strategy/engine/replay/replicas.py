@@ -6,7 +6,8 @@
 
 Each replica imports the recorded graph on its own variables and its slice of the batch. Where the
 program summed over cores, the replicas meet in `ReplicaContext.all_reduce`; nothing is
-communicated that the program did not ask for.
+communicated that the program did not ask for. Where several processes train in step, each sum is a
+collective over the replicas of all of them, and nothing is cut.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import tpu_step
 from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.peers import Peers
 from estimator2strategy.engine.replay.shared_step import SharedStep, can_share
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
@@ -79,7 +81,7 @@ class ReplicatedModel:
         batches = [values[replica * size : (replica + 1) * size] for replica in replicas]
         if is_tpu(self.strategy):
             return self._of_each(tpu_step.trace(self, recorded, state, batches, watched))
-        part = ReplicatedPart.of(recorded, self.outputs, self.ops)
+        part = ReplicatedPart.of(recorded, self.outputs, self.ops, state.peers)
         if not part.collectives and can_share(recorded, self.roots):
             step = SharedStep(
                 recorded, state, self.feeds, part.outputs, part.ops, part.levels, host_uses
@@ -104,7 +106,7 @@ class ReplicatedPart:
 
     Attributes:
         outputs, ops: Names of the tensors that a replica returns, and of the ops that it runs.
-        collectives: Numbers of the sums that become collectives; see `_inner_sums`.
+        collectives: Numbers of the sums that become collectives; see `_inner_sums` and `Peers`.
         levels: The sums at which all replicas meet, level by level.
     """
 
@@ -115,10 +117,14 @@ class ReplicatedPart:
 
     @classmethod
     def of(
-        cls, recorded: RecordedGraph, outputs: Sequence[str], ops: Sequence[str]
+        cls,
+        recorded: RecordedGraph,
+        outputs: Sequence[str],
+        ops: Sequence[str],
+        peers: Peers | None = None,
     ) -> ReplicatedPart:
         roots = [*map(input_node, outputs), *ops]
-        collectives = _inner_sums(recorded, roots)
+        collectives = peers.sums if peers else _inner_sums(recorded, roots)
         levels = [] if collectives else segments.levels(recorded, roots)
         return cls(tuple(outputs), tuple(ops), collectives, levels)
 
@@ -133,11 +139,12 @@ class ReplicatedPart:
         """
         context = tf.distribute.get_replica_context()
         replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+        peers = state.peers or Peers(0, context.num_replicas_in_sync, self.collectives)
         importer = GraphImporter(
             recorded,
             lambda node: state.handle(node, replica),
             feeds=feeds,
-            rewrite=rewrites.for_replica(replica, context.num_replicas_in_sync, self.collectives),
+            rewrite=peers.rewrite(replica),
             streams=state.random_streams(replica),
             found=state.found,
         )

@@ -84,6 +84,11 @@ def leaving(splices: Sequence[Splice], recorded: RecordedGraph, names: Sequence[
     }
 
 
+def inside(splices: Sequence[Splice]) -> list[str]:
+    """The nodes that must run on each replica, where one of `splices` is the step of replicas."""
+    return [name for splice in splices if splice.model for name in splice.model.roots]
+
+
 def needed(
     splices: Sequence[Splice], recorded: RecordedGraph, roots: set[str], fed: set[str]
 ) -> list[Splice]:

@@ -22,6 +22,7 @@ from estimator2strategy.engine.plan.rewrites import SEED_STRIDE, Rewrite
 from estimator2strategy.engine.replay import broadcast, handle_packing, tpu_variables
 from estimator2strategy.engine.replay.gauges import Gauges
 from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.peers import Peers
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 
 _ITERATORS = frozenset({"IteratorV2", "OneShotIterator"})
@@ -53,9 +54,11 @@ class State:
         strategy: The strategy whose replicas run the model; None: one device does.
         replicated: The variables (their VarHandleOps) that each replica has its own copy of.
             Replica 0's is also the one that the host sees. All others are the host's alone.
+        peers: The replicas of all processes, where several train in step.
 
     Attributes:
         gauges: What steps leave for the host beside the recorded variables.
+        peers: As above.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class State:
         recorded: RecordedGraph,
         strategy: tf.distribute.Strategy | None = None,
         replicated: Collection[str] = (),
+        peers: Peers | None = None,
     ):
         self._recorded = recorded
         self._strategy = strategy
@@ -74,6 +78,7 @@ class State:
         self._packs: dict[tuple[tuple[str, ...], int], tf.Tensor] = {}
         self._unique = uuid.uuid4().hex
         self.gauges = Gauges()
+        self.peers = peers
 
     @property
     def num_replicas(self) -> int:

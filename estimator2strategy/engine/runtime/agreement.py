@@ -10,7 +10,7 @@ import hashlib
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,14 +28,18 @@ _OF_EACH = frozenset({"_class", "_output_shapes", "seed", "seed2", "shared_name"
 _SHOWN = 3
 
 
-def facts_of(recorded: RecordedGraph, train_op: str) -> dict[str, Any]:
-    """The facts of this process's training: its variables, sums over processes, and step.
+def facts_of(recorded: RecordedGraph, roots: Iterable[str], devices: int = 1) -> dict[str, Any]:
+    """The facts of this process's training: its devices, variables, sums over processes, and step.
 
     The input may differ, and so may initial values: the chief's are taken.
+
+    Args:
+        roots: The nodes that a step runs.
+        devices: The number of its devices.
     """
     recorded.refresh()
     takers = {node.name for node in recorded.nodes if node.op.startswith("IteratorGetNext")}
-    behind = recorded.ancestors([train_op], lambda edge: input_node(edge) in takers)
+    behind = recorded.ancestors(roots, lambda edge: input_node(edge) in takers)
     nodes = [recorded[name] for name in behind if name not in takers]
     variables = {
         node.name: f"{tf.as_dtype(node.attr['dtype'].type).name} "
@@ -44,6 +48,7 @@ def facts_of(recorded: RecordedGraph, train_op: str) -> dict[str, Any]:
         if node.op == "VarHandleOp"
     }
     return {
+        "devices": devices,
         "variables": variables,
         "sums": sum(node.op == CROSS_REPLICA_SUM for node in nodes),
         "step": [[_digest(node), f"{node.op} {node.name!r}{_value(node)}"] for node in nodes],
@@ -68,6 +73,8 @@ def _value(node: Any) -> str:
 def differences(chief: Facts, other: Facts) -> tuple[list[str], list[str]]:
     """(differences that forbid training together, those that change it), a line each."""
     fatal = []
+    if chief["devices"] != other["devices"]:
+        fatal.append(f"{other['devices']} device(s), the chief has {chief['devices']}")
     for name in sorted({*chief["variables"], *other["variables"]}):
         of_chief, of_other = (facts["variables"].get(name) for facts in (chief, other))
         if of_chief != of_other:

@@ -8,6 +8,7 @@ Example:
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import Any, NamedTuple
@@ -109,6 +110,16 @@ def emulated_strategy(
     return tf.distribute.MirroredStrategy(
         cores, cross_device_ops=tf.distribute.ReductionToOneDevice()
     )
+
+
+@functools.cache  # one for all trainings: a strategy belongs to its variables
+def mirrored_here(names: tuple[str, ...]) -> tf.distribute.Strategy:
+    """A strategy of several devices of this process, which is one of many that train in step.
+
+    It takes no part in their sums, and must not: its collectives would have the keys of others.
+    """
+    with modern_world():
+        return tf.distribute.MirroredStrategy(names, tf.distribute.ReductionToOneDevice())
 
 
 def emulated_metadata() -> tf.tpu.experimental.TPUSystemMetadata:

@@ -6,7 +6,6 @@ So hooks, scaffolds, savers and recovery are TensorFlow's own.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.handle_packing import share_a_cpu
 from estimator2strategy.engine.replay.replay import Replay
@@ -155,9 +155,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         graph, worker = self._recording.graph, self._recording.worker
         if worker:
             first = worker_steps.first_key()
-            replay = replay_of(self._recording)
-            rewrite = worker_steps.rewrite_for(worker, replay.recorded, first)
-            replay = dataclasses.replace(replay, rewrite=rewrite)
+            replay = replay_of(self._recording, first_key=first)
             return SavingSession(graph, Runs(replay), liveness.needed, first)
         kept = self._store.take(self._recording) if self._store else None
         runs = kept or Runs(replay_of(self._recording))
@@ -171,15 +169,22 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         return session
 
 
-def replay_of(recording: Recording, shared: Mapping[str, tf.Variable] | None = None) -> Replay:
-    """A recording on state of its own, but for the variables `shared`, by name."""
-    strategy = recording.strategy
+def replay_of(
+    recording: Recording, shared: Mapping[str, tf.Variable] | None = None, first_key: int = 0
+) -> Replay:
+    """A recording on state of its own, but for the variables `shared`, by name.
+
+    Args:
+        first_key: The number of the first collective, where several processes train in step.
+    """
+    strategy, worker = recording.strategy, recording.worker
     hosts = {host.device for host in devices.hosts(strategy)} - {""}
     recorded = RecordedGraph(recording.graph, hosts)
     of = (recorded, strategy, recording.replicated)
-    state = State(*of) if shared is None else SharedState(*of, shared)
+    peers = worker_steps.peers_of(worker, recorded, first_key) if worker else None
+    state = State(*of, peers) if shared is None else SharedState(*of, shared)
     splices = (*recording.splices, *recording.late_splices())
-    return Replay(recorded, state, splices)
+    return Replay(recorded, state, splices, peers.rewrite() if peers else SINGLE_REPLICA)
 
 
 class _Checked(NamedTuple):

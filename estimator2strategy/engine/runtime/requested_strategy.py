@@ -25,7 +25,7 @@ NAMES = {
     "one_device": "the first GPU, or the CPU",
     "mirrored": "all GPUs of this machine; without one, the CPU",
     "mirrored:N": "the first N GPUs; without one, N parts of the CPU, for tests",
-    "multi_worker": "the processes of TF_CONFIG in step, one device each",
+    "multi_worker": "the processes of TF_CONFIG in step, with all their GPUs",
     "tpu": "the cores of the TPU, or those of --emulate_tpu_cores",
 }
 _NAME = re.compile(r"(one_device|mirrored|multi_worker|tpu)|mirrored:([1-9]\d*)")

@@ -12,7 +12,9 @@ import tensorflow as tf
 from estimator2strategy.engine.plan import rewrites
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.multi_worker import Worker
-from estimator2strategy.engine.replay.next_batch import NextBatch
+from estimator2strategy.engine.replay import splice as splice_lib
+from estimator2strategy.engine.replay.next_batch import NextBatch, NextBatches
+from estimator2strategy.engine.replay.peers import Peers
 from estimator2strategy.engine.runtime import agreement, liveness
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world
@@ -31,10 +33,10 @@ def first_key() -> int:
     return next(_trainings) * rewrites.KEYS_OF_A_TRAINING
 
 
-def rewrite_for(worker: Worker, recorded: RecordedGraph, first: int) -> rewrites.Rewrite:
-    """The rewrite that makes sums over the replicas collectives between the processes.
+def peers_of(worker: Worker, recorded: RecordedGraph, first: int) -> Peers:
+    """The replicas of all processes, and the collectives in which they meet.
 
-    They are numbered in the order of the graph up to the model, which all processes have in common.
+    Those are numbered in the order of the graph up to the model, which all have in common.
 
     Args:
         first: The number of the first one.
@@ -42,7 +44,7 @@ def rewrite_for(worker: Worker, recorded: RecordedGraph, first: int) -> rewrites
     inside = rewrites.inner_nodes(recorded.library, recorded.functions_behind(recorded.position))
     sums = rewrites.numbered_sums([*recorded.nodes, *inside])
     sums = {name: first + number for name, number in sums.items()}
-    return rewrites.for_replica(worker.number, worker.count, sums)
+    return Peers(worker.number * worker.devices, worker.replicas, sums)
 
 
 def _sum(value: tf.Tensor, worker: Worker, number: int) -> tf.Tensor:
@@ -78,7 +80,7 @@ def gather(worker: Worker, first: int, text: bytes) -> list[bytes]:
 
 
 def take_together(
-    worker: Worker, first: int, next_batch: NextBatch
+    worker: Worker, first: int, next_batch: NextBatch | NextBatches
 ) -> Callable[[], list[tf.Tensor]]:
     """A function that gives this process's next batch, if all processes have one.
 
@@ -141,10 +143,12 @@ class SameStartHook(tf1.train.SessionRunHook):
                 total = _sum(mine, self._worker, first + rewrites.FIRST_START_KEY + number)
                 variable.assign(total, read_value=False)
 
-        facts = agreement.facts_of(session.recorded, self._train_op)
+        roots = [self._train_op, *splice_lib.inside(session.replay.splices)]
+        facts = agreement.facts_of(session.recorded, roots, self._worker.devices)
         with modern_world(), liveness.needed():
             agreement.check(facts, functools.partial(gather, self._worker, first))
             share()
+            session.state.broadcast(self._variables)
 
     def end(self, session: tf1.Session) -> None:
         del session

@@ -26,7 +26,7 @@ def facts(rate=0.1, units=1, seed=0, start=0.0, shard=0, dropout=False):
         loss = tf.reduce_mean(outputs)
         optimizer = tf1.train.GradientDescentOptimizer(rate)
         train_op = optimizer.minimize(loss, tf1.train.get_or_create_global_step())
-        return agreement.facts_of(RecordedGraph(graph), train_op.name)
+        return agreement.facts_of(RecordedGraph(graph), [train_op.name])
 
 
 def check(of_chief, of_other):

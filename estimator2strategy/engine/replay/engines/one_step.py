@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
     How,
@@ -22,7 +23,7 @@ from estimator2strategy.engine.replay.engines.step import (
     TakeTogether,
     is_nan,
 )
-from estimator2strategy.engine.replay.next_batch import only_next_batch
+from estimator2strategy.engine.replay.next_batch import next_batches, only_next_batch
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.step_context import StepContext
 
@@ -61,7 +62,10 @@ class OneStep(Engine):
         if self._step is None or self._step.take_together is None:
             return None
         roots = [*map(input_node, self._request.tensors), *self._request.ops]
-        next_batch = only_next_batch(replay, roots)
+        if replay.splices:  # of several devices, each of which takes a batch
+            splices = splice_lib.needed(replay.splices, replay.recorded, set(roots), fed=set())
+            roots += [input_node(name) for splice in splices for name in splice.inputs]
+        next_batch = only_next_batch(replay, roots) or next_batches(replay, roots)
         if next_batch is None:
             return None
         return self._step.take_together(next_batch), next_batch.outputs

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy.engine.replay.next_batch import NextBatch
+from estimator2strategy.engine.replay.next_batch import NextBatch, NextBatches
 
 
 class How(enum.Enum):
@@ -71,7 +71,7 @@ class Step:
     counter: str | None = None
     keeps_loss: bool = False
     measures_input: bool = False
-    take_together: Callable[[NextBatch], TakeTogether] | None = None
+    take_together: Callable[[NextBatch | NextBatches], TakeTogether] | None = None
 
 
 class Request(NamedTuple):
