@@ -74,8 +74,12 @@ model("dies").train(batches(9), hooks=[Dies()])
 """
 
 
-def run(program, count, *arguments):
-    """Runs a program in a cluster of so many processes; returns each one's (code, out, err)."""
+def run(program, count, *arguments, awaited=None):
+    """Runs a program in a cluster of so many processes; returns each one's (code, out, err).
+
+    Args:
+        awaited: The numbers of those to wait for, by default all; the others are killed then.
+    """
     with ExitStack() as stack:
         sockets = [
             stack.enter_context(socket.create_server(("localhost", 0))) for _ in range(count)
@@ -97,11 +101,13 @@ def run(program, count, *arguments):
             )
         )
     try:
-        outputs = [process.communicate(timeout=400) for process in processes]
+        first = range(count) if awaited is None else awaited
+        outputs = {number: processes[number].communicate(timeout=400) for number in first}
     finally:
         for process in processes:
             process.kill()
-    return [(p.returncode, *output) for p, output in zip(processes, outputs, strict=True)]
+    outputs |= {n: p.communicate() for n, p in enumerate(processes) if n not in outputs}
+    return [(process.returncode, *outputs[n]) for n, process in enumerate(processes)]
 
 
 def test_four_train_as_one_with_all_their_input(tmp_path, capsys):
@@ -148,3 +154,34 @@ def test_the_end_of_one_is_an_error_for_the_other_that_names_it(gone_wrong):
     assert code not in (0, None)
     assert "worker 0 (localhost:" in error
     assert "has ended in the middle of training" in error
+
+
+# The worker stops itself, and is silent from then on.
+STOPS = """
+import json, os, signal, sys
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+from tests.estimator import workers_program
+stops = json.loads(os.environ["TF_CONFIG"])["task"]["type"] == sys.argv[2]
+
+class Stops(tf.compat.v1.train.SessionRunHook):
+    def after_run(self, run_context, run_values):
+        step = run_context.session.run(tf.compat.v1.train.get_global_step())
+        if stops and step == 3:
+            print("STOP", flush=True)
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+workers_program.train(sys.argv[1], strategy, hooks=[Stops()])
+"""
+
+
+@pytest.mark.parametrize(("number", "job"), [(0, "chief"), (1, "worker")])
+def test_a_process_that_is_stopped_is_named_by_the_other(tmp_path, number, job):
+    ended = run(STOPS, 2, tmp_path, job, awaited=[1 - number])
+    _, output, _ = ended[number]
+    assert output == "STOP\n"
+    code, _, error = ended[1 - number]
+    assert code not in (0, None)
+    assert f"{job} 0 (localhost:" in error
+    assert "is there, but has not answered in the middle of training" in error
+    assert "has ended" not in error

@@ -1,4 +1,4 @@
-"""Watches the other processes of a cluster, and names the one that is not there.
+"""Watches the other processes of a cluster, and names the one that is not there, or not at work.
 
 TensorFlow waits for a process that never comes, and for one that has died, without a word. While it
 waits, Python's main thread does too, so this is a thread of its own.
@@ -22,11 +22,21 @@ tf1 = tf.compat.v1
 
 # Seconds between two looks; until the first word about who is missing; and between such words.
 _EVERY, _PATIENCE, _REMINDER = 2.0, 20.0, 60.0
-# Looks in a row at which a process that was there must be gone.
+# Looks in a row at which a process that was there must be gone, or say nothing.
 _GONE = 3
+# TensorFlow's errors for it: the last one where it is the chief, who looks after the others.
+_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError, tf.errors.DeadlineExceededError)
+# How a client of HTTP/2, which TensorFlow's servers speak, begins: a preface, and settings (none).
+# The server answers with its own. Source: RFC 7540, 3.5 and 4.1.
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 _ENDED = (
     "%s has ended in the middle of training. Start all processes again: they go on from the latest "
     "checkpoint."
+)
+_SILENT = (
+    "%s is there, but has not answered in the middle of training: it is stopped (SIGSTOP, a "
+    "debugger), or its machine is overloaded. End it, and start all processes again: they go on "
+    "from the latest checkpoint."
 )
 
 
@@ -56,6 +66,20 @@ def can_be_reached(address: str) -> bool:
     return True
 
 
+def answers(address: str) -> bool:
+    """True if a server of TensorFlow at work listens at `host:port`.
+
+    A process that is stopped can be reached: its kernel takes the connection. It says nothing.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_EVERY) as connection:
+            connection.sendall(_HELLO)
+            return bool(connection.recv(1))
+    except (OSError, ValueError):
+        return False
+
+
 class PeerWatch:
     """Looks after the other processes, until the end of this one.
 
@@ -63,6 +87,7 @@ class PeerWatch:
         peers: Name -> address.
         is_there: Returns True if somebody is at an address.
         abort: Called with a message when a process has gone in the middle of a training.
+        answers: Returns True if the process at an address, where somebody is, is at work.
 
     Attributes:
         in_training: Returns True if the others must be there now.
@@ -73,9 +98,12 @@ class PeerWatch:
         peers: Mapping[str, str],
         is_there: Callable[[str], bool] = can_be_reached,
         abort: Callable[[str], None] = _tf_private.abort_collectives,
+        answers: Callable[[str], bool] = answers,
     ):
         self._peers, self._is_there, self._abort = dict(peers), is_there, abort
+        self._answers = answers
         self._absent = dict.fromkeys(peers, 0)
+        self._silent = dict.fromkeys(peers, 0)
         self._seen: set[str] = set()
         self._next_word = _PATIENCE
         self.in_training = False
@@ -110,11 +138,24 @@ class PeerWatch:
         gone = {name for name in self._seen if self._absent[name] == _GONE}
         if gone and self.in_training:
             self._abort(_ENDED % self._named(gone))
+        if self.in_training:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Says who has become silent. TensorFlow decides how long training waits for it."""
+        for name in self._seen:
+            is_silent = not self._absent[name] and not self._answers(self._peers[name])
+            self._silent[name] = self._silent[name] + 1 if is_silent else 0
+        if silent := {name for name, looks in self._silent.items() if looks == _GONE}:
+            tf1.logging.error(_SILENT, self._named(silent))
 
     def ended(self) -> str:
-        """The error where TensorFlow has found out that some process has ended."""
-        gone = {name for name, address in self._peers.items() if not self._is_there(address)}
-        return _ENDED % (self._named(gone) or "Another process")
+        """The error where TensorFlow has found out that some process is not at work any more."""
+        there = {name for name, address in self._peers.items() if self._is_there(address)}
+        silent = {name for name in there if not self._answers(self._peers[name])}
+        if silent:  # those that have ended did so because of it
+            return _SILENT % self._named(silent)
+        return _ENDED % (self._named(set(self._peers) - there) or "Another process")
 
     def _named(self, names: set[str]) -> str:
         return ", ".join(f"{name} ({self._peers[name]})" for name in sorted(names))
@@ -124,12 +165,12 @@ class PeerWatch:
 def needed() -> Iterator[None]:
     """Watches the other processes during the body: if one has ended, so does this, with an error.
 
-    TensorFlow's errors for it are those at which a MonitoredSession makes a new session, and then
-    another one, for as long as it takes.
+    At most of TensorFlow's errors for it a MonitoredSession makes a new session, and then another
+    one, for as long as it takes.
     """
     try:
         yield
-    except (tf.errors.AbortedError, tf.errors.UnavailableError) as error:
+    except _LOST as error:
         others = watch()
         if others is None:
             raise

@@ -7,7 +7,12 @@ import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.runtime import agreement, liveness
-from estimator2strategy.engine.runtime.liveness import PeerWatch, can_be_reached, peers_of
+from estimator2strategy.engine.runtime.liveness import (
+    PeerWatch,
+    answers,
+    can_be_reached,
+    peers_of,
+)
 
 tf1 = tf.compat.v1
 
@@ -83,9 +88,11 @@ class Cluster:
     """Who is there, for a PeerWatch; what it says of who has gone."""
 
     def __init__(self):
-        self.there, self.aborted = set(), []
+        self.there, self.aborted, self.stopped = set(), [], set()
         peers = {"worker 0": "b:2", "worker 1": "c:3"}
-        self.watch = PeerWatch(peers, self.there.__contains__, self.aborted.append)
+        self.watch = PeerWatch(
+            peers, self.there.__contains__, self.aborted.append, lambda at: at not in self.stopped
+        )
 
 
 def test_who_does_not_come_is_named(log):
@@ -129,6 +136,40 @@ def test_who_has_ended_is_named_where_tensorflow_finds_it_out_first(monkeypatch)
     named = pytest.raises(tf.errors.InternalError, match=r"^worker 1 \(c:3\) has ended")
     with named, liveness.needed():
         raise tf.errors.UnavailableError(None, None, "Connection reset by peer")
+
+
+def test_who_says_nothing_in_the_middle_of_training_is_named_once(log):
+    cluster = Cluster()
+    cluster.there.update({"b:2", "c:3"})
+    cluster.stopped.add("c:3")
+    for second in range(5):
+        cluster.watch.look(second)
+    assert log() == [], "training has not begun"
+    cluster.watch.in_training = True
+    for second in range(9):
+        cluster.watch.look(second)
+    (message,) = log()
+    assert message.startswith("worker 1 (c:3) is there, but has not answered")
+    assert cluster.aborted == [], "it may go on"
+
+
+def test_who_says_nothing_is_named_where_tensorflow_finds_it_out_first(monkeypatch):
+    cluster = Cluster()
+    cluster.there.add("c:3")
+    cluster.stopped.add("c:3")  # and so worker 0 has ended
+    monkeypatch.setattr(liveness, "watch", lambda: cluster.watch)
+    named = pytest.raises(tf.errors.InternalError, match=r"^worker 1 \(c:3\) is there, but has not")
+    with named, liveness.needed():
+        raise tf.errors.UnavailableError(None, None, "Heartbeat timeout")
+
+
+def test_a_server_of_tensorflow_answers_and_a_process_that_only_listens_does_not():
+    import socket
+
+    server = tf.distribute.Server.create_local_server()
+    assert answers(server.target.removeprefix("grpc://"))
+    with socket.create_server(("localhost", 0)) as silent:
+        assert not answers(f"localhost:{silent.getsockname()[1]}")
 
 
 def test_an_address_can_be_reached_while_somebody_listens():
