@@ -428,6 +428,24 @@ def calls_build_as(
         setattr(cls, name, of_maker(vars(cls)[name]))
 
 
+def layers_of_tf1_build_as(
+    maker: Callable[[object], _T],
+    building_as: Callable[[_T], contextlib.AbstractContextManager],
+) -> None:
+    """Layers and cells of `tf.layers` and `tf.nn.rnn_cell` build as the code that has made them.
+
+    The classes that the others derive from are named in tf-keras's table of TF 1's Keras alone.
+
+    Args:
+        maker: As of `calls_build_as`.
+        building_as: As of `calls_build_as`.
+    """
+    from tf_keras.api._v1.keras.__internal__.legacy import layers, rnn_cell
+
+    calls_build_as(layers.Layer, ["__call__", "add_weight"], maker, building_as)
+    calls_build_as(rnn_cell.RNNCell, ["__call__"], maker, building_as)
+
+
 _T = TypeVar("_T")
 _MAKER = "_estimator2strategy_maker"
 

@@ -6,6 +6,7 @@ When a TensorFlow release breaks one of these, fix `engine/_tf_switches.py` befo
 from __future__ import annotations
 
 import importlib
+import subprocess
 import threading
 import types
 
@@ -14,6 +15,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_switches
+from tests import fresh
 
 tf1 = tf.compat.v1
 _CONTROL_FLOW = "tensorflow.python.ops.control_flow_util"
@@ -303,3 +305,27 @@ def test_moments_of_a_subclass_need_no_mask(of):
         normed = Doubled(fused=False)(tf.constant([[1.0], [3.0]]), training=True)
         session.run(tf1.global_variables_initializer())
         assert session.run(normed).ravel() == pytest.approx([-2.9985, -0.9995], rel=1e-4)
+
+
+def test_layers_of_tf1_build_as_the_code_that_made_them():
+    """In its own process, as classes are switched once; fails by name where tf-keras moves one."""
+    code = (
+        "import contextlib, tensorflow as tf\n"
+        "from estimator2strategy.engine import _tf_switches\n"
+        "from tf_keras.api._v1 import keras\n"
+        "seen = []\n"
+        "legacy = keras.__internal__.legacy\n"
+        "def building_as(maker):\n"
+        "    seen.append(maker)\n"
+        "    return contextlib.nullcontext()\n"
+        "maker = lambda made: type(made).__name__\n"
+        "for _ in range(2):\n"
+        "    _tf_switches.layers_of_tf1_build_as(maker, building_as)\n"
+        "with tf.Graph().as_default():\n"
+        "    legacy.layers.Dense(1)(tf.ones([1, 2]))\n"
+        "    assert set(seen) == {'Dense'}, seen\n"
+        "    cell = legacy.rnn_cell.BasicRNNCell(2)\n"
+        "    cell(tf.ones([1, 2]), tf.ones([1, 2]))\n"
+        "    assert seen[-1] == 'BasicRNNCell', seen\n"
+    )
+    subprocess.run([fresh.python(), "-c", code], check=True)

@@ -32,16 +32,8 @@ def keras_is_there() -> None:
     _tf_switches.keras_initializers_by_graph(behavior.is_of_tf2)
     _tf_switches.keras_metric_names_by(callers.asks_for_keras)
     _tf_switches.keras_layer_names_by(callers.asks_for_keras)
-    _layers_build_as_who_made_them()
-
-
-def _layers_build_as_who_made_them() -> None:
-    """Layers and cells of TF 1 may be called by other code than that which made them."""
-    from tf_keras.src.layers.rnn import legacy_cells
-    from tf_keras.src.legacy_tf_layers import base
-
-    _build_as_their_maker(base.Layer, "__call__ add_weight")
-    _build_as_their_maker(legacy_cells.RNNCell, "__call__")
+    # Layers and cells of TF 1 may be called by other code than that which made them.
+    _tf_switches.layers_of_tf1_build_as(_maker_of, behavior.entered)
 
 
 def _build_as_their_maker(cls: type, methods: str) -> None:
