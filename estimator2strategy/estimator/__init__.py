@@ -75,6 +75,7 @@ from estimator2strategy.estimator.heads import (
 )
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.estimator.tf_config import warn_of_form
 from estimator2strategy.estimator.train_evaluate import train_and_evaluate
 from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
 from estimator2strategy.estimator.warm_start import WarmStartSettings
@@ -154,4 +155,5 @@ __all__ = [
 
 emulate_tpu_if_asked()
 # A strategy that spans processes waits for the others as soon as it is made.
+warn_of_form()
 watch_other_processes()

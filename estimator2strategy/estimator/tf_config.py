@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import tensorflow as tf
+
+from estimator2strategy.estimator.tf_config_form import TASK, check_form, wrong
 
 
 class TaskType:
@@ -46,8 +47,15 @@ def read_tf_config() -> dict[str, Any]:
     """The environment's `TF_CONFIG`, {} if it is not set.
 
     Raises:
-        ValueError: It is not a JSON object.
+        ValueError: It is not a JSON object, or a field of it has another form.
     """
+    tf_config = _parsed()
+    if tf_config:
+        tf.compat.v1.logging.info("TF_CONFIG environment variable: %s", tf_config)
+    return tf_config
+
+
+def _parsed() -> dict[str, Any]:
     text = os.environ.get("TF_CONFIG") or "{}"
     try:
         tf_config = json.loads(text)
@@ -55,9 +63,20 @@ def read_tf_config() -> dict[str, Any]:
         raise ValueError(f"TF_CONFIG is not valid JSON ({error}): {text}") from error
     if not isinstance(tf_config, dict):
         raise ValueError(f"TF_CONFIG must be a JSON object, given: {text}")
-    if tf_config:
-        tf.compat.v1.logging.info("TF_CONFIG environment variable: %s", tf_config)
+    check_form(tf_config)
     return tf_config
+
+
+def warn_of_form() -> None:
+    """Logs what is wrong with the form of `TF_CONFIG`, if something is.
+
+    A strategy that the program makes before any RunConfig reads it too, and may wait for processes
+    that are not there.
+    """
+    try:
+        _parsed()
+    except ValueError as error:
+        tf.compat.v1.logging.error(str(error))
 
 
 def read_task(
@@ -72,7 +91,6 @@ def read_task(
             names no task, this process passes for one that is alone, until it trains.
         over_servers: True if that strategy is one of parameter servers.
     """
-    _check_form(tf_config)
     cluster_spec = tf.train.ClusterSpec(tf_config.get("cluster", {}))
     service = tf_config.get("service")
     if service is not None and not isinstance(service, dict):
@@ -108,52 +126,18 @@ def read_task(
     )
 
 
-def _check_form(tf_config: Mapping[str, Any]) -> None:
-    """Refuses a cluster or a task of another form than TensorFlow reads, and equal addresses.
-
-    Raises:
-        ValueError: The sentence names the field, its value, and the right form.
-    """
-    cluster, task = tf_config.get("cluster", {}), tf_config.get("task", {})
-    if not isinstance(cluster, dict):
-        raise ValueError(_wrong("cluster", cluster, '{"chief": ["host0:2222"], ...}'))
-    owner: dict[str, str] = {}
-    for job, tasks in cluster.items():
-        if not isinstance(tasks, (list, dict)):
-            raise ValueError(_wrong(f"cluster.{job}", tasks, f'["{tasks}"], a list of addresses'))
-        for index, address in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
-            field = f"cluster.{job}[{index}]"
-            if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-                raise ValueError(_wrong(field, address, '"host:port"'))
-            if address in owner:
-                raise ValueError(
-                    _wrong(field, address, f"an address of its own: {owner[address]} has this one")
-                )
-            owner[address] = field
-    if not isinstance(task, dict):
-        raise ValueError(_wrong("task", task, '{"type": "worker", "index": 0}'))
-    index = task.get("index")
-    if index is not None and not str(index).lstrip("-").isdigit():
-        raise ValueError(_wrong("task.index", index, "a whole number, from 0 on"))
-
-
-_ADDRESS = re.compile(r".*:\d+")
-
-
-def _wrong(field: str, value: Any, form: str) -> str:
-    return f"TF_CONFIG: {field} is {json.dumps(value)}; it must be {form}."
-
-
 def _local_task(tf_config: Mapping[str, Any], service: dict[str, Any] | None) -> Task:
     task = tf_config.get("task", {})
     job, index = task.get("type", TaskType.WORKER), int(task.get("index", 0))
     if job != TaskType.WORKER:
         raise ValueError(
-            f'If "cluster" is not set in TF_CONFIG, task type must be WORKER. Given: {job}'
+            f'If "cluster" is not set in TF_CONFIG, task type must be WORKER. Given: {job}. '
+            'Add to TF_CONFIG: "cluster": {"chief": ["host0:2222"], ...}, or leave the task out.'
         )
     if index != 0:
         raise ValueError(
-            f'If "cluster" is not set in TF_CONFIG, task index must be 0. Given: {index}'
+            f'If "cluster" is not set in TF_CONFIG, task index must be 0. Given: {index}. '
+            'Add to TF_CONFIG: "cluster": {"chief": ["host0:2222"], ...}, or leave the task out.'
         )
     return Task(
         task_type=TaskType.WORKER,
@@ -183,18 +167,32 @@ def _chief_job(cluster_spec: Any, *, worker_may_be_chief: bool) -> str:
 
 def _checked_task(cluster_spec: Any, task: Mapping[str, Any], chief: str) -> tuple[str, int]:
     """Job and index of this process, which exist in the cluster."""
-    nodes = _count(cluster_spec, {chief})
+    nodes, jobs = _count(cluster_spec, {chief}), cluster_spec.as_dict()
     if not nodes:
-        raise ValueError(f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node.')
+        form = f'one with a "{chief}", as {{"{chief}": ["host0:2222"], ...}}'
+        raise ValueError(
+            f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node. '
+            + wrong("cluster", jobs, form)
+        )
     if nodes > 1 and chief != TaskType.WORKER:
-        raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')
+        raise ValueError(
+            f'The "cluster" in TF_CONFIG must have only one "{chief}" node. '
+            + wrong(f"cluster.{chief}", jobs[chief], "a list of one address; the rest are workers")
+        )
     if not task.get("type"):
-        raise ValueError('If "cluster" is set in TF_CONFIG, task type must be set.')
+        raise ValueError(
+            'If "cluster" is set in TF_CONFIG, task type must be set. ' + wrong("task", task, TASK)
+        )
     if task.get("index") is None:
-        raise ValueError('If "cluster" is set in TF_CONFIG, task index must be set.')
+        raise ValueError(
+            'If "cluster" is set in TF_CONFIG, task index must be set. ' + wrong("task", task, TASK)
+        )
     task_type, task_id = task["type"], int(task["index"])
     if task_id < 0:
-        raise ValueError(f"Task index must be non-negative number. Given: {task_id}")
+        raise ValueError(
+            f"Task index must be non-negative number. Given: {task_id}. "
+            + wrong("task.index", task_id, "a whole number, from 0 on")
+        )
     if task_type == TaskType.EVALUATOR:
         if chief == TaskType.MASTER:
             raise ValueError(
@@ -202,11 +200,18 @@ def _checked_task(cluster_spec: Any, task: Mapping[str, Any], chief: str) -> tup
                 "Rename the job `master` to `chief`."
             )
         return task_type, task_id  # Outside of the cluster, so any index will do.
-    where = f"in the cluster_spec {cluster_spec.as_dict()}, which comes from TF_CONFIG."
+    where = f"in the cluster_spec {jobs}, which comes from TF_CONFIG. "
     if task_type not in cluster_spec.jobs:
-        raise ValueError(f"{task_type} is not a valid task_type {where}")
+        form = "one of " + ", ".join([*jobs, TaskType.EVALUATOR])
+        raise ValueError(
+            f"{task_type} is not a valid task_type {where}" + wrong("task.type", task_type, form)
+        )
     if task_id >= _count(cluster_spec, {task_type}):
-        raise ValueError(f"{task_id} is not a valid task_id for task_type {task_type} {where}")
+        form = f"less than {_count(cluster_spec, {task_type})}, as many as the job has tasks"
+        raise ValueError(
+            f"{task_id} is not a valid task_id for task_type {task_type} {where}"
+            + wrong("task.index", task_id, form)
+        )
     return task_type, task_id
 
 

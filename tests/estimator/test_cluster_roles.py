@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import re
 import socket
 import subprocess
 import time
@@ -105,42 +104,6 @@ class TestRefused:
         with pytest.raises(UnsupportedError, match="spans the devices of one process"):
             train_and_evaluate(model)
         assert not tf.io.gfile.exists(model_dir)
-
-    @pytest.mark.parametrize(
-        ("tf_config", "sentence"),
-        [
-            (
-                {"cluster": ["host0:1"]},
-                'TF_CONFIG: cluster is ["host0:1"]; it must be {"chief": ["host0:2222"], ...}.',
-            ),
-            (
-                {"cluster": {"chief": "host0:1"}},
-                'TF_CONFIG: cluster.chief is "host0:1"; it must be ["host0:1"], a list of '
-                "addresses.",
-            ),
-            (
-                {"cluster": {"chief": ["host0"]}},
-                'TF_CONFIG: cluster.chief[0] is "host0"; it must be "host:port".',
-            ),
-            (
-                {"cluster": {"chief": ["host0:1"], "ps": ["host1:1", "host0:1"]}},
-                'TF_CONFIG: cluster.ps[1] is "host0:1"; it must be an address of its own: '
-                "cluster.chief[0] has this one.",
-            ),
-            (
-                {"cluster": {"chief": ["host0:1"]}, "task": "chief"},
-                'TF_CONFIG: task is "chief"; it must be {"type": "worker", "index": 0}.',
-            ),
-            (
-                {"cluster": {"chief": ["host0:1"]}, "task": {"type": "chief", "index": "first"}},
-                'TF_CONFIG: task.index is "first"; it must be a whole number, from 0 on.',
-            ),
-        ],
-    )
-    def test_a_cluster_of_another_form(self, monkeypatch, tf_config, sentence):
-        monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
-        with pytest.raises(ValueError, match=re.escape(sentence)):
-            estimator.RunConfig()
 
     def test_a_second_evaluator(self, task, model_dir):
         task("evaluator", 1)

@@ -1,0 +1,83 @@
+"""The form of `TF_CONFIG`: what is not of it is refused by one sentence, before anything starts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# Fields that are text, where they are set.
+_TEXTS = ("model_dir", "session_master", "eval_session_master")
+_ADDRESS = re.compile(r"(?!\w+://).*:(\d+)", re.ASCII)
+_INDEX = re.compile(r"-?\d+", re.ASCII)
+_MOST_PORT = 65535
+_CLUSTER = '{"chief": ["host0:2222"], ...}'
+TASK = '{"type": "worker", "index": 0}'
+
+
+def wrong(field: str, value: Any, form: str) -> str:
+    """The sentence about a field of another form."""
+    return f"TF_CONFIG: {field} is {json.dumps(value)}; it must be {form}."
+
+
+def check_form(tf_config: Mapping[str, Any]) -> None:
+    """Refuses fields of another form than TensorFlow reads, and equal addresses.
+
+    Raises:
+        ValueError: The sentence names the field, its value, and the right form.
+    """
+    for field in tf_config:
+        if field.lower() in ("cluster", "task") and field != field.lower():
+            raise ValueError(f"TF_CONFIG: {field} is no field of it; it must be {field.lower()}.")
+    for field in _TEXTS:
+        if not isinstance(tf_config.get(field, ""), str):
+            raise ValueError(wrong(field, tf_config[field], "a text"))
+    _check_cluster(tf_config.get("cluster", {}))
+    _check_task(tf_config.get("task", {}))
+
+
+def _check_cluster(cluster: Any) -> None:
+    if not isinstance(cluster, dict):
+        raise ValueError(wrong("cluster", cluster, _CLUSTER))
+    owner: dict[str, str] = {}
+    for job, tasks in cluster.items():
+        for index, address in _tasks(job, tasks):
+            field = f"cluster.{job}[{index}]"
+            port = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+            if not port:
+                raise ValueError(wrong(field, address, '"host:port"'))
+            if int(port[1]) > _MOST_PORT:
+                raise ValueError(wrong(field, address, f"of a port up to {_MOST_PORT}"))
+            if job == "evaluator":  # it has no server, so it may have any address
+                continue
+            known = owner.setdefault(address.lower(), field)
+            if known != field:
+                form = f"an address of its own: {known} has this one"
+                raise ValueError(wrong(field, address, form))
+
+
+def _tasks(job: str, tasks: Any) -> Iterator[tuple[Any, Any]]:
+    """(index, address) of the tasks of a job."""
+    field = f"cluster.{job}"
+    if isinstance(tasks, list):
+        yield from enumerate(tasks)
+        return
+    if not isinstance(tasks, dict):
+        addresses = tasks.split(",") if isinstance(tasks, str) else ["host1:2222"]
+        raise ValueError(wrong(field, tasks, f"{json.dumps(addresses)}, a list of addresses"))
+    for index in tasks:
+        if not _INDEX.fullmatch(index) or not 0 <= int(index) < len(tasks):
+            form = "a list of addresses, or a dict of them by their indices from 0 on"
+            raise ValueError(wrong(field, tasks, form))
+    yield from tasks.items()
+
+
+def _check_task(task: Any) -> None:
+    if not isinstance(task, dict):
+        raise ValueError(wrong("task", task, TASK))
+    if not isinstance(task.get("type") or "", str):
+        raise ValueError(wrong("task.type", task["type"], 'the name of a job, as "worker"'))
+    index = task.get("index")
+    if index is not None and not _INDEX.fullmatch(json.dumps(index).strip('"')):
+        raise ValueError(wrong("task.index", index, "a whole number, from 0 on"))
