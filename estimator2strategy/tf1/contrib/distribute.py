@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +51,35 @@ class MirroredStrategy(tf.distribute.MirroredStrategy):
                 raise ValueError("Must only specify one of `devices` and `num_gpus`.")
             devices = [f"/gpu:{i}" for i in range(count)] if count else ["/cpu:0"]
         super().__init__(devices, cross_device_ops or cross_tower_ops)
+
+
+class DistributeConfig(
+    collections.namedtuple(
+        "DistributeConfig", ("train_distribute", "eval_distribute", "remote_cluster")
+    )
+):
+    """`RunConfig(experimental_distribute=...)`: the strategies of a run in one object.
+
+    Args:
+        train_distribute: The strategy for training.
+        eval_distribute: The strategy for evaluation.
+        remote_cluster: Servers that one client drives; not supported.
+
+    Raises:
+        UnsupportedError: `remote_cluster` is given.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, train_distribute: Any = None, eval_distribute: Any = None, remote_cluster: Any = None
+    ):
+        if remote_cluster is not None:
+            raise UnsupportedError(
+                "remote_cluster: one client that drives the servers of a cluster is not supported. "
+                "Start the program in each process of the cluster, with its TF_CONFIG."
+            )
+        return super().__new__(cls, train_distribute, eval_distribute, None)
 
 
 class OneDeviceStrategy(tf.distribute.OneDeviceStrategy):

@@ -27,6 +27,14 @@ class _SparseIdLookupConfig(NamedTuple):
     default_value: int = -1
 
 
+class _Column:
+    """What all columns have, but for those that print otherwise than their key."""
+
+    @property
+    def key(self) -> str:
+        return str(self)
+
+
 class _Sparse(NamedTuple):
     column_name: str
     is_integerized: bool = False
@@ -36,7 +44,7 @@ class _Sparse(NamedTuple):
     dtype: Any = tf.string
 
 
-class _SparseColumn(_Sparse):
+class _SparseColumn(_Column, _Sparse):
     """A feature of ids; subclasses say how to get them.
 
     A feature that is not sparse loses what is -1 or "".
@@ -45,10 +53,6 @@ class _SparseColumn(_Sparse):
     @property
     def name(self) -> str:
         return self.column_name
-
-    @property
-    def key(self) -> str:
-        return str(self)
 
     @property
     def length(self) -> int:
@@ -118,22 +122,33 @@ class _SparseColumnVocabulary(_SparseColumn):
         return table.lookup(feature.with_values(_as_strings(feature.values)))
 
 
-class _WeightedSparseColumn(NamedTuple):
+class _OfIds(_Column):
+    """A column that makes something else of the ids of another one."""
+
     sparse_id_column: Any
-    weight_column_name: str
-    dtype: Any
-
-    @property
-    def name(self) -> str:
-        return f"{self.sparse_id_column.name}_weighted_by_{self.weight_column_name}"
-
-    @property
-    def key(self) -> str:
-        return str(self)
 
     @property
     def length(self) -> int:
         return self.sparse_id_column.length
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.sparse_id_column.config
+
+    def transform(self, get: Transformed) -> Any:
+        return get(self.sparse_id_column)
+
+
+class _Weighted(NamedTuple):
+    sparse_id_column: Any
+    weight_column_name: str
+    dtype: Any
+
+
+class _WeightedSparseColumn(_OfIds, _Weighted):
+    @property
+    def name(self) -> str:
+        return f"{self.sparse_id_column.name}_weighted_by_{self.weight_column_name}"
 
     @property
     def combiner(self) -> str:
@@ -142,7 +157,7 @@ class _WeightedSparseColumn(NamedTuple):
     @property
     def config(self) -> dict[str, Any]:
         weights = {self.weight_column_name: tf.io.VarLenFeature(self.dtype)}
-        return {**self.sparse_id_column.config, **weights}
+        return {**super().config, **weights}
 
     def transform(self, get: Transformed) -> tuple[Any, Any]:
         weights = get(self.weight_column_name)
@@ -182,10 +197,12 @@ def _key(column: Any, hidden: str) -> str:
     return f"{type(column).__name__}({', '.join(fields)})"
 
 
-class _BucketizedColumn(NamedTuple):
+class _Bucketized(NamedTuple):
     source_column: _RealValuedColumn
     boundaries: tuple
 
+
+class _BucketizedColumn(_Column, _Bucketized):
     @property
     def combiner(self) -> str:
         return "sum"
@@ -193,10 +210,6 @@ class _BucketizedColumn(NamedTuple):
     @property
     def name(self) -> str:
         return f"{self.source_column.name}_bucketized"
-
-    @property
-    def key(self) -> str:
-        return str(self)
 
     @property
     def buckets(self) -> int:
@@ -219,7 +232,7 @@ class _BucketizedColumn(NamedTuple):
         return _without(tf.cast(found, tf.int64), -1), None
 
 
-class _CrossedColumn(NamedTuple):
+class _Crossed(NamedTuple):
     columns: tuple
     hash_bucket_size: int
     hash_key: int | None
@@ -227,13 +240,11 @@ class _CrossedColumn(NamedTuple):
     ckpt_to_load_from: str | None = None
     tensor_name_in_ckpt: str | None = None
 
+
+class _CrossedColumn(_Column, _Crossed):
     @property
     def name(self) -> str:
         return "_X_".join(sorted(column.name for column in self.columns))
-
-    @property
-    def key(self) -> str:
-        return str(self)
 
     @property
     def length(self) -> int:
@@ -260,30 +271,17 @@ class _CrossedColumn(NamedTuple):
         return crossed(features, self.hash_bucket_size, self.hash_key), None
 
 
-class _OneHotColumn(NamedTuple):
+class _OneHot(NamedTuple):
     sparse_id_column: Any
 
+
+class _OneHotColumn(_OfIds, _OneHot):
     @property
     def name(self) -> str:
         return f"{self.sparse_id_column.name}_one_hot"
 
-    @property
-    def key(self) -> str:
-        return str(self)
 
-    @property
-    def length(self) -> int:
-        return self.sparse_id_column.length
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return self.sparse_id_column.config
-
-    def transform(self, get: Transformed) -> Any:
-        return get(self.sparse_id_column)
-
-
-class _EmbeddingColumn(NamedTuple):
+class _Embedding(NamedTuple):
     sparse_id_column: Any
     dimension: int
     combiner: str = "mean"
@@ -295,9 +293,12 @@ class _EmbeddingColumn(NamedTuple):
     max_norm: float | None = None
     trainable: bool = True
 
+
+class _EmbeddingColumn(_OfIds, _Embedding):
     @property
     def name(self) -> str:
-        return f"{self.sparse_id_column.name}_embedding"
+        shared = "" if self.shared_embedding_name is None else "_shared"
+        return f"{self.sparse_id_column.name}{shared}_embedding"
 
     @property
     def key(self) -> str:
@@ -305,14 +306,7 @@ class _EmbeddingColumn(NamedTuple):
 
     @property
     def length(self) -> int:
-        return self.sparse_id_column.length
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return self.sparse_id_column.config
-
-    def transform(self, get: Transformed) -> Any:
-        return get(self.sparse_id_column)
+        return self.shared_vocab_size or super().length
 
 
 COLUMNS = (

@@ -26,6 +26,7 @@ from estimator2strategy.tf1.contrib.layer_column_kinds import (
     _SparseColumnVocabulary,
     _SparseIdLookupConfig,
     _WeightedSparseColumn,
+    create_feature_spec_for_parsing,
 )
 
 _v1 = tf.compat.v1
@@ -246,19 +247,7 @@ def embedding_column(
     Raises:
         ValueError: `initializer` is no function, or one of the two for the checkpoint is missing.
     """
-    if initializer is not None and not callable(initializer):
-        raise ValueError(
-            "initializer must be callable if specified. "
-            f"Embedding of column_name: {sparse_id_column.name}"
-        )
-    if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
-        raise ValueError(
-            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
-        )
-    if initializer is None:
-        deviation = 1 / math.sqrt(sparse_id_column.length)
-        initializer = _v1.truncated_normal_initializer(0.0, deviation)
-    return _EmbeddingColumn(
+    column = _EmbeddingColumn(
         sparse_id_column,
         dimension,
         combiner,
@@ -268,3 +257,129 @@ def embedding_column(
         max_norm=max_norm,
         trainable=trainable,
     )
+    return _with_initializer(column)
+
+
+def _with_initializer(column: _EmbeddingColumn) -> _EmbeddingColumn:
+    """The column, with the default initializer if it has none."""
+    if column.initializer is not None and not callable(column.initializer):
+        raise ValueError(
+            "initializer must be callable if specified. "
+            f"Embedding of column_name: {column.sparse_id_column.name}"
+        )
+    if (column.ckpt_to_load_from is None) != (column.tensor_name_in_ckpt is None):
+        raise ValueError(
+            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
+        )
+    if column.initializer is not None:
+        return column
+    deviation = 1 / math.sqrt(column.sparse_id_column.length)
+    return column._replace(initializer=_v1.truncated_normal_initializer(0.0, deviation))
+
+
+def shared_embedding_columns(
+    sparse_id_columns: Sequence[Any],
+    dimension: int,
+    combiner: str = "mean",
+    shared_embedding_name: str | None = None,
+    initializer: Any = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+) -> Sequence[_EmbeddingColumn]:
+    """A column for each column of ids; all look their vectors up in one variable.
+
+    Args:
+        sparse_id_columns: Columns of as many ids, or of the same keys; weighted or not.
+        shared_embedding_name: Of the variable; by default made of the columns' names.
+        dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt: As of
+            `embedding_column`.
+        max_norm, trainable: As of `embedding_column`.
+
+    Raises:
+        TypeError: The columns are no list, or one is not of ids.
+        ValueError: There is none, or their ids are not the same.
+    """
+    given = list(sparse_id_columns)
+    if not given:
+        raise ValueError("The input sparse_id_columns should have at least one element.")
+    for column in given:
+        if not isinstance(column, (_SparseColumn, _WeightedSparseColumn)):
+            raise TypeError(
+                "Elements of sparse_id_columns must be _SparseColumn or _WeightedSparseColumn, "
+                f"but {column} is not."
+            )
+    size = None
+    if len(given) > 1:
+        if not all(_has_ids_of(column, given[0]) for column in given[1:]):
+            raise ValueError("The input sparse id columns are not compatible.")
+        shared_embedding_name = shared_embedding_name or _shared_name(given)
+        size = given[0].length
+    made = (
+        _EmbeddingColumn(
+            column,
+            dimension,
+            combiner,
+            initializer,
+            ckpt_to_load_from,
+            tensor_name_in_ckpt,
+            shared_embedding_name,
+            size,
+            max_norm,
+            trainable,
+        )
+        for column in given
+    )
+    # TF 1.15 gives a list of one column, and a tuple of several.
+    return (list if len(given) == 1 else tuple)(map(_with_initializer, made))
+
+
+def _has_ids_of(column: Any, other: Any) -> bool:
+    ids, others = (getattr(c, "sparse_id_column", c) for c in (column, other))
+    if ids.lookup_config and others.lookup_config:
+        return ids.lookup_config == others.lookup_config
+    same_kind = ids.dtype == others.dtype or (ids.dtype.is_integer and others.dtype.is_integer)
+    return ids.length == others.length and same_kind
+
+
+def _shared_name(columns: list[Any]) -> str:
+    in_order = sorted(
+        columns, key=lambda column: (isinstance(column, _WeightedSparseColumn), column.name)
+    )
+    names = [column.name for column in in_order]
+    more = f"_plus_{len(names) - 3}_others" if len(names) > 3 else ""
+    return "_".join(names[:3]) + f"{more}_shared_embedding"
+
+
+def infer_real_valued_columns(features: Any) -> list[_RealValuedColumn]:
+    """A column of numbers for each feature, or one named "" for a tensor.
+
+    Raises:
+        ValueError: A feature is sparse, or not of numbers.
+    """
+    named = features if isinstance(features, dict) else {"": features}
+    return [_real_valued(name, tensor) for name, tensor in named.items()]
+
+
+def _real_valued(name: str, tensor: Any) -> _RealValuedColumn:
+    if isinstance(tensor, tf.SparseTensor):
+        problem = "SparseTensor is"
+    elif not (tensor.dtype.is_integer or tensor.dtype.is_floating):
+        problem = "Non integer or non floating types are"
+    else:
+        return real_valued_column(name, math.prod(tensor.shape[1:].as_list()), dtype=tensor.dtype)
+    raise ValueError(
+        f"{problem} not supported for auto detection. Please define corresponding FeatureColumn "
+        f"for tensor {name} {tensor}."
+    )
+
+
+def make_place_holder_tensors_for_base_features(feature_columns: Any) -> dict[str, Any]:
+    """Placeholders of the features that columns need, by name."""
+    return {
+        name: _v1.sparse_placeholder(feature.dtype, name=f"Placeholder_{name}")
+        if isinstance(feature, tf.io.VarLenFeature)
+        else _v1.placeholder(feature.dtype, (None, feature.shape[0]), f"Placeholder_{name}")
+        for name, feature in create_feature_spec_for_parsing(feature_columns).items()
+    }

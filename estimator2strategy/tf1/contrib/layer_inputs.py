@@ -5,6 +5,7 @@ Source: `tf.contrib.layers` feature_column_ops.py, TF 1.15.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -65,6 +66,110 @@ def input_from_feature_columns(
         return tf.concat(parts, 1)
 
 
+def sequence_input_from_feature_columns(
+    columns_to_tensors: Mapping[Any, Any],
+    feature_columns: Iterable[Any],
+    weight_collections: Iterable[str] | None = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> tf.Tensor:
+    """The columns of sequences side by side, [batch, time, width], in the order of their keys.
+
+    Args:
+        columns_to_tensors: Features by name, [batch, time, ...] or [batch, time].
+        feature_columns: Columns of numbers, one-hot and embeddings, of ids that are no cross.
+        weight_collections: Further collections of the variables.
+        trainable: True if they are trained.
+        scope: Of the variables; `sequence_input_from_feature_columns` by default.
+
+    Raises:
+        ValueError: A column is not for a sequence, or is there twice.
+    """
+    feature_columns = list(feature_columns)
+    check_feature_columns(feature_columns)
+    for column in feature_columns:
+        _check_sequence_column(column)
+    parts = []
+    with _v1.variable_scope(scope, "sequence_input_from_feature_columns"):
+        get = _transformer(columns_to_tensors)
+        for column in sorted(feature_columns, key=lambda column: column.key):
+            with _v1.variable_scope(None, column.name):
+                transformed = tf.nest.map_structure(_of_sequence, get(column))
+                parts.append(_dense(column, transformed, weight_collections, trainable))
+        return tf.concat(parts, 2)
+
+
+def _check_sequence_column(column: Any) -> None:
+    if not isinstance(column, _OF_SEQUENCES):
+        raise ValueError(
+            f"FeatureColumn type {type(column).__name__} is not currently supported for sequence "
+            "data."
+        )
+    ids = getattr(column, "sparse_id_column", None)
+    if isinstance(ids, (columns_of._CrossedColumn, columns_of._BucketizedColumn)):
+        raise ValueError(
+            f"Column {ids.name} is of type {type(ids).__name__}, which is not currently supported "
+            "for sequences."
+        )
+
+
+_OF_SEQUENCES = (
+    columns_of._OneHotColumn,
+    columns_of._EmbeddingColumn,
+    columns_of._RealValuedColumn,
+)
+
+
+def _of_sequence(tensor: Any) -> Any:
+    """A feature as [batch, time, ...], of rank 3.
+
+    Raises:
+        ValueError: It has less than two dimensions.
+    """
+    if tensor is None:
+        return None
+    rank = tensor.shape.rank
+    if rank is None or rank < 2:
+        raise ValueError(
+            f"Rank of input Tensor ({rank}) should be the same as output_rank (3). For example, "
+            "sequence data should typically be 3 dimensional (rank 3)."
+        )
+    if isinstance(tensor, tf.SparseTensor):
+        shape = tensor.dense_shape
+        inner = tf.reduce_prod(shape[2:], keepdims=True)
+        return tf.sparse.reshape(tensor, tf.concat([shape[:2], inner], 0))
+    inner = None if None in tensor.shape[2:].as_list() else math.prod(tensor.shape[2:].as_list())
+    shape = tf.shape(tensor)
+    flat = tf.reshape(tensor, tf.concat([shape[:2], tf.reduce_prod(shape[2:], keepdims=True)], 0))
+    return tf.ensure_shape(flat, [*tensor.shape[:2].as_list(), inner])
+
+
+def transform_features(
+    features: Mapping[Any, Any], feature_columns: Iterable[Any]
+) -> dict[Any, Any]:
+    """Each column with what it makes of features: numbers, ids, or ids and weights.
+
+    Raises:
+        ValueError: A feature is missing, or a column is there twice.
+    """
+    feature_columns = list(feature_columns)
+    check_feature_columns(feature_columns)
+    get = _transformer(features)
+    in_order = sorted(feature_columns, key=lambda column: column.key)
+    return {column: _shown(column, get(column)) for column in in_order}
+
+
+def _shown(column: Any, transformed: Any) -> Any:
+    """What a column makes of features, as TF 1.15 showed it."""
+    if isinstance(column, columns_of._BucketizedColumn):
+        dimension = column.source_column.dimension
+        ids = tf.reshape(transformed[0].values, [-1, dimension])
+        return tf.cast(ids, tf.int32) - column.buckets * tf.range(dimension)
+    if isinstance(transformed, tuple) and transformed[1] is None:
+        return transformed[0]
+    return transformed
+
+
 def _transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
     """A function that gives a feature by name, or what a column makes of it, made once."""
     made = dict(columns_to_tensors)
@@ -82,20 +187,14 @@ def _transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
 def _dense(column: Any, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
     """A column's part of the input of a network, [batch, width]."""
     if isinstance(column, columns_of._RealValuedColumn):
-        return _matrix(transformed)
+        return transformed if transformed.shape.rank == 3 else _matrix(transformed)
     if isinstance(column, columns_of._BucketizedColumn):
         ids = tf.reshape(transformed[0].values, [-1, column.source_column.dimension])
         return tf.reduce_sum(tf.one_hot(ids, column.length), 1)
     if isinstance(column, columns_of._OneHotColumn):
         return _counts(column, *transformed)
     if isinstance(column, columns_of._EmbeddingColumn):
-        variable = _variable(
-            "weights",
-            [column.length, column.dimension],
-            column.initializer,
-            trainable and column.trainable,
-            collections,
-        )
+        variable = _embeddings(column, trainable and column.trainable, collections)
         if column.ckpt_to_load_from:
             _v1.train.init_from_checkpoint(
                 column.ckpt_to_load_from, {column.tensor_name_in_ckpt: variable}
@@ -108,6 +207,28 @@ def _dense(column: Any, transformed: Any, collections: Any, trainable: bool) -> 
     )
 
 
+def _embeddings(column: Any, trainable: bool, collections: Any) -> Any:
+    """The variable of an embedding column; those that share one find it in the graph.
+
+    Raises:
+        ValueError: The variable has another shape.
+    """
+    shape = [column.length, column.dimension]
+    name = column.shared_embedding_name
+    if name is None:
+        return _variable("weights", shape, column.initializer, trainable, collections)
+    shared = _v1.get_collection_ref(f"SHARED_EMBEDDING_COLLECTION_{name.upper()}")
+    if not shared:
+        shared.append(_variable(name, shape, column.initializer, trainable, collections))
+    if shared[0].shape.as_list() != shape:
+        raise ValueError(
+            f"The embedding variable with name {name} already exists, but its shape does not match "
+            "required embedding shape here. Please make sure to use different "
+            "shared_embedding_name for different shared embeddings."
+        )
+    return shared[0]
+
+
 def _matrix(tensor: tf.Tensor) -> tf.Tensor:
     if tensor.shape.rank == 1:
         return tensor[:, None]
@@ -118,7 +239,7 @@ def _counts(column: Any, ids: tf.SparseTensor, weights: tf.SparseTensor | None) 
     """How often, or with which weight, each id occurs in an example."""
     if weights is None:
         dense = tf.sparse.to_dense(ids, default_value=-1)
-        return tf.reduce_sum(tf.one_hot(dense, column.length), 1)
+        return tf.reduce_sum(tf.one_hot(dense, column.length), -2)
     places = tf.stack([ids.indices[:, 0], tf.cast(ids.values, tf.int64)], 1)
     shape = tf.stack([ids.dense_shape[0], tf.constant(column.length, tf.int64)])
     counts = tf.scatter_nd(places, weights.values, shape)
@@ -231,6 +352,4 @@ def parse_feature_columns_from_examples(
     check_feature_columns(feature_columns)
     spec = columns_of.create_feature_spec_for_parsing(feature_columns)
     features = _v1.parse_example(serialized, spec, name, example_names)
-    get = _transformer(features)
-    made = {column: get(column) for column in sorted(feature_columns, key=lambda c: c.key)}
-    return {**features, **made}
+    return {**features, **transform_features(features, feature_columns)}

@@ -328,3 +328,61 @@ def bags_of_words(tf):
         "dense": layers.bow_encoder(ids, 5, 2, sparse_lookup=False, scope="words"),
         "unique": layers.embedding_lookup_unique(table, ids[None]),
     }
+
+
+def shared_embedding_columns(tf):
+    layers = tf.contrib.layers
+    _, _, job, town, *_ = _columns(tf)
+    home = layers.sparse_column_with_hash_bucket("home", 7, combiner="mean")
+    heavy = layers.weighted_sparse_column(town, "heavy")
+    features = dict(_features(tf), home=tf.constant([["Oslo"], ["Rome"], [""]]))
+    columns = layers.shared_embedding_columns([town, home, heavy], 3, combiner="sum")
+    (alone,) = layers.shared_embedding_columns([job], 2, shared_embedding_name="jobs")
+    also = layers.shared_embedding_columns([job, job], 2, shared_embedding_name="jobs")[:1]
+    return {
+        "inputs": layers.input_from_feature_columns(features, [*columns, alone]),
+        "again": layers.input_from_feature_columns(features, also),
+    }
+
+
+def sequences_of_feature_columns(tf):
+    layers = tf.contrib.layers
+    places, shape = [[0, 0], [0, 1], [1, 0], [2, 1]], [3, 2]
+    town = layers.sparse_column_with_hash_bucket("town", 7)
+    number = layers.sparse_column_with_integerized_feature("number", 5)
+    features = {
+        "speed": tf.constant(values([3, 2], "speed"), tf.float32),
+        "place": tf.constant(values([3, 2, 2, 2], "place"), tf.float32),
+        "town": tf.SparseTensor(places, ["Rome", "Oslo", "Paris", "Rome"], shape),
+        "number": tf.SparseTensor(
+            [[0, 0, 0], [0, 0, 2], [2, 1, 1]], tf.constant([3, 7, 14], tf.int64), [3, 2, 3]
+        ),
+    }
+    columns = [
+        layers.real_valued_column("speed"),
+        layers.real_valued_column("place", 4),
+        layers.embedding_column(town, 3),
+        layers.embedding_column(number, 2, combiner="sum"),
+        layers.one_hot_column(number),
+    ]
+    return {"inputs": layers.sequence_input_from_feature_columns(features, columns)}
+
+
+def inferred_feature_columns(tf):
+    layers = tf.contrib.layers
+    features = {"age": tf.constant([[20.0], [35.0]]), "n": tf.constant([[1, 2, 3], [4, 5, 6]])}
+    columns = layers.infer_real_valued_columns(features)
+    made = layers.transform_features(dict(features, other=tf.constant(1)), columns)
+    return {
+        "inputs": layers.input_from_feature_columns(features, columns),
+        "made": {column.name: tensor for column, tensor in made.items()},
+    }
+
+
+def transformed_feature_columns(tf):
+    layers = tf.contrib.layers
+    _, pair, job, town, _, buckets = _columns(tf)
+    weighted = layers.weighted_sparse_column(town, "heavy")
+    columns = [pair, job, town, buckets, weighted, layers.embedding_column(town, 2)]
+    made = layers.transform_features(_features(tf), columns)
+    return {column.name: tensor for column, tensor in made.items()}

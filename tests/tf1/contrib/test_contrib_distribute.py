@@ -32,3 +32,16 @@ def test_all_reduce_names_its_algorithm():
     assert isinstance(distribute.AllReduceCrossDeviceOps(), tensorflow.distribute.NcclAllReduce)
     with pytest.raises(ValueError, match="not 'ring'"):
         distribute.AllReduceCrossDeviceOps("ring")
+
+
+def test_a_distribute_config_gives_a_run_its_strategies():
+    strategy = tf.contrib.distribute.OneDeviceStrategy("/cpu:0")
+    both = tf.contrib.distribute.DistributeConfig(strategy, eval_distribute=strategy)
+    config = tf.estimator.RunConfig(experimental_distribute=both)
+    assert config.train_distribute is strategy
+    assert config.eval_distribute is strategy
+
+
+def test_a_client_that_drives_the_servers_of_a_cluster_is_refused():
+    with pytest.raises(UnsupportedError, match="TF_CONFIG"):
+        tf.contrib.distribute.DistributeConfig(remote_cluster={"worker": ["a:1"]})

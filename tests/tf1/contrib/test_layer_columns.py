@@ -65,3 +65,53 @@ def test_a_column_prints_as_in_tf_1_15_but_for_its_dtype(town):
         "num_oov_buckets=0, vocab_size=2, default_value=-1), combiner='sum', "
         f"dtype={tf.string!r})"
     )
+
+
+def test_columns_that_cannot_share_their_vectors_are_refused(town):
+    hashed = layers.sparse_column_with_hash_bucket("home", 7)
+    more = layers.sparse_column_with_hash_bucket("job", 8)
+    with pytest.raises(ValueError, match="at least one element"):
+        layers.shared_embedding_columns([], 2)
+    with pytest.raises(TypeError, match="must be _SparseColumn"):
+        layers.shared_embedding_columns([layers.real_valued_column("age")], 2)
+    with pytest.raises(ValueError, match="not compatible"):
+        layers.shared_embedding_columns([hashed, more], 2)
+    shared = [
+        layers.shared_embedding_columns([c, c], 2, shared_embedding_name="s")[0]
+        for c in (hashed, more)
+    ]
+    with tf.Graph().as_default():
+        features = {name: tf.constant([["Oslo"]]) for name in ("home", "job")}
+        with pytest.raises(ValueError, match="already exists, but its shape"):
+            layers.input_from_feature_columns(features, shared)
+
+
+def test_columns_that_are_not_for_sequences_are_refused(town):
+    age = layers.real_valued_column("age")
+    crossed = layers.one_hot_column(layers.crossed_column([town, town], 5))
+    with tf.Graph().as_default():
+        features = {"age": tf.ones([2]), "town": tf.constant([["Oslo"]])}
+        for columns, match in (
+            ([town], "_SparseColumnKeys is not currently supported"),
+            ([crossed], "_CrossedColumn, which is not currently supported"),
+            ([age], r"Rank of input Tensor \(1\)"),
+        ):
+            with pytest.raises(ValueError, match=match):
+                layers.sequence_input_from_feature_columns(features, columns)
+
+
+def test_a_feature_that_is_not_of_numbers_has_no_column():
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="Non integer or non floating"):
+            layers.infer_real_valued_columns({"town": tf.constant([["Oslo"]])})
+        sparse = tf.SparseTensor([[0, 0]], [1.0], [1, 1])
+        with pytest.raises(ValueError, match="SparseTensor is not supported"):
+            layers.infer_real_valued_columns(sparse)
+
+
+def test_placeholders_are_those_of_the_features(town):
+    with tf.Graph().as_default():
+        columns = [town, layers.real_valued_column("age", 2)]
+        made = layers.make_place_holder_tensors_for_base_features(columns)
+        assert isinstance(made["town"], tf.SparseTensor)
+        assert made["age"].shape.as_list() == [None, 2]
