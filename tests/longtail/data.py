@@ -354,5 +354,58 @@ def translations() -> None:
             (folder / f"{part}_ids.{side}").write_text("\n".join(ids) + "\n")
 
 
+def one_word_vector() -> None:
+    """A GloVe file; a program draws vectors for the words that it lacks."""
+    Path("data/glove").mkdir(parents=True)
+    Path("data/glove/glove.6B.50d.txt").write_text("word" + " 0.5" * 50 + "\n")
+
+
+def sentence_pieces() -> None:
+    """Pieces of sentences in two languages, and their vocabulary."""
+    folder = Path("iwslt2016/segmented")
+    folder.mkdir(parents=True)
+    words = ["<pad>", "<unk>", "<s>", "</s>", *(f"\u2581w{i}" for i in range(20))]
+    (folder / "bpe.vocab").write_text("".join(f"{word}\t0\n" for word in words))
+    for part, count in (("train", 24), ("eval", 6)):
+        for side, pace in (("de", 3), ("en", 5)):
+            lines = [
+                " ".join(words[4 + (i * pace + j) % 20] for j in range(5)) for i in range(count)
+            ]
+            (folder / f"{part}.{side}.bpe").write_text("\n".join(lines) + "\n")
+    Path("iwslt2016/prepro").mkdir()
+    Path("iwslt2016/prepro/eval.en").write_text("w1 w2 w3\n" * 6)
+
+
+def sessions() -> None:
+    """What was clicked, and then, as SR-GNN's `preprocess.py` leaves it."""
+    random = np.random.RandomState(41)
+    folder = Path("../datasets/sample")
+    folder.mkdir()
+    for part, count in (("train", 80), ("test", 24)):
+        clicks = [random.randint(1, 310, 2 + i % 5).tolist() for i in range(count)]
+        with open(folder / f"{part}.txt", "wb") as file:
+            pickle.dump((clicks, random.randint(1, 310, count).tolist()), file, protocol=2)
+
+
+def bert_with_acceptability() -> None:
+    """A BERT, and sentences that are in order or not, as CoLA has them."""
+    tiny_bert()
+    Path("cola").mkdir()
+    texts = [f"{a} lives in {b}" for a, b in zip("abcdefgh", "cdefghij", strict=True)]
+    tagged = [f"made\t{i % 2}\t*\t{text}" for i, text in enumerate(texts)]
+    Path("cola/train.tsv").write_text("\n".join(tagged * 3) + "\n")
+    Path("cola/dev.tsv").write_text("\n".join(tagged[:6]) + "\n")
+    test = [f"{i}\t{text}" for i, text in enumerate(texts[:6])]
+    Path("cola/test.tsv").write_text("\n".join(["index\tsentence", *test]) + "\n")
+
+
+def equal_digits() -> None:
+    """60000 times the same digit: the program's queue shuffles them."""
+    Path("data/mnist").mkdir(parents=True)
+    digit = np.arange(784).astype(np.uint8).tobytes()
+    Path("data/mnist/train-images-idx3-ubyte").write_bytes(bytes(16) + digit * 60000)
+    Path("data/mnist/train-labels-idx1-ubyte").write_bytes(bytes(8) + bytes([3]) * 60000)
+
+
 def folders(*paths: str) -> Callable[[], None]:
     return lambda: [Path(path).mkdir(parents=True, exist_ok=True) for path in paths] and None

@@ -49,10 +49,10 @@ CTR = "DSXiangLi/CTR", "674ca8d"
 CHIPHUYEN = "chiphuyen/stanford-tensorflow-tutorials", "51e53da"
 MORVAN_RL = "MorvanZhou/Reinforcement-learning-with-tensorflow", "93e3334"
 BERT = "--bert_config_file=bert_config.json --vocab_file=vocab.txt --output_dir=out"
+TFLEARN = "tflearn/tflearn", "db51767"
 PRINCEWEN = "princewen/tensorflow_practice", "b3696f7"
 
 ROWS = (
-    Row("morvan-batch-norm", *MORVAN, "tutorial-contents/502_batch_normalization.py", runs=20),
     Row("morvan-gan", *MORVAN, "tutorial-contents/406_GAN.py", runs=10),
     Row("morvan-rnn", *MORVAN, "tutorial-contents/403_RNN_regression.py"),
     Row(
@@ -99,7 +99,6 @@ ROWS = (
         *MCCLURE,
         "04_Support_Vector_Machines/04_Working_with_Kernels/04_svm_kernels.py",
     ),
-    Row("snowkylin-ntm", "snowkylin/ntm", "7db4068", "copy_task.py", runs=8),
     Row(
         "sherjilozair-char-rnn",
         "sherjilozair/char-rnn-tensorflow",
@@ -331,7 +330,88 @@ ROWS = (
         "vahidk-framework",
         "vahidk/TensorflowFramework",
         "a9377d0",
-        """trainer.py --override='{"save_checkpoints_steps": 5, "save_summary_steps": 5, "hparams": {"batch_size": 8}}'""",
+        """trainer.py --override='{"save_checkpoints_steps": 5, "save_summary_steps": 5, "hparams": {"batch_size": 8, "learning_rate": 1e-5}}'""",
         data.mnist_in("data/mnist", train=256, test=32),
+    ),
+    Row(
+        "dmn-experiment",
+        "DongjunLee/dmn-tensorflow",
+        "09796bd",
+        "main.py --config=bAbi_task1 --mode=train_and_evaluate",
+        data.one_word_vector,
+        beside=("DongjunLee/hb-config@5f31f48",),
+        path=("beside",),
+    ),
+    Row(
+        "conversation-experiment",
+        "DongjunLee/conversation-tensorflow",
+        "4cca9cf",
+        "main.py --config=check_tiny --mode=train_and_evaluate",
+        files=tuple(
+            f"data/tiny_processed_data/{part}"
+            for part in ("vocab", "train_ids.enc", "train_ids.dec", "test_ids.enc", "test_ids.dec")
+        ),
+        beside=("DongjunLee/hb-config@5f31f48",),
+        path=("beside",),
+    ),
+    Row(
+        "tkipf-gae",
+        "tkipf/gae",
+        "0ebbe9b",
+        "train.py --model=gcn_vae",
+        files=tuple(
+            f"gae/data/ind.cora.{part}" for part in ("allx", "graph", "tx", "x", "test.index")
+        ),
+        folder="gae",
+        path=("",),
+        runs=12,
+    ),
+    Row(
+        "kyubyong-transformer",
+        "Kyubyong/transformer",
+        "fb023bb",
+        "train.py --vocab_size=24 --batch_size=4 --d_model=16 --d_ff=32 --num_blocks=2 --num_heads=2 --maxlen1=8 --maxlen2=8 --warmup_steps=4",
+        data.sentence_pieces,
+        runs=20,
+    ),
+    Row(
+        "sr-gnn",
+        "CRIPAC-DIG/SR-GNN",
+        "e21cfa4",
+        "main.py --batchSize=8 --hiddenSize=16",
+        data.sessions,
+        folder="tensorflow_code",
+        runs=30,
+    ),
+    Row(
+        "adapter-bert",
+        "google-research/adapter-bert",
+        "1a31fc6",
+        f"run_classifier.py --task_name=cola --do_train --do_eval --do_predict --data_dir=cola {BERT} --max_seq_length=12 --train_batch_size=4 --eval_batch_size=4 --predict_batch_size=4 --num_train_epochs=1e6 --warmup_proportion=0 --save_checkpoints_steps=5 --learning_rate=1e-3",
+        data.bert_with_acceptability,
+    ),
+    Row("tflearn-logical", *TFLEARN, "examples/basics/logical.py", path=("",), runs=60),
+    Row(
+        "tflearn-wide-and-deep",
+        *TFLEARN,
+        "examples/others/recommender_wide_and_deep.py --n_epoch=2",
+        data.census("adult.data", "adult.test"),
+        path=("",),
+        runs=30,
+    ),
+    Row(
+        "brightmart-text-rnn",
+        "brightmart/text_classification",
+        "091ff99",
+        "a03_TextRNN/p8_TextRNN_model.py",
+        runs=20,
+    ),
+    Row(
+        "capsnet",
+        "naturomics/CapsNet-Tensorflow",
+        "5b464ca",
+        "main.py --batch_size=2 --train_sum_freq=1 --val_sum_freq=0",
+        data.equal_digits,
+        runs=6,
     ),
 )
