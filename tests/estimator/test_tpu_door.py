@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 
 import pytest
@@ -304,3 +305,67 @@ def test_emulated_cores_go_before_a_tpu(vm, emulated_cores):
     cores = devices.tpu_cores(vm.resolver(), None, tpu.TPUConfig())
     assert cores.strategy.num_replicas_in_sync == 2
     assert vm.started == 0
+
+
+def test_the_log_says_once_that_cores_are_emulated(emulated_cores, caplog, model_dir):
+    emulated_cores(2)
+    devices._say_that_cores_are_emulated.cache_clear()
+    for _ in range(2):
+        with pytest.raises(ReachedError):
+            train(make(model_dir))
+    said = [message for message in caplog.messages if "2 cores are emulated on the CPU" in message]
+    assert len(said) == 1
+
+
+def test_a_tpu_is_not_said_to_be_emulated(vm, caplog, model_dir):
+    devices._say_that_cores_are_emulated.cache_clear()
+    with pytest.raises(ReachedError):
+        train(make(model_dir))
+    assert not [message for message in caplog.messages if "emulated" in message]
+
+
+def test_a_machine_without_a_tpu_emulates_none_unasked(model_dir, monkeypatch, emulated_cores):
+    emulated_cores(0)
+    monkeypatch.delenv("E2S_EMULATE_TPU_CORES", raising=False)
+    for config in ({}, {"master": "local"}):
+        with pytest.raises((DeviceError, tf.errors.NotFoundError)):
+            train(make(model_dir, **config))
+    assert devices.emulated_cores() == 0
+
+
+# The wrong TPU.
+
+
+def test_a_name_that_is_not_found_is_said_before_the_error_of_the_look_up():
+    resolver = Found("no-such-tpu", zone="no-such-zone", project="none")
+    words = (
+        r"^The TPU 'no-such-tpu', zone 'no-such-zone', project 'none' was not found\. "
+        r"\w+: (.|\n)*is 'local'(.|\n)*emulate_tpu"
+    )
+    with pytest.raises(DeviceError, match=words) as error:
+        tpu.RunConfig(cluster=resolver)
+    assert error.value.__cause__ is not None
+
+
+def test_an_address_where_nobody_answers_is_told(caplog):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"grpc://127.0.0.1:{taken.getsockname()[1]}"
+        tpu_system._say_if_nobody_answers(address)
+        assert f"Nobody answers at {address}" in caplog.text
+        caplog.clear()
+        taken.listen()
+        tpu_system._say_if_nobody_answers(address)
+        tpu_system._say_if_nobody_answers("")
+    assert not caplog.messages
+
+
+def test_a_tpu_in_use_is_tensorflows_error_led_by_its_name(vm, model_dir, monkeypatch):
+    def taken(resolver):
+        raise tf.errors.UnknownError(None, None, "The TPU is already in use by process 7.")
+
+    monkeypatch.setattr(tf.tpu.experimental, "initialize_tpu_system", taken)
+    with pytest.raises(tf.errors.UnknownError) as error:
+        train(make(model_dir, cluster=vm.resolver()))
+    first = error.value.message.splitlines()[0]
+    assert first == "The TPU 'local' could not be started. The TPU is already in use by process 7."

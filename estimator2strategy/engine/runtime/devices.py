@@ -221,10 +221,22 @@ def _resolver(cluster: Any, master: str | None, tpu_config: Any) -> Any:
         return cluster
     if not master and not tf.config.list_physical_devices("TPU"):
         return None
-    return resolver(master or "local", job_name=tpu_config.tpu_job_name or "worker")
+    name = master or "local"
+    with tpu_system.looking_up(name):
+        return resolver(name, job_name=tpu_config.tpu_job_name or "worker")
+
+
+@functools.cache
+def _say_that_cores_are_emulated(num_cores: int) -> None:
+    """Says so in the log, once in a process: nobody shall take it for a TPU."""
+    tf.compat.v1.logging.warn(
+        f"There is no TPU in this: its {num_cores} cores are emulated on the CPU (by emulate_tpu, "
+        f"{EMULATE_VARIABLE} or e2s run --emulate_tpu_cores)."
+    )
 
 
 def _emulated(tpu_config: Any) -> TpuCores:
+    _say_that_cores_are_emulated(_emulated_cores)
     per_replica = tpu_config.num_cores_per_replica
     if per_replica is None:
         return TpuCores(emulated_strategy(1 if _one_core(tpu_config) else None))

@@ -12,14 +12,19 @@ counts too, and one that was shut down is started again. So is one that was lost
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
+from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.errors import DeviceError
 
 EMULATE_VARIABLE = "E2S_EMULATE_TPU_CORES"
 
@@ -32,6 +37,29 @@ WITHOUT_A_TPU = (
 )
 
 _starting = threading.Lock()
+_PATIENCE = 5.0  # seconds
+
+
+@contextlib.contextmanager
+def looking_up(name: str, zone: str | None = None, project: str | None = None) -> Iterator[None]:
+    """A context in which TensorFlow asks Google's services for a TPU's addresses.
+
+    Raises:
+        DeviceError: The TPU was not found; the message has TensorFlow's.
+    """
+    try:
+        yield
+    except TypeError:  # wrong arguments
+        raise
+    except Exception as error:  # of urllib, of Google's client, or TensorFlow's own
+        where = {"zone": zone, "project": project}
+        given = "".join(f", {key} {value!r}" for key, value in where.items() if value)
+        raise DeviceError(
+            f"The TPU {name!r}{given} was not found. {type(error).__name__}: {error}\n"
+            "  The TPU of this very machine is 'local'. An address (grpc://10.0.0.2:8470) needs no "
+            "look-up; a name needs its zone and project, unless they are this machine's.\n"
+            f"{WITHOUT_A_TPU}"
+        ) from error
 
 
 def start(resolver: Any) -> tf.tpu.experimental.Topology:
@@ -89,6 +117,7 @@ def start_again(strategy: tf.distribute.Strategy) -> None:
 
 
 def _start(resolver: Any) -> tf.tpu.experimental.Topology:
+    _say_if_nobody_answers(resolver.master())
     try:
         # Hooks, savers and what else is the host's stays in this process: no device is entered.
         tf.config.experimental_connect_to_cluster(resolver, make_master_device_default=False)
@@ -100,3 +129,17 @@ def _start(resolver: Any) -> tf.tpu.experimental.Topology:
             error.op,
             f"The TPU {name!r} could not be started. {error.message}\n{WITHOUT_A_TPU}",
         ) from error
+
+
+def _say_if_nobody_answers(address: str) -> None:
+    """Says why nothing happens: TensorFlow waits for an address without a word, and without end."""
+    parts = urlsplit(address if "//" in address else f"//{address}")
+    if not (parts.hostname and parts.port):  # this machine
+        return
+    try:
+        socket.create_connection((parts.hostname, parts.port), _PATIENCE).close()
+    except OSError as error:
+        tf.compat.v1.logging.warn(
+            f"Nobody answers at {address} ({error}). Is it the address of a TPU, and is that on? "
+            "TensorFlow waits for it."
+        )

@@ -31,6 +31,7 @@ FLAT = {
         "tf.estimator.export",
         "tf.estimator.inputs",
         "tf.estimator.experimental",
+        "tf.estimator.tpu.experimental",
     ),
     "tf.python.estimator": (
         "tf.estimator",

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_switches
-from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime import devices, tpu_system
 from estimator2strategy.engine.worlds import modern_world
 
 
@@ -23,6 +23,9 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         coordinator_name, coordinator_address: The job and the address of this process, where a TPU
             with a name is to know them.
         **kwargs: As of `tf.distribute.cluster_resolver.TPUClusterResolver`.
+
+    Raises:
+        DeviceError: A TPU of that name was not found.
     """
 
     rpc_layer = None
@@ -44,7 +47,9 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
             super().__init__("local", job_name=job_name)
         else:
             coordinator = (coordinator_name, coordinator_address)
-            super().__init__(_name(tpu), zone, project, job_name, *coordinator, *args, **kwargs)
+            self._asked = (str(_name(tpu)), zone, project)
+            with tpu_system.looking_up(*self._asked):
+                super().__init__(_name(tpu), zone, project, job_name, *coordinator, *args, **kwargs)
 
     @staticmethod
     def connect(
@@ -58,7 +63,10 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
 
     def cluster_spec(self) -> tf.train.ClusterSpec | None:
         """The addresses of the TPU's hosts; None for this machine."""
-        return None if self._of_this_machine else super().cluster_spec()
+        if self._of_this_machine:
+            return None
+        with tpu_system.looking_up(*self._asked):
+            return super().cluster_spec()
 
     def num_accelerators(self, *args: Any, **kwargs: Any) -> dict[str, int]:
         """The cores of each host."""

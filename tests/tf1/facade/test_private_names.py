@@ -37,6 +37,20 @@ def test_deep_modules_are_one(tmp_path):
     assert tf1.python.estimator.model_fn.LOSS_METRIC_KEY == "loss"
 
 
+def test_settings_of_embeddings_are_where_programs_find_them():
+    from estimator2strategy.estimator import embedding_spec, tpu
+
+    files = tf1.python.estimator.tpu.tpu_estimator, tf1.python.tpu.tpu_embedding
+    for file in files:
+        assert file.AdagradParameters is tpu.experimental.AdagradParameters
+        assert file.StochasticGradientDescentParameters is (
+            tpu.experimental.StochasticGradientDescentParameters
+        )
+    assert files[0].EmbeddingConfigSpec is tpu.experimental.EmbeddingConfigSpec
+    assert files[1].TableConfig is embedding_spec.TableConfig
+    assert files[1].FeatureConfig is embedding_spec.FeatureConfig
+
+
 def test_old_exports_are_chosen_by_filters(tmp_path):
     gc = tf1.python.estimator.gc
 
