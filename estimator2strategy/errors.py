@@ -3,6 +3,7 @@
     EstimatorToStrategyError
     ├── RecordingError          model_fn or input_fn could not be recorded
     │   └── UnsupportedError    it uses something that has no home on TF2
+    │       └── QueueRunnerError    input_fn reads from queues
     ├── CheckpointError         a checkpoint does not fit the model, or cannot be read
     ├── ModelDirInUseError      another training writes to the same model_dir
     └── DeviceError             the machine cannot do what the configuration asks for
@@ -24,6 +25,10 @@ class RecordingError(EstimatorToStrategyError, ValueError):
 
 class UnsupportedError(RecordingError):
     """The program uses an API that cannot work on TF2; the message names the replacement."""
+
+
+class QueueRunnerError(UnsupportedError, RuntimeError):
+    """input_fn reads from queues, which threads feed; the message names the line that made one."""
 
 
 class CheckpointError(EstimatorToStrategyError, ValueError):

@@ -225,6 +225,16 @@ def is_stateful(op: str) -> bool:
     return definition is None or definition.is_stateful
 
 
+def types_of(node: Any) -> set[tf.DType]:
+    """The types of what a NodeDef takes and returns; none of an op that is not registered."""
+    definition = _op_def_registry.get(node.op)
+    found: set[int] = set()
+    for arg in (*definition.input_arg, *definition.output_arg) if definition else ():
+        found.add(arg.type or node.attr[arg.type_attr].type if not arg.type_list_attr else 0)
+        found.update(node.attr[arg.type_list_attr].list.type if arg.type_list_attr else ())
+    return {tf.as_dtype(value) for value in found if value}
+
+
 def ops_are_deterministic() -> bool:
     """True if `enable_op_determinism`, or the environment, wants equal results of equal runs.
 

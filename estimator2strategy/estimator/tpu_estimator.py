@@ -184,6 +184,7 @@ class TPUEstimator(Estimator):
             self._training_log,
             self._batch_axis,
             self._embedding_spec,
+            emulates=self._strategy is None and devices.emulated_cores() > 0,
         )
 
     @property

@@ -24,6 +24,7 @@ from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 from estimator2strategy.estimator.calling import call_tpu_model_fn
+from estimator2strategy.estimator.core_refusals import check_core
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tpu_checks import (
     check_predictions,
@@ -58,6 +59,7 @@ class OnTpuCores(Placement):
         log: The hooks of training that log.
         batch_axis: As of TPUEstimator.
         embedding_spec: Its `embedding_config_spec`.
+        emulates: True if the cores stand for a TPU's, and so refuse what that would.
     """
 
     deployment: Deployment
@@ -66,6 +68,7 @@ class OnTpuCores(Placement):
     log: TrainingLog
     batch_axis: Sequence[int] | None = None
     embedding_spec: Any = None
+    emulates: bool = False
 
     def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Fed:
         program.create_global_step(tf1.get_default_graph())
@@ -97,7 +100,11 @@ class OnTpuCores(Placement):
         spec = spec_of(program, replicas)
         sleep = self.tpu_config.initial_infeed_sleep_secs
         sleeping = (InfeedSleepHook(sleep),) if sleep else ()
-        return replicas.recording(spec, input_hooks=sleeping, iterations=self.iterations)
+        recording = replicas.recording(spec, input_hooks=sleeping, iterations=self.iterations)
+        if self.emulates and not is_tpu(self.deployment.strategy):
+            # Ids for tables have no fixed number.
+            check_core(recording, shapes=not self.embedding_spec)
+        return recording
 
     def _recorded_replicas(self, program: ModelProgram, fed: Fed) -> RecordedReplicas:
         deployment, embedding = self.deployment, self._embedding()

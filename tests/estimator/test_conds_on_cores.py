@@ -1,4 +1,4 @@
-"""Conds of a core that use both its variables and what the host has: a table, a writer."""
+"""Conds of a replica that use both its variables and what the host has: a table, a writer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.plan.host_resources import keep_order
+from estimator2strategy.engine.runtime.devices import emulated_strategy
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu
@@ -38,7 +39,9 @@ def model_of(model_dir, loss_of):
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     config = tpu.RunConfig(model_dir=model_dir, tpu_config=tpu.TPUConfig(iterations_per_loop=3))
-    return tpu.TPUEstimator(model_fn, config=config, train_batch_size=2, eval_batch_size=2)
+    sizes = {"train_batch_size": 2, "eval_batch_size": 2}
+    # Emulated cores would refuse tables and writers, as a TPU does.
+    return tpu.TPUEstimator(model_fn, config=config, strategy=emulated_strategy(2), **sizes)
 
 
 def test_each_core_writes_summaries_with_a_writer_that_model_fn_made(model_dir, tmp_path):

@@ -131,6 +131,20 @@ def test_strings_are_refused_as_an_infeed_did(model_dir, part, method):
         run()
 
 
+@pytest.mark.parametrize("per_host", [pipelines.PER_SHARD_V1, pipelines.PER_HOST_V1])
+@pytest.mark.evidence("refusals", "cpu")
+def test_queues_are_refused_as_by_an_infeed_loop(model_dir, per_host):
+    def input_fn(params):
+        queue = tf1.train.input_producer(tf.ones([8]), shuffle=False)  # the queue
+        return queue.dequeue_many(params["batch_size"]), tf.ones([params["batch_size"]])
+
+    words = r"# the queue\n(.|\n)*Input pipeline contains one or more QueueRunners(.|\n)*Dataset"
+    model = with_tpu_config(model_dir, per_host_input_for_training=per_host)
+    with pytest.raises(RuntimeError, match=words) as raised:
+        model.train(input_fn, steps=1)
+    assert isinstance(raised.value, UnsupportedError)
+
+
 def test_batches_to_predict_that_are_too_large_are_refused(model_dir):
     def input_fn(params):
         return tf.data.Dataset.from_tensors(tf.ones([]) * 2).repeat(10).batch(5)

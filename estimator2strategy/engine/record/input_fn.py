@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.user_code import argument_names, location, user_line
-from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.errors import QueueRunnerError
 
 
 class DatasetInitializerHook(tf.compat.v1.train.SessionRunHook):
@@ -40,7 +40,7 @@ def call_input_fn(input_fn: Callable, available: dict[str, Any], takes_queues: b
         takes_queues: True if a Session runs the input, which can feed queues.
 
     Raises:
-        UnsupportedError: It reads from queue runners.
+        QueueRunnerError: It reads from queue runners.
     """
     names = argument_names(input_fn)
     with tf.compat.v1.device("/cpu:0"):
@@ -53,9 +53,10 @@ def call_input_fn(input_fn: Callable, available: dict[str, Any], takes_queues: b
 def refuse_queue_runners(input_fn: Callable) -> None:
     runners = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.QUEUE_RUNNERS)
     if runners:
-        raise UnsupportedError(
+        raise QueueRunnerError(
             f"input_fn {location(input_fn)} reads from a queue runner, made at "
             f"{user_line(runners[0].queue.queue_ref.op.traceback)}\n"
+            "  Input pipeline contains one or more QueueRunners.\n"
             "  Queues need threads that feed a Session; here the input is a tf.data.Dataset.\n"
             "  Return a Dataset instead, for example tf.data.TFRecordDataset(files)"
             ".shuffle(1000).repeat().batch(n); see migration_guide/inputs.md."

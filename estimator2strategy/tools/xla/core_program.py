@@ -41,12 +41,16 @@ class CoreProgram:
     replicas: int = 1
 
     @property
+    def roots(self) -> list[str]:
+        """Names of the nodes that must run."""
+        return [*map(input_node, self.outputs), *self.ops]
+
+    @property
     def nodes(self) -> list[str]:
         """The nodes that run, in creation order; without feeds and what makes variables."""
         fed = set(map(input_node, self.feeds))
-        roots = [*map(input_node, self.outputs), *self.ops]
         behind = self.recorded.ancestors(
-            (name for name in roots if name not in fed), lambda edge: input_node(edge) in fed
+            (name for name in self.roots if name not in fed), lambda edge: input_node(edge) in fed
         )
         return [name for name in behind if not self.recorded.creates_resource(name)]
 

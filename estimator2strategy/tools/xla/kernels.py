@@ -12,6 +12,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+import tensorflow as tf
+
+from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.effects import calls_python
 from estimator2strategy.engine.plan.graph import NodeDef
 from estimator2strategy.engine.plan.xla_kernels import why_not_compiled
 from estimator2strategy.tools.xla.core_program import CoreProgram
@@ -27,12 +31,15 @@ class UnsupportedOp:
         op: Its type.
         reason: The reason, as the end of "X ...".
         inside: The function that it is in, "" if in none.
+        host_only: True if no TPU can have a kernel for it: it takes or makes strings (other than to
+            print), or is a call of Python, or makes a resource of the host.
     """
 
     node: str
     op: str
     reason: str
     inside: str = ""
+    host_only: bool = False
 
 
 def unsupported(program: CoreProgram) -> list[UnsupportedOp]:
@@ -56,5 +63,17 @@ def described(op: UnsupportedOp) -> tuple[str, str | None]:
 
 
 def _judged(name: str, nodes: Iterable[NodeDef], inside: str = "") -> list[UnsupportedOp]:
-    reasons = ((node.op, why_not_compiled(node)) for node in nodes)
-    return [UnsupportedOp(name, op, reason, inside) for op, reason in reasons if reason]
+    return [
+        UnsupportedOp(name, node.op, reason, inside, _is_host_only(node))
+        for node in nodes
+        if (reason := why_not_compiled(node))
+    ]
+
+
+# TPUEstimator warned of a print.
+_PRINTS = frozenset({"Print", "PrintV2", "StringFormat"})
+
+
+def _is_host_only(node: NodeDef) -> bool:
+    has_strings = tf.string in _tf_private.types_of(node)
+    return calls_python(node) or (has_strings and node.op not in _PRINTS)
