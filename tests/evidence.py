@@ -64,7 +64,7 @@ FEATURES = {
     "export": "SavedModels of what a TPU trained",
     "tpu_graphs": "the graphs for TPUs in SavedModels",
     "branches": "`tf.cond` and sums over cores in a branch",
-    "embeddings": "`embedding_config_spec` (rehearsed: columns of `tpu_tensor_core` only)",
+    "embeddings": "`embedding_config_spec`, by dense lookups",
     "partitions": "`num_cores_per_replica` above 1",
     "refusals": "the user's line where a TPU would refuse",
     "profile": "`--profile_dir`",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record import embedding_input
@@ -52,13 +54,6 @@ def embedding_for(spec: Any, mode: str, strategy: Any) -> Embedding | None:
     """
     if spec is None or not (spec.feature_columns or spec.feature_to_config_dict):
         return None
-    if is_tpu(strategy):
-        raise UnsupportedError(
-            "embedding_config_spec: tables in a TPU's embedding hardware are not supported yet.\n"
-            "  Make the columns with embedding_lookup_device='tpu_tensor_core' and "
-            "tensor_core_shape=[None, most ids of an example]:\n"
-            "  the cores then look them up, and model_fn's optimizer trains them.\n" + _ON_THE_HOST
-        )
     if mode == ModeKeys.PREDICT:
         raise UnsupportedError(
             "embedding_config_spec: TPUEstimator.predict never looked tables up on cores.\n"
@@ -69,7 +64,9 @@ def embedding_for(spec: Any, mode: str, strategy: Any) -> Embedding | None:
         spec.optimization_parameters,
         *(t.optimization_parameters for t in tables.values()),
     ):
-        _check_parameters(parameters)
+        _check_parameters(parameters, is_tpu(strategy))
+    if is_tpu(strategy):
+        _say_that_lookups_are_dense(tables)
     return Embedding(
         tables,
         features,
@@ -77,6 +74,16 @@ def embedding_for(spec: Any, mode: str, strategy: Any) -> Embedding | None:
         from_columns=spec.feature_columns is not None,
         num_cores=strategy.num_replicas_in_sync,
         gradient_multiplier=spec.experimental_gradient_multiplier_fn,
+    )
+
+
+def _say_that_lookups_are_dense(tables: Mapping[str, Any]) -> None:
+    size = sum(t.vocabulary_size * t.dimension for t in tables.values()) * tf.float32.size
+    tf.compat.v1.logging.warn(
+        f"The {len(tables)} table(s) of embedding_config_spec, {size / 2**20:.1f} MB without their "
+        "slots, are on each core of the TPU as dense variables: its embedding hardware is not "
+        "used. The step is compiled again for a batch whose examples have another greatest number "
+        "of ids; pad them in input_fn."
     )
 
 
@@ -105,16 +112,21 @@ def input_for_cores(
     return changed
 
 
-def _check_parameters(parameters: Any) -> None:
+def _check_parameters(parameters: Any, on_tpu: bool) -> None:
     if parameters is None:
         return
+    if on_tpu and not parameters.use_gradient_accumulation:
+        raise UnsupportedError(
+            "embedding_config_spec: use_gradient_accumulation=False is not supported on a TPU, "
+            "where tables are dense variables.\n  Leave it out; gradients are then summed.\n"
+            + _ON_THE_HOST
+        )
     if type(parameters).__name__ not in SLOTS:
         raise UnsupportedError(
-            f"embedding_config_spec: {type(parameters).__name__} is not supported on emulated "
-            f"cores.\n  These are: {', '.join(SLOTS)}.\n" + _ON_THE_HOST
+            f"embedding_config_spec: {type(parameters).__name__} is not supported on cores."
+            f"\n  These are: {', '.join(SLOTS)}.\n" + _ON_THE_HOST
         )
     if parameters.weight_decay_factor:
         raise UnsupportedError(
-            "embedding_config_spec: weight_decay_factor is not supported on emulated cores.\n"
-            + _ON_THE_HOST
+            "embedding_config_spec: weight_decay_factor is not supported on cores.\n" + _ON_THE_HOST
         )

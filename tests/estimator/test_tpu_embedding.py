@@ -11,12 +11,16 @@ import tensorflow as tf
 from tf_keras.api._v1.keras.layers import DenseFeatures
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime import devices
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.embedding_spec import (
     FeatureConfig,
     MomentumParameters,
     TableConfig,
 )
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
+from estimator2strategy.tools.xla.core_program import core_program
+from estimator2strategy.tools.xla.kernels import unsupported
 from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 from tests.programs import embeddings
 from tests.rehearsal import rehearsal
@@ -85,6 +89,36 @@ def test_cores_train_as_the_host_does(model_dir, emulated_cores, pipeline):
 
 
 @pytest.mark.evidence("embeddings", "cpu")
+@pytest.mark.parametrize(
+    "pipeline", [tpu.InputPipelineConfig.PER_HOST_V1, tpu.InputPipelineConfig.PER_HOST_V2]
+)
+@pytest.mark.evidence("embeddings", "rehearsed")
+def test_a_tpu_trains_as_emulated_cores_do(
+    model_dir, emulated_cores, monkeypatch, pipeline, caplog
+):
+    emulated_cores(2)
+    emulated = make(f"{model_dir}/emulated", pipeline=pipeline)
+    emulated.train(embeddings.input_fn, steps=embeddings.STEPS)
+    monkeypatch.setattr(devices, "_emulated_cores", 0)
+    with rehearsal(cores_per_host=2):
+        model = make(model_dir, pipeline=pipeline)
+        model.train(embeddings.input_fn, steps=embeddings.STEPS)
+    assert "its embedding hardware is not used" in caplog.text
+    expected, trained = map(embeddings.variables_of, (emulated, model))
+    assert trained.keys() == expected.keys()
+    for name, values in expected.items():
+        close(trained[name], values)
+
+
+@pytest.mark.evidence("embeddings", "traced")
+def test_a_tpu_has_kernels_for_lookups_and_updates(model_dir):
+    model = make(model_dir, strategy=tpu_strategy(1, 2))
+    with recording_graph(model):
+        program = core_program(record_for(model, estimator.ModeKeys.TRAIN, embeddings.input_fn))
+    assert unsupported(program) == []
+    assert {"GatherV2", "UnsortedSegmentSum"} <= {program.recorded[n].op for n in program.nodes}
+
+
 def test_a_checkpoint_of_cores_is_one_of_the_host(model_dir, emulated_cores):
     emulated_cores(2)
     on_cores = make(model_dir)
@@ -269,9 +303,10 @@ def test_sequences_are_cut_and_filled_up(model_dir, emulated_cores):
 
 
 class TestRefusals:
-    def test_of_tables_on_a_real_tpu(self, model_dir):
-        model = make(model_dir, strategy=tpu_strategy(1, 2))
-        with pytest.raises(UnsupportedError, match="embedding hardware are not supported yet"):
+    def test_of_gradients_that_are_not_summed_on_a_tpu(self, model_dir):
+        parameters = Adagrad(0.1, use_gradient_accumulation=False)
+        model = make(model_dir, parameters=parameters, strategy=tpu_strategy(1, 2))
+        with pytest.raises(UnsupportedError, match="use_gradient_accumulation=False is not"):
             model.train(embeddings.input_fn, steps=1)
 
     def test_of_prediction_on_cores(self, model_dir, emulated_cores):
@@ -282,7 +317,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
-            (MomentumParameters(0.1, 0.9), "MomentumParameters is not supported on emulated cores"),
+            (MomentumParameters(0.1, 0.9), "MomentumParameters is not supported on cores"),
             (Adagrad(0.1, weight_decay_factor=0.1), "weight_decay_factor is not supported"),
         ],
     )

@@ -1,4 +1,4 @@
-"""Embedding tables of a TPUEstimator on emulated cores: dense lookups, equal on every core.
+"""Embedding tables of a TPUEstimator on cores: dense lookups, equal on every core.
 
 On a TPU, hardware beside the program held the tables. It looked rows up before a step and applied
 gradients after it. Here model_fn is recorded on placeholders for the looked-up rows. Once it has
