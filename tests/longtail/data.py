@@ -183,7 +183,7 @@ def openwebtext() -> None:
     params |= {
         "n_vocab": 50257, "n_embd": 8, "n_head": 2, "n_layer": 2, "n_ctx": 16, "warmup_steps": 5,
         "train_batch_size": 2, "eval_batch_size": 2, "train_steps": 10, "eval_steps": 2,
-        "max_steps": 5, "iterations": 1, "data_path": "data", "model_path": "model",
+        "max_steps": 9, "iterations": 1, "data_path": "data", "model_path": "model",
     }  # fmt: skip
     Path("tiny.json").write_text(json.dumps(params))
     random = np.random.RandomState(17)
@@ -247,8 +247,8 @@ def named_entities() -> None:
     Path("data/test.txt").write_text(text * 12)
 
 
-def bert_with_entities() -> None:
-    """A BERT of one layer, its vocabulary, and tagged sentences."""
+def tiny_bert(**more: object) -> None:
+    """A BERT of one layer, and its vocabulary of 17 words."""
     import json
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij", "lives", "in"]
@@ -257,29 +257,84 @@ def bert_with_entities() -> None:
         "attention_probs_dropout_prob": 0.1, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
         "hidden_size": 8, "initializer_range": 0.02, "intermediate_size": 16,
         "max_position_embeddings": 32, "num_attention_heads": 2, "num_hidden_layers": 1,
-        "type_vocab_size": 2, "vocab_size": len(words),
+        "type_vocab_size": 2, "vocab_size": len(words), **more,
     }  # fmt: skip
     Path("bert_config.json").write_text(json.dumps(config))
-    Path("ner").mkdir(exist_ok=True)
     Path("out").mkdir(exist_ok=True)
-    for part in ("train", "dev", "test"):
-        tagged = [
-            f"{letter} B-PER\nlives O\nin O\n{after} B-LOC\n"
-            for letter, after in zip("abcdefgh", "cdefghij", strict=True)
-        ]
-        Path(f"ner/{part}.txt").write_text("\n".join(tagged * 4) + "\n")
 
 
-def reviews() -> None:
-    """Word ids and classes, as the text-cnn's `check_tiny` has them."""
-    folder = Path("data/tiny_processed_data")
-    folder.mkdir(parents=True)
-    words = ["<pad>", *(f"w{i}" for i in range(20))]
-    (folder / "vocab").write_text("\n".join(words) + "\n")
-    for part, count in (("train", 24), ("test", 6)):
-        ids = [" ".join(str(1 + (i * 3 + j) % 20) for j in range(6)) for i in range(count)]
-        (folder / f"{part}_X_ids").write_text("\n".join(ids) + "\n")
-        (folder / f"{part}_y").write_text("\n".join(str(i % 2) for i in range(count)) + "\n")
+def bert_with_relations() -> None:
+    """A BERT, and sentences of classes 0 and 1; only the test file has a header."""
+    tiny_bert()
+    Path("re").mkdir()
+    texts = [f"{a} lives in {b}" for a, b in zip("abcdefgh", "cdefghij", strict=True)]
+    tagged = [f"{text}\t{i % 2}" for i, text in enumerate(texts)]
+    Path("re/train.tsv").write_text("\n".join(tagged * 3) + "\n")
+    Path("re/dev.tsv").write_text("\n".join(tagged[:6]) + "\n")
+    test = [f"{i}\t{text}" for i, text in enumerate(texts[:6])]
+    Path("re/test.tsv").write_text("\n".join(["index\tsentence", *test]) + "\n")
+
+
+def bert_with_pairs() -> None:
+    """An ALBERT that shares its layers, and pairs of sentences with a header."""
+    tiny_bert(embedding_size=4, num_hidden_layers=2, ln_type="postln")
+    Path("pairs").mkdir()
+    pairs = [
+        f"{a} lives in b\t{b} lives\t{i % 2}"
+        for i, (a, b) in enumerate(zip("abcdefgh", "cdefghij", strict=True))
+    ]
+    for part, count in (("train", 24), ("dev", 6), ("test", 6)):
+        lines = ["one\tother\tlabel", *(pairs * 3)[:count]]
+        Path(f"pairs/{part}.txt").write_text("\n".join(lines) + "\n")
+
+
+def bert_with_queries() -> None:
+    """A BERT, and two queries with four documents each, as ids of words."""
+    tiny_bert()
+    for name, count in (("train", 48), ("dev", 8), ("eval", 8)):
+        records(
+            f"queries/dataset_{name}.tf",
+            (
+                {
+                    "query_ids": [2, *(5 + (i + j) % 12 for j in range(3)), 3],
+                    "doc_ids": [*(5 + (i * 5 + j) % 12 for j in range(2 + i % 3)), 3],
+                    "label": int(i % 4 == 1),
+                }
+                for i in range(count)
+            ),
+        )
+        lines = [f"{i // 4}\t{i:08}" for i in range(count)]
+        Path(f"queries/query_doc_ids_{name}.txt").write_text("\n".join(lines) + "\n")
+
+
+def bert_with_sentences() -> None:
+    """A BERT, and sentences whose words it shall rate."""
+    tiny_bert()
+    Path("sentences.txt").write_text("a lives in b\nc lives\nin d lives e\n")
+
+
+def tweets() -> None:
+    """Lines of letters for a character model."""
+    lines = [f"We will make a b c great again, number {i}! " * 4 for i in range(12)]
+    Path("data").mkdir(exist_ok=True)
+    Path("data/trump_tweets.txt").write_text("\n".join(lines) + "\n")
+
+
+def videos() -> None:
+    """Features of videos, all alike: the program's queue shuffles them."""
+    same = {"id": "v", "labels": [1, 3], "mean_rgb": [i / 10 - 0.3 for i in range(8)]}
+    records("video/train.tfrecord", [same] * 64)
+
+
+def facades() -> None:
+    """Pictures of two halves, the input's and the target's."""
+    from PIL import Image
+
+    random = np.random.RandomState(37)
+    Path("facades").mkdir()
+    for i in range(3):
+        pixels = random.randint(0, 255, (32, 64, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(f"facades/{i}.png")
 
 
 def translations() -> None:
@@ -297,6 +352,59 @@ def translations() -> None:
             ]
             ids = [line + " 3" * (side == "dec") for line in ids]
             (folder / f"{part}_ids.{side}").write_text("\n".join(ids) + "\n")
+
+
+def one_word_vector() -> None:
+    """A GloVe file; a program draws vectors for the words that it lacks."""
+    Path("data/glove").mkdir(parents=True)
+    Path("data/glove/glove.6B.50d.txt").write_text("word" + " 0.5" * 50 + "\n")
+
+
+def sentence_pieces() -> None:
+    """Pieces of sentences in two languages, and their vocabulary."""
+    folder = Path("iwslt2016/segmented")
+    folder.mkdir(parents=True)
+    words = ["<pad>", "<unk>", "<s>", "</s>", *(f"\u2581w{i}" for i in range(20))]
+    (folder / "bpe.vocab").write_text("".join(f"{word}\t0\n" for word in words))
+    for part, count in (("train", 24), ("eval", 6)):
+        for side, pace in (("de", 3), ("en", 5)):
+            lines = [
+                " ".join(words[4 + (i * pace + j) % 20] for j in range(5)) for i in range(count)
+            ]
+            (folder / f"{part}.{side}.bpe").write_text("\n".join(lines) + "\n")
+    Path("iwslt2016/prepro").mkdir()
+    Path("iwslt2016/prepro/eval.en").write_text("w1 w2 w3\n" * 6)
+
+
+def sessions() -> None:
+    """What was clicked, and then, as SR-GNN's `preprocess.py` leaves it."""
+    random = np.random.RandomState(41)
+    folder = Path("../datasets/sample")
+    folder.mkdir()
+    for part, count in (("train", 80), ("test", 24)):
+        clicks = [random.randint(1, 310, 2 + i % 5).tolist() for i in range(count)]
+        with open(folder / f"{part}.txt", "wb") as file:
+            pickle.dump((clicks, random.randint(1, 310, count).tolist()), file, protocol=2)
+
+
+def bert_with_acceptability() -> None:
+    """A BERT, and sentences that are in order or not, as CoLA has them."""
+    tiny_bert()
+    Path("cola").mkdir()
+    texts = [f"{a} lives in {b}" for a, b in zip("abcdefgh", "cdefghij", strict=True)]
+    tagged = [f"made\t{i % 2}\t*\t{text}" for i, text in enumerate(texts)]
+    Path("cola/train.tsv").write_text("\n".join(tagged * 3) + "\n")
+    Path("cola/dev.tsv").write_text("\n".join(tagged[:6]) + "\n")
+    test = [f"{i}\t{text}" for i, text in enumerate(texts[:6])]
+    Path("cola/test.tsv").write_text("\n".join(["index\tsentence", *test]) + "\n")
+
+
+def equal_digits() -> None:
+    """60000 times the same digit: the program's queue shuffles them."""
+    Path("data/mnist").mkdir(parents=True)
+    digit = np.arange(784).astype(np.uint8).tobytes()
+    Path("data/mnist/train-images-idx3-ubyte").write_bytes(bytes(16) + digit * 60000)
+    Path("data/mnist/train-labels-idx1-ubyte").write_bytes(bytes(8) + bytes([3]) * 60000)
 
 
 def folders(*paths: str) -> Callable[[], None]:

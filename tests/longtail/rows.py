@@ -46,10 +46,13 @@ GOLBIN = "golbin/TensorFlow-Tutorials", "c8ac1e4"
 WISEODD = "wiseodd/generative-models", "b930d5f"
 MCCLURE = "nfmcclure/tensorflow_cookbook", "d998edf"
 CTR = "DSXiangLi/CTR", "674ca8d"
+CHIPHUYEN = "chiphuyen/stanford-tensorflow-tutorials", "51e53da"
+MORVAN_RL = "MorvanZhou/Reinforcement-learning-with-tensorflow", "93e3334"
+BERT = "--bert_config_file=bert_config.json --vocab_file=vocab.txt --output_dir=out"
+TFLEARN = "tflearn/tflearn", "db51767"
 PRINCEWEN = "princewen/tensorflow_practice", "b3696f7"
 
 ROWS = (
-    Row("morvan-batch-norm", *MORVAN, "tutorial-contents/502_batch_normalization.py", runs=20),
     Row("morvan-gan", *MORVAN, "tutorial-contents/406_GAN.py", runs=10),
     Row("morvan-rnn", *MORVAN, "tutorial-contents/403_RNN_regression.py"),
     Row(
@@ -96,7 +99,6 @@ ROWS = (
         *MCCLURE,
         "04_Support_Vector_Machines/04_Working_with_Kernels/04_svm_kernels.py",
     ),
-    Row("snowkylin-ntm", "snowkylin/ntm", "7db4068", "copy_task.py", runs=8),
     Row(
         "sherjilozair-char-rnn",
         "sherjilozair/char-rnn-tensorflow",
@@ -204,14 +206,6 @@ ROWS = (
         runs=20,
     ),
     Row(
-        "bert-bilstm-crf",
-        "macanv/BERT-BiLSTM-CRF-NER",
-        "ccf3f09",
-        "run.py -data_dir=ner -output_dir=out -bert_config_file=bert_config.json -init_checkpoint= -vocab_file=vocab.txt -max_seq_length=12 -batch_size=4 -lstm_size=8 -num_train_epochs=2 -save_checkpoints_steps=5",
-        data.bert_with_entities,
-        calls=4,
-    ),
-    Row(
         "princewen-resnet",
         *PRINCEWEN,
         "resnet_mnist.py",
@@ -245,7 +239,10 @@ ROWS = (
         "aae_tensorflow.py",
         data.mnist_in("../../MNIST_data"),
         folder="VAE/adversarial_autoencoder",
-        runs=5,
+        # Its losses are NaN from the third step on. The oneDNN of TensorFlow 2 makes 0 of a NaN
+        # in a matmul with a bias and relu, 1.15 keeps it.
+        env={"TF_ENABLE_ONEDNN_OPTS": "0"},
+        runs=20,
     ),
     Row(
         "mcclure-regression",
@@ -253,21 +250,168 @@ ROWS = (
         "03_Linear_Regression/05_Implementing_Deming_Regression/05_deming_regression.py",
     ),
     Row(
-        "text-cnn-experiment",
-        "DongjunLee/text-cnn-tensorflow",
-        "1e9ebb0",
-        "main.py --config=check_tiny --mode=train_and_evaluate",
-        data.reviews,
+        "transformer-experiment",
+        "DongjunLee/transformer-tensorflow",
+        "b6585fa",
+        "main.py --config=check-tiny --mode=train_and_evaluate",
+        data.translations,
         beside=("DongjunLee/hb-config@5f31f48",),
         path=("beside",),
     ),
     Row(
-        "transformer-experiment",
-        "DongjunLee/transformer-tensorflow",
-        "b6585fa",
-        "main.py --config=check-tiny --mode=train",
-        data.translations,
+        "biobert-relations",
+        "dmis-lab/biobert",
+        "e283eaa",
+        f"run_re.py --task_name=gad --do_train --do_eval --do_predict --data_dir=re {BERT} --max_seq_length=12 --train_batch_size=4 --eval_batch_size=4 --predict_batch_size=4 --num_train_epochs=1e6 --warmup_proportion=0 --save_checkpoints_steps=5",
+        data.bert_with_relations,
+    ),
+    Row(
+        "albert-zh-pairs",
+        "brightmart/albert_zh",
+        "52149e8",
+        f"run_classifier.py --task_name=lcqmc --do_train --do_eval --do_predict --data_dir=pairs {BERT} --max_seq_length=12 --train_batch_size=4 --eval_batch_size=4 --predict_batch_size=4 --num_train_epochs=1e6 --warmup_proportion=0 --save_checkpoints_steps=5",
+        data.bert_with_pairs,
+    ),
+    Row(
+        "dl4marco-bert",
+        "nyu-dl/dl4marco-bert",
+        "a75f26a",
+        "run_msmarco.py --data_dir=queries --bert_config_file=bert_config.json --output_dir=out --init_checkpoint= --max_seq_length=12 --train_batch_size=4 --eval_batch_size=4 --num_train_steps=10000000 --num_warmup_steps=0 --num_eval_docs=4 --learning_rate=1e-3",
+        data.bert_with_queries,
+    ),
+    Row(
+        "bert-language-model",
+        "xu-song/bert-as-language-model",
+        "fa449de",
+        f"run_lm_predict.py --input_file=sentences.txt {BERT} --max_seq_length=12 --max_predictions_per_seq=3",
+        data.bert_with_sentences,
+    ),
+    Row(
+        "chiphuyen-convnet",
+        *CHIPHUYEN,
+        "07_convnet_layers.py",
+        data.mnist_in("data/mnist", train=640, test=256, zipped=False),
+        folder="examples",
+        runs=20,
+    ),
+    Row(
+        "chiphuyen-char-rnn", *CHIPHUYEN, "11_char_rnn.py", data.tweets, folder="examples", runs=30
+    ),
+    Row(
+        "morvan-rl-actor-critic",
+        *MORVAN_RL,
+        "AC_CartPole.py",
+        folder="contents/8_Actor_Critic_Advantage",
+        runs=60,
+    ),
+    Row(
+        "morvan-rl-policy-gradient",
+        *MORVAN_RL,
+        "run_CartPole.py",
+        folder="contents/7_Policy_gradient_softmax",
+        runs=60,
+    ),
+    Row("golbin-dqn", *GOLBIN, "agent.py --train", folder="12 - DQN", runs=40),
+    Row(
+        "youtube-8m",
+        "google/youtube-8m",
+        "e6f6bf6",
+        "train.py --train_data_pattern=video/*.tfrecord --feature_names=mean_rgb --feature_sizes=8 --model=MoeModel --train_dir=out --batch_size=4 --num_readers=1 --max_steps=6 --export_model_steps=3 --num_epochs=100",
+        data.videos,
+    ),
+    Row(
+        "pix2pix",
+        "affinelayer/pix2pix-tensorflow",
+        "0f21744",
+        "pix2pix.py --mode=train --input_dir=facades --output_dir=out --max_steps=4 --ngf=2 --ndf=2 --progress_freq=1 --save_freq=4 --summary_freq=2",
+        data.facades,
+    ),
+    Row(
+        "vahidk-framework",
+        "vahidk/TensorflowFramework",
+        "a9377d0",
+        """trainer.py --override='{"save_checkpoints_steps": 5, "save_summary_steps": 5, "hparams": {"batch_size": 8, "learning_rate": 1e-5}}'""",
+        data.mnist_in("data/mnist", train=256, test=32),
+    ),
+    Row(
+        "dmn-experiment",
+        "DongjunLee/dmn-tensorflow",
+        "09796bd",
+        "main.py --config=bAbi_task1 --mode=train_and_evaluate",
+        data.one_word_vector,
         beside=("DongjunLee/hb-config@5f31f48",),
         path=("beside",),
+    ),
+    Row(
+        "conversation-experiment",
+        "DongjunLee/conversation-tensorflow",
+        "4cca9cf",
+        "main.py --config=check_tiny --mode=train_and_evaluate",
+        files=tuple(
+            f"data/tiny_processed_data/{part}"
+            for part in ("vocab", "train_ids.enc", "train_ids.dec", "test_ids.enc", "test_ids.dec")
+        ),
+        beside=("DongjunLee/hb-config@5f31f48",),
+        path=("beside",),
+    ),
+    Row(
+        "tkipf-gae",
+        "tkipf/gae",
+        "0ebbe9b",
+        "train.py --model=gcn_vae",
+        files=tuple(
+            f"gae/data/ind.cora.{part}" for part in ("allx", "graph", "tx", "x", "test.index")
+        ),
+        folder="gae",
+        path=("",),
+        runs=12,
+    ),
+    Row(
+        "kyubyong-transformer",
+        "Kyubyong/transformer",
+        "fb023bb",
+        "train.py --vocab_size=24 --batch_size=4 --d_model=16 --d_ff=32 --num_blocks=2 --num_heads=2 --maxlen1=8 --maxlen2=8 --warmup_steps=4",
+        data.sentence_pieces,
+        runs=20,
+    ),
+    Row(
+        "sr-gnn",
+        "CRIPAC-DIG/SR-GNN",
+        "e21cfa4",
+        "main.py --batchSize=8 --hiddenSize=16",
+        data.sessions,
+        folder="tensorflow_code",
+        runs=30,
+    ),
+    Row(
+        "adapter-bert",
+        "google-research/adapter-bert",
+        "1a31fc6",
+        f"run_classifier.py --task_name=cola --do_train --do_eval --do_predict --data_dir=cola {BERT} --max_seq_length=12 --train_batch_size=4 --eval_batch_size=4 --predict_batch_size=4 --num_train_epochs=1e6 --warmup_proportion=0 --save_checkpoints_steps=5 --learning_rate=1e-3",
+        data.bert_with_acceptability,
+    ),
+    Row("tflearn-logical", *TFLEARN, "examples/basics/logical.py", path=("",), runs=60),
+    Row(
+        "tflearn-wide-and-deep",
+        *TFLEARN,
+        "examples/others/recommender_wide_and_deep.py --n_epoch=2",
+        data.census("adult.data", "adult.test"),
+        path=("",),
+        runs=30,
+    ),
+    Row(
+        "brightmart-text-rnn",
+        "brightmart/text_classification",
+        "091ff99",
+        "a03_TextRNN/p8_TextRNN_model.py",
+        runs=20,
+    ),
+    Row(
+        "capsnet",
+        "naturomics/CapsNet-Tensorflow",
+        "5b464ca",
+        "main.py --batch_size=2 --train_sum_freq=1 --val_sum_freq=0",
+        data.equal_digits,
+        runs=6,
     ),
 )
