@@ -69,6 +69,14 @@ def everything(params=None):
     return tf.data.Dataset.from_tensor_slices((FEATURES, LABELS)).batch(16)
 
 
+class OwnLosses(LossRecorder):
+    """The losses of the first replica of this process."""
+
+    def begin(self):
+        super().begin()
+        self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[0]
+
+
 class Weights(tf1.train.SessionRunHook):
     """The weights at the end, as each of this process's devices has them."""
 
@@ -109,11 +117,12 @@ def train(folder, devices, dropout):
         "dropout": dropout,
     }
     model = estimator.Estimator(model_fn, config=config, params=params)
-    losses, weights = LossRecorder(), Weights()
-    model.train(input_fn, max_steps=STEPS, hooks=[losses, weights])
+    losses, own, weights = LossRecorder(), OwnLosses(), Weights()
+    model.train(input_fn, max_steps=STEPS, hooks=[losses, own, weights])
     again = LossRecorder()
     model.train(input_fn, steps=1, hooks=[again])
-    found = {"losses": losses.losses, "weights": weights.of_devices, "again": again.losses}
+    found = {"losses": losses.losses, "own": own.losses, "again": again.losses}
+    found["weights"] = weights.of_devices
     found["refused"] = refusal(model, strategy)
     if config.is_chief:
         found["accuracy"] = float(model.evaluate(everything)["accuracy"])

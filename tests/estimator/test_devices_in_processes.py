@@ -47,7 +47,7 @@ def batches():
 
 config = estimator.RunConfig(folder, train_distribute=strategy)
 estimator.Estimator(model_fn, config=config).train(batches)
-""".replace("from tests.engine.runtime.programs import model_fn_of_numbers\n", "")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,15 @@ def test_replicas_draw_the_same_numbers_in_whatever_process_they_are(trained, pr
         of_dropout, expected = found["dropout"]["losses"], together["dropout"]["losses"]
         np.testing.assert_allclose(of_dropout, expected, rtol=1e-5)
         assert not np.allclose(of_dropout, found["plain"]["losses"], rtol=1e-3)
+
+
+def test_a_hook_sees_the_loss_of_a_replica_and_not_the_sum(trained):
+    _, of_replicas = trained(4, 1)
+    own = np.array([found["plain"]["own"] for found in of_replicas])
+    np.testing.assert_allclose(own.mean(axis=0), of_replicas[0]["plain"]["losses"], rtol=1e-5)
+    _, of_devices = trained(2, 2)
+    for found, expected in zip(of_devices, own[::2], strict=True):  # replicas 0 and 2
+        np.testing.assert_allclose(found["plain"]["own"], expected, rtol=1e-5)
 
 
 def test_all_devices_of_all_processes_have_the_same_weights(trained):
