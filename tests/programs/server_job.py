@@ -19,6 +19,8 @@ parser.add_argument("--sync", type=int, default=0, help="workers that take each 
 parser.add_argument("--queue", action="store_true", help="read the input from queues")
 parser.add_argument("--slow", type=float, default=0, help="seconds between two steps")
 parser.add_argument("--patience", type=int, default=60, help="session_creation_timeout_secs")
+parser.add_argument("--width", type=int, default=8, help="of the table")
+parser.add_argument("--rate", type=float, default=0.1)
 flags = parser.parse_args()
 
 
@@ -41,14 +43,14 @@ def input_fn():
 def model_fn(features, labels, mode):
     table = tf.get_variable(
         "table",
-        [1000, 8],
+        [1000, flags.width],
         initializer=tf.random_normal_initializer(stddev=0.1, seed=1),
         partitioner=tf.fixed_size_partitioner(2),
     )
     mean = tf.reduce_mean(tf.nn.embedding_lookup(table, features), axis=1)
     output = tf.layers.dense(mean, 1, kernel_initializer=tf.ones_initializer(), name="output")
     loss = tf.losses.mean_squared_error(labels, output[:, 0])
-    optimizer, hooks = tf.train.AdagradOptimizer(0.1), [Tells()]
+    optimizer, hooks = tf.train.AdagradOptimizer(flags.rate), [Tells()]
     if flags.sync:
         optimizer = tf.train.SyncReplicasOptimizer(optimizer, flags.sync)
         hooks.append(optimizer.make_session_run_hook(config.is_chief))

@@ -9,7 +9,10 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine.parameter_servers import same_program
+from estimator2strategy.engine.parameter_servers.placement_checks import check_python_ops
 from estimator2strategy.engine.parameter_servers.servers import Servers
+from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.engine.runtime.training import (
@@ -41,15 +44,20 @@ def train(
         The loss of this worker's last step (numpy), None when no step ran.
 
     Raises:
-        tf.errors.InternalError: A server did not come, or has ended.
+        UnsupportedError: An op calls Python in another process.
+        ValueError: The chief has other variables.
+        tf.errors.InternalError: A server or the chief did not come, or a server has ended.
 
     Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
     """
-    spec = recording.spec
+    spec, recorded = recording.spec, RecordedGraph(recording.graph)
+    check_python_ops(recorded, config)
+    facts = same_program.facts_of(recorded, getattr(spec.train_op, "op", spec.train_op).name)
     summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, shards=None)
     savers, all_hooks = training_hooks(recording, config, hooks, saving_listeners, beside=False)
-    creator = _Creator(config, spec.scaffold, servers)
+    program = same_program.ProgramOnServer(config, servers, facts)
+    creator = _Creator(config, spec.scaffold, servers, program)
     loss = None
     with Interruption() as interruption, contextlib.ExitStack() as afterwards:
         for saver in savers:
@@ -66,13 +74,20 @@ def train(
 class _Creator(tf1.train.SessionCreator):
     """Makes TensorFlow's session as soon as all servers are there; after an error, makes a new one.
 
-    The chief initialises the variables or restores them; the others wait until it has.
+    The chief initialises the variables or restores them; the others wait until it has, and see if
+    it has the same ones.
 
     Source: `MonitoredTrainingSession`, TensorFlow 2.15.
     """
 
-    def __init__(self, config: Any, scaffold: tf1.train.Scaffold, servers: Servers):
-        self._servers = servers
+    def __init__(
+        self,
+        config: Any,
+        scaffold: tf1.train.Scaffold,
+        servers: Servers,
+        program: same_program.ProgramOnServer,
+    ):
+        self._servers, self._program, self._is_chief = servers, program, config.is_chief
         if config.is_chief:
             self._creator = tf1.train.ChiefSessionCreator(
                 scaffold, config.master, config.session_config, checkpoint_dir=config.model_dir
@@ -87,6 +102,10 @@ class _Creator(tf1.train.SessionCreator):
 
     def create_session(self) -> Any:
         self._servers.wait()
+        if not self._is_chief:
+            self._program.check()
         session = self._creator.create_session()
+        if self._is_chief:
+            self._program.publish()
         session.close = functools.cache(functools.partial(self._servers.close, session.close))
         return session

@@ -106,23 +106,32 @@ def check(facts: Facts, gather: Callable[[bytes], Sequence[bytes]]) -> None:
     refused = []
     for number, other in enumerate(others, start=1):
         fatal, lines = differences(chief, other)
-        shown = [f"  process {number} has {line}" for line in fatal]
-        refused += shown
+        refused += [f"  process {number} has {line}" for line in fatal]
         if lines and not fatal:
-            more = f"\n  and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
-            tf1.logging.warn(
-                "Process %d does not train the chief's step:\n  %s%s\n  Start all processes with "
-                "the same code and flags.",
-                number,
-                "\n  ".join(lines[:_SHOWN]),
-                more,
-            )
+            warn(f"Process {number}", lines)
     if refused:
-        raise ValueError(
-            "The processes cannot train together:\n"
-            + "\n".join(refused[: 2 * _SHOWN])
-            + "\n  Start all of them with the same code and flags."
-        )
+        raise ValueError(refusal(refused))
+
+
+def warn(who: str, lines: Sequence[str]) -> None:
+    """Logs how the step of a process differs from the chief's, a line each."""
+    more = f"\n  and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    tf1.logging.warn(
+        "%s does not train the chief's step:\n  %s%s\n  Start all processes with the same code and "
+        "flags.",
+        who,
+        "\n  ".join(lines[:_SHOWN]),
+        more,
+    )
+
+
+def refusal(lines: Sequence[str]) -> str:
+    """The error where processes cannot train together, for the reasons in `lines`."""
+    return (
+        "The processes cannot train together:\n"
+        + "\n".join(lines[: 2 * _SHOWN])
+        + "\n  Start all of them with the same code and flags."
+    )
 
 
 def padded(text: bytes, length: int) -> np.ndarray:

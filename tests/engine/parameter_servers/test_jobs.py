@@ -137,6 +137,26 @@ class TestFailures:
         assert f"Restoring parameters from {job.model_dir}/model.ckpt-{saved}" in job.text("chief")
         job.wait_for_step("worker 0", job.step("chief") + 10)
 
+    def test_an_evaluator_that_was_killed_is_started_again_and_nothing_is_lost(self, job):
+        def evaluated():
+            # The summaries of both its lives.
+            paths = tf.io.gfile.glob(f"{job.model_dir}/eval/*tfevents*")
+            events = (
+                event for path in paths for event in tf.compat.v1.train.summary_iterator(path)
+            )
+            return {event.step for event in events if event.summary.value}
+
+        job.start("evaluator", flags=self.FLAGS)
+        job.wait_for(evaluated)
+        job.kill("evaluator")
+        before, step = evaluated(), job.step("chief")
+        job.wait_for_step("chief", step + 20)
+        job.start("evaluator", flags=self.FLAGS)
+        job.wait_for(lambda: evaluated() - before)
+        assert before < evaluated()
+        assert min(evaluated() - before) > max(before)
+        job.wait_for_step("worker 0", job.step("chief"))
+
     def test_a_worker_that_is_stopped_stops_nobody(self, job):
         job.stop("worker 0")
         job.wait_for_step("chief", job.step("worker 0") + 100)
@@ -162,6 +182,29 @@ class TestFailures:
         job.wait_for(lambda: any("step" in line for line in job.said("chief")[before + 20 :]))
         steps = [line["step"] for line in job.said("chief")[before:] if "step" in line]
         assert saved <= min(steps)
+
+
+class TestOtherPrograms:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def job(cls, tmp_path_factory):
+        flags = ("--steps=100000", "--slow=0.05")
+        with Job(tmp_path_factory.mktemp("job"), chief=1, worker=2, ps=1) as job:
+            job.start("ps", "chief", flags=flags)
+            job.start("worker 0", flags=(*flags, "--width=4"))
+            job.start("worker 1", flags=(*flags, "--rate=0.5"))
+            yield job
+
+    def test_a_worker_with_other_variables_ends_and_names_them(self, job):
+        assert job.code("worker 0") == 1
+        said = "worker 0 has variable table/part_0: float32 (500, 4), the chief has float32 (500, 8"
+        assert said in job.text("worker 0")
+
+    def test_another_flag_is_logged_and_all_go_on(self, job):
+        job.wait_for_step("worker 1", 1)
+        said = "only it has Const 'Adagrad/learning_rate' = 0.5"
+        assert said in job.text("worker 1")
+        job.wait_for_step("chief", job.step("worker 1") + 10)
 
 
 class TestNeverStarts:
