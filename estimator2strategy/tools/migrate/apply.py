@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import collections
 import dataclasses
-import difflib
 import io
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -41,12 +40,10 @@ class Mark:
     """A place that is left to the user.
 
     Attributes:
-        line: Of the statement, in the file as it was.
-        new_line: The same in the file as it becomes.
+        line: The mark's own, in the file as it becomes.
     """
 
     line: int
-    new_line: int
     codemod: str
     message: str
 
@@ -92,7 +89,8 @@ def apply(
     withheld: collections.Counter[str] = collections.Counter()
     for codemod in chosen:
         text = _apply(text, codemod, path, tier, facts, counts, withheld)
-    return MigratedFile(before, text, counts, withheld, _marks(before, text))
+    marks = tuple(Mark(*found) for found in todo.marks(text))
+    return MigratedFile(before, text, counts, withheld, marks)
 
 
 def _apply(
@@ -165,25 +163,3 @@ class _Replace(cst.CSTTransformer):
         if original_node in self._table:
             return self._table[original_node]
         return super().on_leave(original_node, updated_node)
-
-
-def _marks(before: str, text: str) -> tuple[Mark, ...]:
-    """The marks in the new text, with the lines that they were about in the old one."""
-    found = todo.marks(text)
-    if not found:
-        return ()
-    old, new = before.splitlines(), text.splitlines()
-    origin: dict[int, int] = {}
-    for tag, i, i_end, j, j_end in difflib.SequenceMatcher(
-        a=old, b=new, autojunk=False
-    ).get_opcodes():
-        for k in range(j, j_end):
-            origin[k] = i + (k - j) if tag == "equal" else min(i + (k - j), max(i_end - 1, i))
-    marks = []
-    for number, codemod, message in found:
-        # The statement below the mark, and below further marks of it.
-        below = next(
-            (k for k in range(number, len(new)) if not todo.MARK.match(new[k])), len(new) - 1
-        )
-        marks.append(Mark(origin.get(below, 0) + 1, number, codemod, message))
-    return tuple(marks)

@@ -52,8 +52,8 @@ def summary(plan: Plan, *, written: bool, tier: SafetyTier) -> Iterator[Segment]
     if withheld and tier < SafetyTier.REVIEW:
         names = ", ".join(name for name, number in plan.withheld.items() if number)
         yield f"{_number(withheld, 'more change')} to review, with --tier review ({names}).\n", ""
-    marks = plan.marks(new=written)
-    yield from _places("left to you, marked with TODO(e2s)", marks, "yellow")
+    lines = "" if written else " (lines of the files as --write leaves them)"
+    yield from _places(f"left to you, marked with TODO(e2s){lines}", plan.marks(), "yellow")
     yield from _places("left alone, because they cannot be read", plan.skipped, "yellow")
     yield from _places("not seen into", plan.unseen, "dim")
     for problem in plan.problems:

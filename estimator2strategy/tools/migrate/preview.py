@@ -75,10 +75,10 @@ class Plan:
         """The number of changes that each codemod has for `--tier review`."""
         return sum((p.migrated.withheld for p in self.files), collections.Counter())
 
-    def marks(self, *, new: bool) -> list[Place]:
-        """The places left to the user, with lines of the files after migration, or before."""
+    def marks(self) -> list[Place]:
+        """The places left to the user, with lines of the files after migration."""
         return [
-            Place(p.shown, m.new_line if new else m.line, f"{m.codemod}: {m.message}")
+            Place(p.shown, m.line, f"{m.codemod}: {m.message}")
             for p in self.files
             for m in p.migrated.marks
         ]

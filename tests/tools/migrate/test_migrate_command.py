@@ -183,6 +183,23 @@ def test_star_import_is_marked_and_its_file_not_half_changed(program, capsys):
     assert text.endswith(f"from tensorflow import *\n{LEGACY}")
 
 
+def test_lines_of_marks_are_those_of_the_written_file_before_and_after(program, capsys):
+    text = f"{LEGACY}\nx = tf.contrib.cloud.BigtableClient(1)\ny = tf.contrib.nowhere(2)\n"
+    (program / "task.py").write_text(text)
+    commit(program)
+    found = []
+    for more in ([], ["--write"]):
+        main(["migrate", "--codemod", "contrib", "--codemod", "imports", ".", *more])
+        out = capsys.readouterr().out.splitlines()
+        found.append([line for line in out if line.startswith("  task.py:")])
+    assert found[0] == found[1]
+    written = (program / "task.py").read_text().splitlines()
+    for line in found[0]:
+        number = int(line.split(":")[1])
+        assert written[number - 1].startswith("# TODO(e2s): ")
+    assert found[0]
+
+
 def test_name_that_is_made_up_at_run_time_is_reported(program, capsys):
     text = f"{LEGACY}\nfunction = getattr(tf, name)\n"
     (program / "task.py").write_text(text)
