@@ -48,6 +48,12 @@ def facts(sources: Iterable[Source]) -> Facts:
         restores_by_name=any(
             call.name == "tf.train.init_from_checkpoint" for s in sources for call in s.calls
         ),
+        imported=frozenset(
+            part
+            for s in sources
+            for target, _ in s.imports
+            for part in (*target.module.split("."), target.name or "")
+        ),
     )
 
 

@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -34,6 +34,7 @@ from estimator2strategy.tools.migrate.change import Change
 TENSORFLOW = ("tensorflow", "tensorflow.compat.v1", "estimator2strategy.tf1")
 # Stands in the place of a statement that goes, until its line is taken out of the text.
 REMOVED = "__removed_by_e2s_migrate__"
+_FOR_LINTERS = re.compile(r"#\s*(noqa|pylint:|type:|pytype:|mypy:)")
 _Place = tuple[int, int, int, int]
 _NeededImport = tuple[str, str | None, str | None]
 
@@ -46,11 +47,13 @@ class Facts:
         is_legacy: Some file uses names that only TF 1.x had.
         has_sessions: Some file runs a Session of its own.
         restores_by_name: Some file gives `tf.train.init_from_checkpoint` names of variables.
+        imported: The parts of the names of modules, and the names, that the files import.
     """
 
     is_legacy: bool = False
     has_sessions: bool = False
     restores_by_name: bool = False
+    imported: frozenset[str] = frozenset()
 
 
 class Module:
@@ -135,11 +138,16 @@ class Module:
         """The name that the top of the file binds to a module, or to what is in it."""
         full = f"{module}.{name}" if name else module
         for bound, values in self.source.scope.bindings.items():
-            if len(values) == 1:
+            if len(values) == 1 and not self.is_shadowed(bound):
                 known = self.source.resolve(ast.Name(bound, ast.Load()), self.source.scope)
                 if known == full:
                     return bound
         return None
+
+    def is_shadowed(self, name: str) -> bool:
+        """True if a function or a class binds a name that the file binds too."""
+        scopes = self.source.scopes.values()
+        return any(name in scope.bindings for scope in scopes if scope is not self.source.scope)
 
     def free(self, *names: str) -> str:
         """The first of these names that nothing in the file binds."""
@@ -244,9 +252,11 @@ class Module:
             LookupError: It shares its line with others.
         """
         old = self.line(node)
-        text = self._dedented(node, text) or ("pass" if _is_only_one(node) else REMOVED)
+        gone = not text and not _is_only_one(node)
+        text = self._dedented(node, text) or (REMOVED if gone else "pass")
         new = list(cst.parse_module(text, self.tree.config_for_parsing).body)
-        new[0] = new[0].with_changes(leading_lines=old.leading_lines)
+        above = _with_comment_of(old) if gone else old.leading_lines
+        new[0] = new[0].with_changes(leading_lines=above)
         if isinstance(old, cst.SimpleStatementLine) and isinstance(
             new[-1], cst.SimpleStatementLine
         ):
@@ -322,6 +332,16 @@ def _is_only_one(node: ast.stmt) -> bool:
         return False
     blocks = (getattr(outer, name, ()) for name in ("body", "orelse", "finalbody"))
     return any(list(block) == [node] for block in blocks if isinstance(block, list))
+
+
+def _with_comment_of(
+    old: cst.SimpleStatementLine | cst.BaseCompoundStatement,
+) -> Sequence[cst.EmptyLine]:
+    """The lines above a statement that goes, and its own comment, unless that is for a linter."""
+    comment = isinstance(old, cst.SimpleStatementLine) and old.trailing_whitespace.comment
+    if not comment or _FOR_LINTERS.match(comment.value):
+        return old.leading_lines
+    return [*old.leading_lines, cst.EmptyLine(comment=comment)]
 
 
 @functools.cache

@@ -1,8 +1,10 @@
 """`tf.flags` and `tf.app` to absl."""
 
 import ast
+import dataclasses
+from pathlib import Path
 
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.migrate import flag_reads
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Sample,
@@ -10,7 +12,6 @@ from estimator2strategy.tools.migrate.codemod import (
     codemod,
 )
 from estimator2strategy.tools.migrate.era import is_program
-from estimator2strategy.tools.migrate.module import is_below
 
 _ARGUMENTS = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
@@ -21,9 +22,12 @@ _ARGUMENTS = {"flag_name": "name", "default_value": "default", "docstring": "hel
     tier=SafetyTier.SAFE,
     title="`tf.flags` and `tf.app` to `absl.flags` and `absl.app`",
     why="tf.flags is absl's, but for two things: it parses the command line when a flag is first "
-    "read, and it overlooks flags that nobody defines. absl parses in app.run, so files that read "
-    "flags before that are left alone. A flag that nobody defines is an error from here on.",
-    proof="The flags are the same objects; tests/tools/migrate/test_parity.py runs both.",
+    "read, and tf.app.run overlooks flags that nobody defines. absl parses in app.run, so files "
+    "that read flags before that (also in a function that is called before) are left alone. To "
+    "review: flags of a file that does not call app.run itself, or that others import; and "
+    "app.run, for which a flag that nobody defines is an error.",
+    proof="The flags are the same objects; tests/tools/migrate/test_parity.py and "
+    "test_safe_codemods.py run both.",
     samples=[
         Sample(
             "import tensorflow as tf\n\n"
@@ -65,7 +69,7 @@ def find(module):
     used = [node for node, _ in module.uses("tf.flags")]
     if not used and not any(module.uses("tf.app")):
         return
-    early = [node for node in used if _is_read_early(module, node)]
+    early = list(flag_reads.early(module))
     for node in early:
         yield Todo(node, "absl reads the command line in app.run only; move this below it")
     runs = [*module.calls("tf.app.run", "absl.app.run")]
@@ -74,12 +78,18 @@ def find(module):
         return
     if early:
         return
-    yield from _flags(module)
-    yield from _app(module)
+    alone = Path(module.source.path).stem not in module.facts.imported
+    tier = SafetyTier.SAFE if runs and alone else SafetyTier.REVIEW
+    for change in _flags(module):
+        yield dataclasses.replace(change, tier=tier)
+    for found in _app(module):
+        yield dataclasses.replace(found, tier=SafetyTier.REVIEW)
 
 
 def _flags(module):
     alias = module.assigned_to("tf.flags")
+    if alias is not None and module.is_shadowed(alias.targets[0].id):
+        alias = None
     if alias is not None:
         bound = alias.targets[0].id
         imported = ("absl", "flags", None if bound == "flags" else bound)
@@ -110,14 +120,3 @@ def _app(module):
             yield module.replace(call.node, f"{bound}.run(main)", [imported])
         else:
             yield Todo(call.node, "absl's app.run must be given the function to run")
-
-
-def _is_read_early(module, node):
-    """True if a flag is read while the file is imported."""
-    name = module.name(node)
-    if not is_below(name, "tf.flags.FLAGS") or name == "tf.flags.FLAGS":
-        return False
-    if any(isinstance(outer, (ast.FunctionDef, ast.Lambda)) for outer in parents(node)):
-        return False
-    called = getattr(node, "parent", None)
-    return not (isinstance(called, ast.Call) and called.func is node)

@@ -1,5 +1,7 @@
 """`tf.gfile` to `tf.io.gfile`."""
 
+import ast
+
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 _NAMES = {
@@ -70,9 +72,19 @@ def find(module):
             yield module.replace(part, f"{module.tf}.io.gfile.{_NAMES[last]}")
     for call in module.calls():
         name = module.name(call.node.func, call.scope) or ""
-        if not name.startswith("tf.gfile."):
+        # `from tensorflow.gfile import Exists` keeps its function, and so its arguments.
+        if not name.startswith("tf.gfile.") or _is_imported(module, call.node.func):
             continue
         for keyword in call.node.keywords:
             new = _ARGUMENTS.get(keyword.arg or "", {}).get(name.removeprefix("tf.gfile."))
             if new:
                 yield module.rename_keyword(call, keyword.arg, new)
+
+
+def _is_imported(module, function):
+    """True if a function is called by a name that an import statement gives it."""
+    return isinstance(function, ast.Name) and any(
+        alias.name.rpartition(".")[2] != "gfile" and (alias.asname or alias.name) == function.id
+        for target, _ in module.source.imports
+        for alias in target.node.names
+    )

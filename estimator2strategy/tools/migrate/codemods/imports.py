@@ -93,9 +93,11 @@ def find(module):
         yield Todo(node, message)
     if stars:
         return
-    roots = {n.lineno for n in statements if _roots(n)}
-    graph_mode = _asks_for_graph_mode(module)
-    for number, node in enumerate(statements):
+    roots = [n.lineno for n in statements if _roots(n)]
+    first = min((n.lineno for n in statements if not n.col_offset), default=None)
+    # Where a program says its mode: below the first import that gives TensorFlow a name.
+    mode = min(roots, default=first) if _asks_for_graph_mode(module) else None
+    for node in statements:
         missing = _missing(node)
         if missing:
             yield Todo(node, f"{missing} is not in this package, nor in today's TensorFlow")
@@ -103,9 +105,16 @@ def find(module):
             yield Todo(node, "write this import on a line of its own")
             continue
         lines, needs_tf = _rewritten(node, module)
-        if graph_mode and number == 0 and _roots(node):
-            lines.append(f"{_roots(node)}.disable_eager_execution()")
-        imports = ((_FACADE, None, "tf"),) if needs_tf and not roots else ()
+        tf = module.tf or "tf"
+        if node.lineno == mode:
+            needs_tf = needs_tf or not roots
+            lines.append(f"{_roots(node) or tf}.disable_eager_execution()")
+        imports = ()
+        if needs_tf and not node.col_offset and not any(line < node.lineno for line in roots):
+            if not _roots(node):
+                lines.insert(0, f"import {_FACADE} as {tf}")
+        elif needs_tf and not roots:
+            imports = ((_FACADE, None, tf),)
         yield module.replace_statement(node, "\n".join(lines), imports)
 
 

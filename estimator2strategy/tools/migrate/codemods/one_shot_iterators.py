@@ -1,6 +1,7 @@
 """Iterators in an input_fn: it returns the dataset instead."""
 
 import ast
+import dataclasses
 
 from estimator2strategy.tools.check.estimator_programs import input_functions, own_nodes
 from estimator2strategy.tools.migrate.codemod import (
@@ -20,8 +21,9 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
     title="An input_fn returns its dataset, and not what an iterator takes from it",
     why="Both are input to an Estimator; only a dataset can be handed to a strategy. Where "
     "something is done to the batch after it was taken, that has to go into a `dataset.map` "
-    "first: this is left to you. Random ops without a seed of their own may draw "
-    "other numbers, as in any graph with another number of ops.",
+    "first: this is left to you. Where the program calls the input_fn itself, or another file "
+    "imports it, review it. Random ops without a seed of their own may draw other numbers, as in "
+    "any graph with another number of ops.",
     proof="tests/tools/migrate/test_parity.py: the metrics and predictions of TF 1.15.",
     samples=[
         Sample(
@@ -77,9 +79,22 @@ def find(module):
         if definition.source is not module.source:
             continue
         function = definition.node
+        tier = SafetyTier.REVIEW if _is_called_otherwise(module, function) else SafetyTier.SAFE
         for node in own_nodes(function):
             if isinstance(node, ast.Call) and _dataset(module, node) is not None:
-                yield from _found(module, function, node)
+                for found in _found(module, function, node):
+                    yield dataclasses.replace(found, tier=tier)
+
+
+def _is_called_otherwise(module, function):
+    """True if what a function returns may go elsewhere than to an Estimator.
+
+    `lambda: input_fn(1)` and `return input_fn(1)` hand it on.
+    """
+    if getattr(function, "name", None) in module.facts.imported:
+        return True
+    called = [call.node for call in module.calls() if call.last == getattr(function, "name", None)]
+    return any(not isinstance(node.parent, (ast.Lambda, ast.Return)) for node in called)
 
 
 def _found(module, function, made):
