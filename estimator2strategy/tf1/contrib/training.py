@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from estimator2strategy.tf1.contrib import all_of, names_of
+from estimator2strategy.tf1.contrib.device_setter import (
+    GreedyLoadBalancingStrategy,
+    RandomStrategy,
+    byte_size_load_fn,
+)
 from estimator2strategy.tf1.contrib.hparam import HParams, parse_values
 
-__all__ = ["HParams", "parse_values"]
+__all__ = [
+    "GreedyLoadBalancingStrategy",
+    "HParams",
+    "RandomStrategy",
+    "byte_size_load_fn",
+    "parse_values",
+]
 
 __getattr__ = names_of("training")
 __all__ += all_of("training")

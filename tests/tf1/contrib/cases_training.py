@@ -126,3 +126,24 @@ def gradients(tf):
     )
     doubled = training.multiply_gradients([(tf.constant([1.0]), weights)], {weights: 2.0})
     return [{"loss": train}, {"weights": weights, "step": step}, {"doubled": doubled[0][0]}]
+
+
+def servers_of_variables(tf):
+    training = tf.contrib.training
+    found = {}
+    strategies = {
+        "greedy": training.GreedyLoadBalancingStrategy(3, training.byte_size_load_fn),
+        "random": training.RandomStrategy(3, seed=2),
+        "random_0": training.RandomStrategy(3),
+    }
+    sizes = [[], [9], [2, 5], [30], [4], [3, 3], [1], [40]]
+    for name, strategy in strategies.items():
+        setter = tf.train.replica_device_setter(ps_tasks=3, ps_strategy=strategy)
+        with tf.Graph().as_default(), tf.device(setter):
+            made = [
+                tf.get_variable("v_%d" % i, sizes[i], use_resource=False)  # noqa: UP031
+                for i in range(len(sizes))
+            ]
+            made.append(tf.get_variable("wide", [7], tf.float64, use_resource=False))
+            found.update({name + "_" + v.op.name: v.device for v in made})
+    return {name: tf.constant(device) for name, device in sorted(found.items())}
