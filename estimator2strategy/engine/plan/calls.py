@@ -14,7 +14,7 @@ from tensorflow.core.framework import graph_pb2
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.custom_gradients import calls_own, gradient_of
-from estimator2strategy.engine.plan.inlining import inline_calls
+from estimator2strategy.engine.plan.inlining import inline_calls, rename_edges
 
 
 def as_partitioned_calls(graph_def: graph_pb2.GraphDef) -> None:
@@ -147,7 +147,4 @@ def _call(node: Any, library: Mapping[str, Any]) -> None:
 
 
 def _rename_edges(function: Any, renamed: Mapping[str, str]) -> None:
-    for node in function.node_def:
-        node.input[:] = [renamed.get(edge, edge) for edge in node.input]
-    for result, edge in function.ret.items():
-        function.ret[result] = renamed.get(edge, edge)
+    rename_edges(function, lambda edge: renamed.get(edge, edge))

@@ -39,6 +39,19 @@ def inline_calls(library: Mapping[str, Any], kept: Collection[str] = ()) -> set[
     return changed
 
 
+def rename_edges(function: Any, edge: Callable[[str], str]) -> None:
+    """Replaces each edge in `function`, to a node or to a result, by what `edge` gives for it."""
+    for node in function.node_def:
+        node.input[:] = [edge(present) for present in node.input]
+    _rename_results(function, edge)
+
+
+def _rename_results(function: Any, edge: Callable[[str], str]) -> None:
+    # From a copy: a map of protobuf that is changed while it is iterated over leaves entries out.
+    for result, present in list(function.ret.items()):
+        function.ret[result] = edge(present)
+
+
 def _inline(function: Any, call: Any, callee: Any) -> None:
     """Puts the nodes of `callee` in the place of the node `call` of `function`."""
     data = [edge for edge in call.input if not edge.startswith("^")]
@@ -58,8 +71,7 @@ def _inline(function: Any, call: Any, callee: Any) -> None:
     function.node_def.remove(call)
     for node in function.node_def:
         _redirect(node, lambda edge: nodes if edge == f"^{name}" else [results.get(edge, edge)])
-    for result, edge in function.ret.items():
-        function.ret[result] = results.get(edge, edge)
+    _rename_results(function, lambda edge: results.get(edge, edge))
     for original in callee.node_def:
         node = function.node_def.add()
         node.CopyFrom(original)

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import NodeDef
+from estimator2strategy.engine.plan.inlining import rename_edges
 
 CROSS_REPLICA_SUM = "CrossReplicaSum"
 # Its number, where a program asks which replica it is: XLA alone has a kernel for it.
@@ -220,12 +221,12 @@ def _rewritten(function: Any, rewrite: Rewrite) -> Any:
         node.name = name
         if node.op != op:
             renamed[f"{name}:{_OUTPUT[op]}:"] = f"{name}:{_OUTPUT[node.op]}:"
-    for old, new in renamed.items():
-        for node in copy.node_def:
-            node.input[:] = [e.replace(old, new, 1) if e.startswith(old) else e for e in node.input]
-        for result, edge in copy.ret.items():
-            if edge.startswith(old):
-                copy.ret[result] = edge.replace(old, new, 1)
+
+    def now(edge: str) -> str:
+        old = next((old for old in renamed if edge.startswith(old)), "")
+        return edge.replace(old, renamed[old], 1) if old else edge
+
+    rename_edges(copy, now)
     return copy
 
 
