@@ -58,6 +58,12 @@ clean:  ## remove all that was made here
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# The site is made of pages: it needs mkdocs, and neither this package nor TensorFlow.
+$(VENV)/.docs: pyproject.toml | $(BIN)/pip
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check \
+	    $$(sed -n 's/^docs = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ' ' | sed 's/","/ /g; s/"//g')
+	@touch $@
+
 # One stamp per set of dependencies, so that an installation happens once.
 $(VENV)/.%: pyproject.toml | $(BIN)/pip
 	@echo "Installing TensorFlow and what '$*' needs into $(VENV) (a minute or two) ..."

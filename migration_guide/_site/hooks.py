@@ -1,11 +1,53 @@
-"""Links that lead out of the guide, into the repository, are names on the site."""
+"""What the site has that the pages in the repository have not, and the other way round."""
 
 import re
+from pathlib import Path
 
-_OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?:examples|benchmarks|README|ARCHITECTURE)[^)]*\)")
+from mkdocs.structure.files import File
+
+# Links that lead out of the guide, into the repository, are names on the site.
+_OUTSIDE = re.compile(
+    r"\[([^\]]+)\]\((?:\.\./)+(?:examples|benchmarks|README|ARCHITECTURE|CONTRIBUTING)[^)]*\)"
+)
 _LEGACY = re.compile(r"^```python legacy$", re.MULTILINE)
+_OF_TESTS = re.compile(r"\s+Each row names the tests.*?is missing\.", re.DOTALL)
+_ROW = re.compile(r"^\|.*\|$")
+
+_WIDE = {"contract.md", "names.md", "programs.md"}  # tables that need the room of the side bar
+
+_NAMES = """# Every name of TensorFlow 1.x that was found in use
+
+The names that public programs use, in how many of the 51 repositories, and what each stands for
+here. The search of this site finds them, too. [How to read it](symbols.md).
+
+| name | repositories | status | note |
+| --- | --- | --- | --- |
+"""
 
 
-def on_page_markdown(markdown, **unused):
+def on_files(files, config, **unused):
+    """Adds symbols.tsv as a page, so that the search finds its names."""
+    lines = Path(config.docs_dir, "symbols.tsv").read_text(encoding="utf-8").splitlines()
+    rows = sorted((line.split("\t") for line in lines[1:]), key=lambda row: (-int(row[1]), row[0]))
+    text = "".join(
+        f"| `{name}` | {repositories} | {status} | {note.replace('|', '&#124;')} |\n"
+        for name, repositories, _, status, note in rows
+    )
+    files.append(File.generated(config, "names.md", content=_NAMES + text))
+    return files
+
+
+def on_page_markdown(markdown, page, **unused):
+    if page.file.src_uri == "troubleshooting.md":
+        page.meta["search"] = {"boost": 4}  # who searches for a message wants this page
+    if page.file.src_uri in _WIDE:
+        page.meta["hide"] = ["toc"]
     # Python-Markdown knows one word after the fence.
-    return _LEGACY.sub("```python", _OUTSIDE.sub(r"`\1`", markdown))
+    markdown = _LEGACY.sub("```python", _OUTSIDE.sub(r"`\1`", markdown))
+    if page.file.src_uri == "contract.md":  # which test shows a row is for those who change it
+        return "\n".join(map(_without_last_cell, _OF_TESTS.sub("", markdown).splitlines()))
+    return markdown
+
+
+def _without_last_cell(line):
+    return line.rstrip("|").rpartition("|")[0] + "|" if _ROW.match(line) else line

@@ -248,7 +248,7 @@ def one_shard_of(num_shards: int) -> Iterator[list[tf.Tensor]]:
     if left_out:
         tf1.logging.warn(
             "Summaries that model_fn makes on a TPU are not written (%s). Make them in a "
-            "host_call; see migration_guide/README.md.",
+            "host_call; see migration_guide/host_call.md.",
             left_out[0].op.name,
         )
     del summaries[before:]
