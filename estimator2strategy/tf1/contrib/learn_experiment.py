@@ -82,28 +82,55 @@ def make_export_strategy(
 
 
 class _AfterSave(_v1.train.CheckpointSaverListener):
-    """Calls a function after a checkpoint, though not more often than every so many seconds.
+    """Calls a function after each checkpoint; `result` is that of the last call."""
 
-    Attributes:
-        result: The result of the last call.
-        step: The global step of the checkpoint that it was about; None before the first one.
-    """
-
-    def __init__(self, call: Callable[[], Any], interval: float):
-        self._call, self._interval, self._last = call, interval, 0.0
+    def __init__(self, call: Callable[[], Any]):
+        self._call = call
         self.result: Any = None
-        self.step: int | None = None
 
     def after_save(self, session: tf.compat.v1.Session, global_step_value: int) -> None:
-        self._saved = global_step_value
-        if time.time() - self._last >= self._interval:
-            self.result, self.step = self._call(), global_step_value
-            self._last = time.time()
+        self.result = self._call()
 
-    @property
-    def is_about_the_last(self) -> bool:
-        """True if the last checkpoint was not passed over."""
-        return self.step is not None and self.step == self._saved
+
+class _Validation(_v1.train.SessionRunHook):
+    """Evaluates the latest checkpoint every so many steps, if it is a new one.
+
+    It looks at the steps and as seldom as TensorFlow 1.15's `ValidationMonitor`: at the first step
+    from `every` on, then `every` steps later; and not before `interval` seconds after it last did.
+    """
+
+    def __init__(self, evaluate: Callable[[], Any], folder: str, every: int, interval: float):
+        self._evaluate, self._folder = evaluate, folder
+        self._every, self._interval = every, interval
+        self._seen: str | None = None
+        self._looked: float | None = None
+
+    def begin(self) -> None:
+        self._active = 0
+        self._step: int | None = None
+
+    def before_run(self, run_context: Any) -> Any:
+        step = _v1.train.get_global_step()
+        if self._step is None:
+            self._step = int(run_context.session.run(step)) + 1
+        return _v1.train.SessionRunArgs(step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        assert self._step is not None
+        if self._step >= self._active + self._every:
+            self._active = self._step
+            self._look()
+        self._step = int(run_values.results) + 1
+
+    def _look(self) -> None:
+        now = time.time()
+        if self._looked is not None and now - self._looked <= self._interval:
+            return
+        self._looked = now
+        latest = _v1.train.latest_checkpoint(self._folder)
+        if latest is not None and latest != self._seen:
+            self._seen = latest
+            self._evaluate()
 
 
 class Experiment:
@@ -121,14 +148,14 @@ class Experiment:
         local_eval_frequency: `min_eval_frequency` of `local_run`.
         eval_delay_secs: Seconds before `evaluate` starts.
         continuous_eval_throttle_secs: Seconds from one continuous evaluation to the next.
-        min_eval_frequency: 0: `train_and_evaluate` evaluates at the end only; else also whenever
-            there is a new checkpoint.
+        min_eval_frequency: Steps after which `train_and_evaluate` looks for a new checkpoint to
+            evaluate, 1 if None; 0: it evaluates at the end only.
         delay_workers_by_global_step: Only for several workers, which are not supported here.
         export_strategies: One `ExportStrategy`, or several.
         train_steps_per_iteration: Of `continuous_train_and_eval`.
         checkpoint_and_export: True if `train_and_evaluate` exports after every checkpoint.
         saving_listeners: Of training.
-        check_interval_secs: Seconds between evaluations of `train_and_evaluate`, at least.
+        check_interval_secs: Seconds that must pass until `train_and_evaluate` looks again.
 
     Raises:
         ValueError: Arguments contradict each other.
@@ -217,14 +244,16 @@ class Experiment:
         config = self.estimator.config
         saves = config.save_checkpoints_secs or config.save_checkpoints_steps
         if self._checkpoint_and_export and saves:
-            listener = _AfterSave(self._evaluate_and_export, 0)
+            listener = _AfterSave(self._evaluate_and_export)
             self._train(max_steps=self.train_steps, listeners=[listener])
             return listener.result
-        listener = _AfterSave(self._evaluate, self._check_interval_secs)
-        listeners = [listener] if self._min_eval_frequency else []
-        self._train(max_steps=self.train_steps, listeners=listeners)
-        if listener.is_about_the_last:
-            return listener.result, self._export(listener.result)
+        hooks, listeners = [], []
+        if every := self._min_eval_frequency:
+            folder = self.estimator.model_dir
+            hooks = [_Validation(self._evaluate, folder, every, self._check_interval_secs)]
+            # With a listener, a step does not end before its checkpoint is written.
+            listeners = [_v1.train.CheckpointSaverListener()] if saves else []
+        self._train(max_steps=self.train_steps, hooks=hooks, listeners=listeners)
         return self._evaluate_and_export()
 
     def local_run(self) -> tuple[Any, list]:
@@ -290,10 +319,10 @@ class Experiment:
         """The work of a parameter server of `TF_CONFIG`: it never returns."""
         serve(self.estimator.config)
 
-    def _train(self, listeners: Iterable[Any] = (), **until: Any) -> Any:
+    def _train(self, listeners: Iterable[Any] = (), hooks: Iterable[Any] = (), **until: Any) -> Any:
         return self.estimator.train(
             self._train_input_fn,
-            hooks=self._train_monitors,
+            hooks=[*self._train_monitors, *hooks],
             saving_listeners=[*self._saving_listeners, *listeners] or None,
             **until,
         )

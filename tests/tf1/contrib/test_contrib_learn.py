@@ -59,13 +59,36 @@ class Evaluations(tf.train.SessionRunHook):
         self.steps.append(int(session.run(tf.train.get_global_step())))
 
 
-def test_each_checkpoint_is_evaluated_once(program):
-    hook = Evaluations()
-    trained = experiment(program, eval_hooks=[hook])
-    trained.train_and_evaluate()
-    assert hook.steps == [0, 2, 4]
-    trained.train_and_evaluate()  # nothing is left to train
-    assert hook.steps == [0, 2, 4, 4]
+@pytest.mark.parametrize(
+    ("save_steps", "frequency", "interval", "first", "second"),
+    [
+        (2, None, 0, [0, 2, 4, 6, 6], [6, 8, 9]),
+        (2, 3, 0, [2, 6, 6], [6, 9]),
+        (2, 4, 5000, [4, 6], [6, 9]),
+        (100, 3, 0, [0, 6], [6, 9]),
+        (100, 1000, 0, [6], [9]),
+    ],
+)
+def test_the_checkpoints_that_tf115_evaluated_are_evaluated(
+    model_dir, save_steps, frequency, interval, first, second
+):
+    """Recorded with TensorFlow 1.15.5: to step 6, and by another Experiment to step 9."""
+    config = tf.estimator.RunConfig(model_dir, save_checkpoints_steps=save_steps)
+    program = tf.estimator.Estimator(falling, config=config, params={})
+    for steps, expected in ((6, first), (9, second)):
+        hook = Evaluations()
+        options = {"min_eval_frequency": frequency, "check_interval_secs": interval}
+        made = learn.Experiment(
+            program,
+            numbers(9),
+            numbers(2),
+            train_steps=steps,
+            eval_steps=None,
+            eval_hooks=[hook],
+            **options,
+        )
+        made.train_and_evaluate()
+        assert hook.steps == expected
 
 
 def test_min_eval_frequency_0_evaluates_the_end_only(program):
