@@ -345,6 +345,7 @@ def _watch_sessions():
 def _read_variables(session, run):
     import tensorflow.compat.v1 as tf
 
+    session.graph._unsafe_unfinalize()  # a Supervisor finalizes it
     with session.graph.as_default():
         variables = tf.global_variables()
         ready = run(session, [tf.is_variable_initialized(variable) for variable in variables])

@@ -49,6 +49,7 @@ CTR = "DSXiangLi/CTR", "674ca8d"
 CHIPHUYEN = "chiphuyen/stanford-tensorflow-tutorials", "51e53da"
 MORVAN_RL = "MorvanZhou/Reinforcement-learning-with-tensorflow", "93e3334"
 BERT = "--bert_config_file=bert_config.json --vocab_file=vocab.txt --output_dir=out"
+CENSUS_TASK = "trainer/task.py --train-files=train.csv --eval-files=eval.csv --job-dir=out --train-steps=10 --eval-steps=2 --train-batch-size=8 --eval-batch-size=8 --eval-delay-secs=0"
 TFLEARN = "tflearn/tflearn", "db51767"
 PRINCEWEN = "princewen/tensorflow_practice", "b3696f7"
 
@@ -413,5 +414,53 @@ ROWS = (
         "main.py --batch_size=2 --train_sum_freq=1 --val_sum_freq=0",
         data.equal_digits,
         runs=6,
+    ),
+    Row(
+        "census-experiment",
+        "GoogleCloudPlatform/cloudml-samples",
+        "9aeb014",
+        CENSUS_TASK,
+        data.census("train.csv", "eval.csv"),
+        folder="census/estimator",
+    ),
+    Row(
+        "census-custom-experiment",
+        "GoogleCloudPlatform/cloudml-samples",
+        "8483241",
+        CENSUS_TASK,
+        data.census("train.csv", "eval.csv"),
+        folder="census/customestimator",
+    ),
+    Row(
+        "golbin-chatbot",
+        *GOLBIN,
+        "train.py --train --batch_size=4",
+        folder="10 - RNN/ChatBot",
+        files=tuple(f"10 - RNN/ChatBot/data/chat.{part}" for part in ("log", "voc")),
+        runs=20,
+    ),
+    Row("ctr-xdeepfm", *CTR, "main.py --model=xDeepFM --dataset=census", data.amazon),
+    Row("ctr-pnn", *CTR, "main.py --model=PNN --dataset=census", data.amazon),
+    Row(
+        "roberta-pretraining",
+        "brightmart/roberta_zh",
+        "438476f",
+        "run_pretraining.py --input_file=masked.tfrecord --do_train --do_eval --bert_config_file=bert_config.json --output_dir=out --max_seq_length=12 --max_predictions_per_seq=2 --train_batch_size=4 --eval_batch_size=4 --num_train_steps=1000000 --num_warmup_steps=10 --learning_rate=1e-3 --max_eval_steps=2 --save_checkpoints_steps=5",
+        data.bert_with_masks,
+    ),
+    Row(
+        "baselines-ppo2",
+        "openai/baselines",
+        "ea25b9e",
+        "-m baselines.run --alg=ppo2 --env=CartPole-v0 --network=mlp --num_timesteps=10000 --seed=1 --nsteps=32 --nminibatches=4",
+        path=("",),
+        runs=120,
+    ),
+    Row(
+        "hunkim-stock-prediction",
+        *HUNKIM,
+        "lab-12-5-rnn_stock_prediction.py",
+        files=("data-02-stock_daily.csv",),
+        runs=40,
     ),
 )
