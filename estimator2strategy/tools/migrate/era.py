@@ -20,6 +20,7 @@ _SESSIONS = {
 }
 # What a module calls at its top level without building a graph.
 _NO_GRAPH = ("tf.app.", "tf.flags.", "tf.logging.", "tf.compat.v1.", "tf.enable", "tf.disable")
+_STRATEGIES = ("tf.distribute.", "tf.contrib.distribute.", "tf.compat.v2.distribute.")
 
 
 class Era(enum.Enum):
@@ -54,7 +55,13 @@ def facts(sources: Iterable[Source]) -> Facts:
             for target, _ in s.imports
             for part in (*target.module.split("."), target.name or "")
         ),
+        has_strategies=any(_makes_a_strategy(call) for s in sources for call in s.calls),
     )
+
+
+def _makes_a_strategy(call: Call) -> bool:
+    name = call.name or ""
+    return name.startswith(_STRATEGIES) and name.endswith("Strategy")
 
 
 def is_program(source: Source) -> bool:

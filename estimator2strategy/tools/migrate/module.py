@@ -47,12 +47,14 @@ class Facts:
         is_legacy: Some file uses names that only TF 1.x had.
         has_sessions: Some file runs a Session of its own.
         restores_by_name: Some file gives `tf.train.init_from_checkpoint` names of variables.
+        has_strategies: Some file makes a `tf.distribute` strategy.
         imported: The parts of the names of modules, and the names, that the files import.
     """
 
     is_legacy: bool = False
     has_sessions: bool = False
     restores_by_name: bool = False
+    has_strategies: bool = False
     imported: frozenset[str] = frozenset()
 
 
@@ -387,6 +389,14 @@ def _insert(text: str, statement: str) -> str:
         at = before[-1].end_lineno or 0 if before else _after_header(lines)
         statement = f"{newline}{statement}" if before else statement
     return "".join([*lines[:at], f"{statement}{newline}", *lines[at:]])
+
+
+def outermost(node: ast.AST) -> ast.stmt:
+    """The statement at the top of the file that a node is in."""
+    while not isinstance(node.parent, ast.Module):  # type: ignore[attr-defined]
+        node = node.parent  # type: ignore[attr-defined]
+    assert isinstance(node, ast.stmt)
+    return node
 
 
 def is_docstring(node: ast.stmt) -> bool:

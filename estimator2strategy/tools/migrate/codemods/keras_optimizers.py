@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 
+from estimator2strategy.tools.migrate import core_sums
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Sample,
@@ -76,10 +77,15 @@ _ROWS = {
     why="With the defaults that tf.train had (epsilon 1e-8 for Adam), and counting in the global "
     "step. RMSPropOptimizer stays: it starts from ones and adds epsilon under the root, and Keras "
     "does neither. MomentumOptimizer stays where its learning rate changes: Keras multiplies the "
-    "rate into what it accumulates. Optimizers of the program's own stay.",
-    proof="The losses are the same (tests/tools/migrate/test_parity.py: to 1e-5), but the slots "
-    "have other names in a checkpoint (`Adam/m/...` for `.../Adam`), so training starts with empty "
-    "ones. `get_updates` is of tf-keras, for as long as the model is in a model_fn.",
+    "rate into what it accumulates. Optimizers of the program's own stay. So do those that train "
+    "under a strategy: tf.train's divided the loss by the number of replicas. What "
+    "`CrossShardOptimizer` did for a TPU, an optimizer of tf-keras does by its "
+    "`gradient_aggregator`: the sum of the gradients over the cores, divided by their number where "
+    "the original divided.",
+    proof="The losses are the same on one device and on emulated cores "
+    "(tests/tools/migrate/test_parity.py, test_ladder_on_cores.py: to 1e-5), but the slots have "
+    "other names in a checkpoint (`Adam/m/...` for `.../Adam`), so training starts with empty "
+    "ones. The optimizers are of tf-keras, for as long as the model is in a model_fn.",
     samples=[
         Sample(
             "import tensorflow as tf\n\n\n"
@@ -91,7 +97,39 @@ _ROWS = {
             "    optimizer = tf.keras.optimizers.Adam("
             "learning_rate=rate, beta_1=0.8, epsilon=1e-8)\n"
             "    optimizer.iterations = tf.train.get_or_create_global_step()\n"
-            "    return optimizer.get_updates(loss, tf.trainable_variables())[0]\n",
+            "    return optimizer.apply_gradients(zip("
+            "tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def model_fn(loss, use_tpu):\n"
+            "    optimizer = tf.train.AdamOptimizer(0.1)\n"
+            "    if use_tpu:\n"
+            "        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)  # the mean\n"
+            "    return optimizer.minimize(loss)\n",
+            "import tensorflow as tf\n\n\n"
+            "def model_fn(loss, use_tpu):\n"
+            "    optimizer = tf.keras.optimizers.Adam(learning_rate=0.1, epsilon=1e-8)\n"
+            "    if use_tpu:\n"
+            "        optimizer.gradient_aggregator = mean_over_cores  # the mean\n"
+            "    return optimizer.apply_gradients(zip("
+            "tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n"
+            + core_sums.text_of(core_sums.MEAN, "tf"),
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
+            "def model_fn(loss):\n"
+            "    optimizer = tf.contrib.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())\n"
+            "    grads = optimizer.compute_gradients(loss)\n"
+            "    return optimizer.apply_gradients(clip(grads))\n",
+            "import tensorflow as tf\n\n\n"
+            "def model_fn(loss):\n"
+            "    optimizer = tf.keras.optimizers.Adam(epsilon=1e-8)\n"
+            "    optimizer.gradient_aggregator = sum_over_cores\n"
+            "    grads = list(zip(tf.gradients(loss / tf.tpu.cross_replica_sum(1.0), "
+            "tf.trainable_variables()), tf.trainable_variables()))\n"
+            "    return optimizer.apply_gradients(clip(grads))\n"
+            + core_sums.text_of(core_sums.SUM, "tf"),
         ),
         Sample(
             "import tensorflow as tf\n\n\n"
@@ -112,7 +150,8 @@ _ROWS = {
             "    return optimizer.apply_gradients(clip(grads))\n\n\n"
             "def short(loss):\n"
             "    optimizer = tf.keras.optimizers.Adam(epsilon=1e-8)\n"
-            "    return optimizer.get_updates(loss, tf.trainable_variables())[0]\n",
+            "    return optimizer.apply_gradients(zip("
+            "tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n",
         ),
         Sample(
             "import tensorflow as tf\n\n\n"
@@ -159,6 +198,7 @@ def find(module):
             yield Todo(call.node, problem)
         else:
             yield from _changes(module, call, row)
+    yield from core_sums.missing_functions(module)
 
 
 def _problem(module, call, row):
@@ -171,13 +211,19 @@ def _problem(module, call, row):
         return "Keras' momentum is the same only for a constant learning rate"
     if rate is None and row.keras in ("SGD", "Ftrl"):
         return "write its arguments by name"
-    bound = _bound(statement, call.node)
+    bound = _bound(module, call)
     if bound is None or not module.is_alone(statement):
         return "give it a name, in a statement of its own"
-    if len(call.scope.bindings.get(bound, ())) != 1:
+    wrap = core_sums.wrap_of(module, call, bound)
+    wrapped_later = wrap is not None and wrap.statement is not None
+    if len(call.scope.bindings.get(bound, ())) != 1 + wrapped_later:
         return f"{bound} is one of several optimizers: choose among Keras optimizers"
+    if wrap is not None and (wrap.reduction is None or not wrap.can_change(module)):
+        return "how CrossShardOptimizer sums cannot be seen here"
+    if wrap is None and module.facts.has_strategies:
+        return "under a strategy Keras sums gradients where tf.train's optimizers took the mean"
     for use in _uses(module, call, bound):
-        if _method(use) is None:
+        if _method(use) is None and not (wrap is not None and wrap.is_around(use)):
             return f"{bound} is used in other ways than to minimize and to apply gradients"
     steps = [step for step in map(_step, _methods(module, call, bound)) if step is not None]
     if not all(_is_global_step(module, step, call.scope) for step in steps):
@@ -206,15 +252,27 @@ def _named(module, call):
 
 def _changes(module, call, row):
     statement = module.statement(call.node)
-    bound = _bound(statement, call.node)
+    bound = _bound(module, call)
     methods = _methods(module, call, bound)
+    wrap = core_sums.wrap_of(module, call, bound)
+    function = wrap and wrap.reduction
+    # What is done to gradients between the two was done to those of the divided loss.
+    divides = function == core_sums.MEAN and any(
+        method.func.attr == "compute_gradients" for method in methods
+    )
+    if divides:
+        function = core_sums.SUM
     counts = any(_step(method) is not None for method in methods)
     lines = [f"{bound} = {module.tf}.keras.optimizers.{row.keras}({_arguments(module, call, row)})"]
     if counts:
         lines.append(f"{bound}.iterations = {module.tf}.train.get_or_create_global_step()")
+    if wrap is not None and wrap.statement is None:
+        lines.append(core_sums.assigned(bound, function))
     yield module.replace_statement(statement, "\n".join(lines))
+    if wrap is not None:
+        yield from wrap.changes(module, bound, function)
     for method in methods:
-        yield module.replace(method, _written(module, method, bound))
+        yield module.replace(method, _written(module, method, bound, divides))
 
 
 def _arguments(module, call, row):
@@ -233,7 +291,7 @@ def _arguments(module, call, row):
     return ", ".join(f"{name}={value}" for name, value in given.items() if name)
 
 
-def _written(module, method, bound):
+def _written(module, method, bound, divides):
     """The code that replaces a call of minimize, compute_gradients or apply_gradients."""
     tf = module.tf
     given = [module.written(node) for node in method.args]
@@ -241,15 +299,27 @@ def _written(module, method, bound):
     if method.func.attr == "apply_gradients":
         return f"{bound}.apply_gradients({named.get('grads_and_vars') or given[0]})"
     loss = named.get("loss") or given[0]
+    if divides:
+        simple = isinstance(ast.parse(loss, mode="eval").body, (ast.Name, ast.Attribute, ast.Call))
+        loss = f"{loss if simple else f'({loss})'} / {tf}.tpu.cross_replica_sum(1.0)"
     position = 2 if method.func.attr == "minimize" else 1
     positional = given[position] if len(given) > position else None
     variables = named.get("var_list") or positional or f"{tf}.trainable_variables()"
+    pairs = f"zip({tf}.gradients({loss}, {variables}), {variables})"
     if method.func.attr == "minimize":
-        return f"{bound}.get_updates({loss}, {variables})[0]"
-    return f"list(zip({tf}.gradients({loss}, {variables}), {variables}))"
+        return f"{bound}.apply_gradients({pairs})"
+    return f"list({pairs})"
 
 
-def _bound(statement, value):
+def _bound(module, call):
+    """The name that a statement gives to an optimizer, or to what is summed over cores of it."""
+    statement, value = module.statement(call.node), call.node
+    if module.source.scope_of(value) is call.scope and isinstance(
+        value.parent, (ast.Call, ast.keyword)
+    ):
+        outer = value.parent if isinstance(value.parent, ast.Call) else value.parent.parent
+        if any(outer is wrapper.node for wrapper in module.calls(*core_sums.WRAPPERS)):
+            value = outer
     if isinstance(statement, ast.Assign) and statement.value is value:
         (target, *others) = statement.targets
         if isinstance(target, ast.Name) and not others:
@@ -279,7 +349,8 @@ def _method(use):
 
 
 def _methods(module, call, bound):
-    return [_method(use) for use in _uses(module, call, bound)]
+    found = map(_method, _uses(module, call, bound))
+    return [method for method in found if method is not None]
 
 
 def _step(method):
