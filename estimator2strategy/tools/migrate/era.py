@@ -49,6 +49,14 @@ def facts(sources: Iterable[Source]) -> Facts:
         restores_by_name=any(
             call.name == "tf.train.init_from_checkpoint" for s in sources for call in s.calls
         ),
+        of_specs=frozenset(
+            keyword.arg
+            for s in sources
+            for call in s.calls
+            if call.last.endswith("EstimatorSpec")
+            for keyword in call.node.keywords
+            if keyword.arg
+        ),
         imported=frozenset(
             part
             for s in sources

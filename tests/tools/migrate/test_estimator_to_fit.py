@@ -99,6 +99,8 @@ STAYS = {
     "tf.estimator.train_and_evaluate(estimator, train_spec, spec)": "exporters",
     "estimator = tf.estimator.Estimator(model_fn, 'm')\n"
     "tf.estimator.train_and_evaluate(other, train_spec, spec)": "is not understood",
+    "estimator = tf.estimator.tpu.TPUEstimator(model_fn, 'm')\n"
+    "spec = tf.estimator.tpu.TPUEstimatorSpec('train', host_call=call)": "host_call",
     "estimator = tf.estimator.Estimator(model_fn, 'm')\nwith tf.Session() as s:\n    s.run(x)": (
         "there are Sessions beside it"
     ),
@@ -133,10 +135,10 @@ def imported(text, folder, name):
 def ran(texts, tmp_path_factory):
     """(module, what it returned, model_dir) of the program before and after."""
     folder = tmp_path_factory.mktemp("programs")
-    before, after = texts
-    # There is no TPU here. A loop has as many cores as its strategy has replicas: one.
+    before, _ = texts
     on_host = before.replace("model_fn, config", "model_fn, use_tpu=False, config")
     on_host = on_host.replace("tf.tpu.CrossShardOptimizer", "")
+    after = migrated(on_host, "hooks-to-callbacks", "estimator-to-fit").text
     found = []
     for name, text in (("with_estimator", on_host), ("with_fit", after)):
         module, model_dir = imported(text, folder, name), str(folder / f"of_{name}")
@@ -169,6 +171,33 @@ def test_hooks_of_the_program_are_called_as_callbacks(ran):
         "callbacks=[CounterCallback(1)]"
         in migrated(PROGRAM, "hooks-to-callbacks", "estimator-to-fit").text
     )
+
+
+# What a loop cannot do on the devices that a config asks for -> a word of its message.
+REFUSED = {
+    "several workers": ({"train_distribute": tf.distribute.OneDeviceStrategy("cpu:0")}, False),
+    "num_cores_per_replica": ({"tpu_config": {"num_cores_per_replica": 2}}, True),
+    "num_shards": ({"tpu_config": {"num_shards": 1}}, True),
+    "per_host_input_for_training": ({"tpu_config": {"per_host_input_for_training": False}}, True),
+}
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_a_loop_that_cannot_train_as_the_estimator_says_so_before_it_trains(word, ran, tmp_path):
+    module = ran[1][0]
+    options, use_tpu = REFUSED[word]
+    made = dict(options, model_dir=str(tmp_path))
+    if "tpu_config" in made:
+        made["tpu_config"] = module.tf.estimator.tpu.TPUConfig(**made["tpu_config"])
+    config = module.tf.estimator.tpu.RunConfig(**made)
+    with pytest.raises(ValueError, match=word):
+        module.KerasLoop(module.model_fn, config=config, use_tpu=use_tpu, train_batch_size=8)
+
+
+def test_a_loop_for_a_tpu_that_is_not_there_says_so_before_it_trains(ran, tmp_path):
+    module = ran[1][0]
+    with pytest.raises(tf.errors.NotFoundError, match="use_tpu=False"):
+        module.KerasLoop(module.model_fn, str(tmp_path), use_tpu=True, train_batch_size=8)
 
 
 def test_a_tpu_estimator_keeps_its_use_tpu_and_the_calls_stay(texts):

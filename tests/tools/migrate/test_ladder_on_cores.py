@@ -67,7 +67,7 @@ def assert_same(found: Ran, expected: Ran, *, steps: int) -> None:
     np.testing.assert_allclose(after, before, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("stage", [5])
+@pytest.mark.parametrize("stage", [5, 7])
 def test_cores_train_together_after_a_stage_as_before(stage, tmp_path):
     before, after = (ran(PROGRAM, n, tmp_path, cores=2, steps=6) for n in (1, stage))
     assert before is not None
@@ -84,7 +84,7 @@ def test_each_stage_trains_what_the_program_trained(optimizer, cores, tmp_path):
     before = ran(text, 1, tmp_path, cores=cores, steps=50)
     assert before is not None
     # Of those that optimize otherwise, the stages that have to do with it.
-    for stage in range(2, 7) if optimizer == "minimize" else (5,):
+    for stage in range(2, 9) if optimizer == "minimize" else (5, 7):
         after = ran(text, stage, tmp_path, cores=cores, steps=50)
         if after is not None:
             assert_same(after, before, steps=50)

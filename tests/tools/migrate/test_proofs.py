@@ -66,7 +66,7 @@ def of_tensorflow_2(name):
 def test_names_outside_of_contrib_are_the_same():
     # What is in the modules of tf.contrib.keras is looked up in those of tf.keras.
     members = [(old, new) for old, new in CONTRIB if not inspect.ismodule(reached(new))]
-    assert len(members) == 187
+    assert len(members) == 183
     others = [pair for pair in members if len({id(unwrapped(reached(name))) for name in pair}) > 1]
     assert others == []
 
@@ -174,13 +174,3 @@ class Stopper(tf.train.SessionRunHook):
     callback = names["StopperCallback"](3)
     model.fit(np.ones([10, 1]), np.ones([10, 1]), batch_size=1, verbose=0, callbacks=[callback])
     assert callback.seen == 3
-
-
-def test_strategy_that_run_config_adds_is_made():
-    program = (
-        "import estimator2strategy.tf1 as tf\n\n\n"
-        "def main():\n    tf.estimator.tpu.TPUEstimator(model_fn)\n"
-    )
-    names = {}
-    exec(apply(program, [codemods()["run-config"]]).text, names)
-    assert isinstance(names["make_strategy"](), tf.distribute.MirroredStrategy)

@@ -3,12 +3,14 @@
 import ast
 import dataclasses
 
+from estimator2strategy.tools.migrate import keras_loop
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Sample,
     Todo,
     codemod,
 )
+from estimator2strategy.tools.migrate.module import outermost
 
 _ESTIMATORS = (
     "tf.estimator.Estimator",
@@ -23,7 +25,7 @@ _ARGUMENTS = (
 # Method -> the arguments that it has in the loop too; `hooks` become `callbacks`.
 _METHODS = {
     "train": ("input_fn", "hooks", "steps", "max_steps"),
-    "evaluate": ("input_fn", "steps", "hooks", "checkpoint_path"),
+    "evaluate": ("input_fn", "steps", "hooks", "checkpoint_path", "name"),
     "predict": ("input_fn", "predict_keys", "hooks", "checkpoint_path"),
 }
 _SPECS = {
@@ -34,101 +36,47 @@ _SPECS = {
     ),
 }
 _TOGETHER = "tf.estimator.train_and_evaluate"
-_NAME = "KerasLoop"
-# What the class uses: the module, and the name that it has there if the file has none for it.
-_NEEDED = {"e2s": "estimator2strategy", "keras": "keras", "inspect": "inspect"}
-_CLASS = '''
-
-class KerasLoop:
-    """An Estimator's `train`, `evaluate` and `predict`, by Keras's `fit`; keep what you need."""
-
-    def __init__(self, model_fn, model_dir=None, config=None, params=None, use_tpu=None,
-                 train_batch_size=None, eval_batch_size=None, predict_batch_size=None):
-        self.model = {e2s}.LegacyModel(model_fn, params, config, use_tpu=use_tpu)
-        self.model.compile()  # steps_per_execution=50, say, is faster
-        self.model_dir, self.params = model_dir or config.model_dir, params
-        self.batch_sizes = dict(
-            train=train_batch_size, eval=eval_batch_size, infer=predict_batch_size)
-        self.save_steps = (config and config.save_checkpoints_steps) or 1000
-        if config and config.tf_random_seed is not None:
-            {tf}.compat.v2.random.set_seed(config.tf_random_seed)
-
-    def dataset(self, input_fn, mode):
-        """The batches of an input_fn, which is called as an Estimator calls it."""
-        given = dict(params=self.params, mode=mode)
-        if self.batch_sizes[mode]:
-            given['params'] = dict(self.params or {{}}, batch_size=self.batch_sizes[mode])
-        names = {inspect}.signature(input_fn).parameters
-        return input_fn(**{{name: given[name] for name in names if name in given}})
-
-    def restore(self, path=None):
-        """Takes a checkpoint's variables, or those of the latest one in model_dir."""
-        path = path or {tf}.train.latest_checkpoint(self.model_dir)
-        if path:
-            self.model.load_checkpoint(path)
-
-    @property
-    def global_step(self):
-        return int(self.model.legacy_variables['global_step'].numpy())
-
-    def train(self, input_fn, callbacks=(), steps=None, max_steps=None, **validation):
-        """Trains until max_steps, for so many steps, or until the input ends."""
-        dataset = self.dataset(input_fn, 'train')
-        self.restore()
-        self.model.build(dataset)
-        begin = self.global_step
-        end = max_steps if steps is None else begin + steps
-        if end is not None and begin >= end:
-            return self
-        every = self.save_steps if end is None else min(self.save_steps, end - begin)
-
-        def after_batch(batch, logs):
-            if self.global_step == end:
-                self.model.stop_training = True
-
-        def after_epoch(epoch, logs):
-            self.model.save_checkpoint(self.model_dir)
-            if self.global_step < begin + (epoch + 1) * every:
-                self.model.stop_training = True  # the input has ended
-
-        loop = {keras}.callbacks.LambdaCallback(
-            on_train_batch_end=after_batch, on_epoch_end=after_epoch)
-        epochs = 10**9 if end is None else -(-(end - begin) // every)
-        self.model.fit(dataset, epochs=epochs, steps_per_epoch=every,
-                       callbacks=[loop, *callbacks], shuffle=False, verbose=2, **validation)
-        return self
-
-    def train_and_evaluate(self, train_spec, eval_spec):
-        """Trains, and evaluates at each checkpoint."""
-        held_out = self.dataset(eval_spec.input_fn, 'eval')
-        self.train(train_spec.input_fn, max_steps=train_spec.max_steps,
-                   validation_data=held_out, validation_steps=eval_spec.steps)
-        return self.evaluate(eval_spec.input_fn, eval_spec.steps), []
-
-    def evaluate(self, input_fn, steps=None, callbacks=(), checkpoint_path=None):
-        self.restore(checkpoint_path)
-        results = self.model.evaluate(self.dataset(input_fn, 'eval'), steps=steps, verbose=0,
-                                      callbacks=list(callbacks), return_dict=True)
-        return {{**results, 'global_step': self.global_step}}
-
-    def predict(self, input_fn, predict_keys=None, callbacks=(), checkpoint_path=None):
-        """Yields the predictions of each example."""
-        self.restore(checkpoint_path)
-        for batch in self.dataset(input_fn, 'infer'):
-            features = batch[0] if isinstance(batch, tuple) else batch
-            found = self.model.predict_on_batch(features)
-            if isinstance(found, dict):
-                kept = {{key: found[key] for key in predict_keys or found}}
-                yield from (dict(zip(kept, row)) for row in zip(*kept.values()))
-            else:
-                yield from found
-'''
+_NAME = keras_loop.NAME
+# Options of a RunConfig and of a TPUConfig -> what a loop has in their place.
+_WITHOUT = {
+    "iterations_per_loop": "compile(steps_per_execution=...)",
+    "keep_checkpoint_every_n_hours": "nothing",
+    "save_checkpoints_secs": "save_checkpoints_steps",
+    "session_config": "tf.config",
+}
+_CONFIGS = (
+    "tf.estimator.RunConfig",
+    "tf.estimator.tpu.RunConfig",
+    "tf.estimator.tpu.TPUConfig",
+    "tf.contrib.tpu.RunConfig",
+    "tf.contrib.tpu.TPUConfig",
+)
+# Options with which an Estimator trains otherwise than a loop.
+_TRAINS_OTHERWISE = (
+    "train_distribute",
+    "eval_distribute",
+    "experimental_distribute",
+    "device_fn",
+    "num_cores_per_replica",
+    "input_partition_dims",
+)
+# What a model_fn's spec has for a Session; LegacyModel does not run it.
+_OF_SPEC = (
+    "host_call",
+    "training_hooks",
+    "training_chief_hooks",
+    "evaluation_hooks",
+    "prediction_hooks",
+)
+_SUMMARIES = tuple(
+    f"tf.summary.{kind}" for kind in ("audio", "histogram", "image", "scalar", "text")
+)
 _HEAD = "import estimator2strategy as e2s\nimport estimator2strategy.tf1 as tf\n"
 _NEW_HEAD = (
-    "import inspect\nimport keras\nimport estimator2strategy as e2s\n"
-    "import estimator2strategy.tf1 as tf\n"
+    "import inspect\nimport os\nimport time\nimport keras\n"
+    "import estimator2strategy as e2s\nimport estimator2strategy.tf1 as tf\n"
 )
-_WRITTEN = _CLASS.format(e2s="e2s", keras="keras", inspect="inspect", tf="tf")
+_WRITTEN = keras_loop.text("tf", **{name: name for name in keras_loop.NEEDED})
 
 
 @codemod(
@@ -140,12 +88,15 @@ _WRITTEN = _CLASS.format(e2s="e2s", keras="keras", inspect="inspect", tf="tf")
     "`evaluate` and `predict`, with the Estimator's arguments, so that the calls stay as they "
     "are. Take it apart from there: what a program needs of it is a few lines. Hooks of the "
     "program are given as the callbacks that hooks-to-callbacks made beside them. Where an "
-    "Estimator does more (exports, warm starts, TensorFlow's own hooks, a Session beside it) it "
-    "stays, with a mark.",
-    proof="The same losses as the Estimator's, from the same checkpoint. What is gone: summaries "
-    "(callbacks.TensorBoard), the host_call, checkpoints by the clock, and the place in the input "
-    "when training is resumed. input_fn is called in eager mode, and returns a dataset. "
-    "Make it in `strategy.scope()` to train on several devices: batches are then global.",
+    "Estimator does more (exports, warm starts, TensorFlow's own hooks, a host_call, a Session "
+    "beside it) it stays, with a mark.",
+    proof="The same losses as the Estimator's, from the same checkpoint, on one device and on the "
+    "cores of a TPU (test_ladder_on_cores.py); the same checkpoints, and the same tags in the same "
+    "folders for the loss, the speed and the evaluations. What is gone: the model_fn's own "
+    "summaries (each has a mark), checkpoints by the clock, and the place in the input when "
+    "training is resumed. input_fn is called in eager mode, and returns a dataset. "
+    "Where the loop cannot train as the Estimator did (train_distribute, several workers, several "
+    "cores of a replica), it says so before it trains.",
     samples=[
         Sample(
             "import estimator2strategy.tf1 as tf\n\n\n"
@@ -153,8 +104,7 @@ _WRITTEN = _CLASS.format(e2s="e2s", keras="keras", inspect="inspect", tf="tf")
             "    estimator = tf.estimator.Estimator(model_fn, 'model', params={'rate': 0.1})\n"
             "    estimator.train(input_fn, max_steps=1000)\n"
             "    print(estimator.evaluate(input_fn, steps=10))\n",
-            "import inspect\nimport keras\nimport estimator2strategy as e2s\n"
-            "import estimator2strategy.tf1 as tf\n\n\n"
+            f"{_NEW_HEAD}\n\n"
             "def main(model_fn, input_fn):\n"
             "    estimator = KerasLoop(model_fn, 'model', params={'rate': 0.1})\n"
             "    estimator.train(input_fn, max_steps=1000)\n"
@@ -182,21 +132,34 @@ def find(module):
         return
     loops = [call for call in module.calls() if call.last == _NAME]
     if loops and _NAME not in module.source.scope.bindings:
-        yield _with_class(module, _outermost(loops[-1].node))
+        yield _with_class(module, outermost(loops[-1].node))
+    elif loops:
+        yield from _left_out(module)
 
 
 def _with_class(module, statement):
     """The class below a statement, and what it imports."""
-    spelled = {name: module.bound(full) for name, full in _NEEDED.items()}
+    needed = keras_loop.NEEDED
+    spelled = {name: module.bound(full) for name, full in needed.items()}
     missing = {name: module.free(name) for name, bound in spelled.items() if bound is None}
-    imports = tuple((_NEEDED[name], None, _alias(name, free)) for name, free in missing.items())
+    imports = tuple((needed[name], None, _alias(name, free)) for name, free in missing.items())
     spelled |= missing
-    change = module.append_after(statement, _CLASS.format(tf=module.tf, **spelled))
+    change = module.append_after(statement, keras_loop.text(module.tf, **spelled))
     return dataclasses.replace(change, imports=imports)
 
 
 def _alias(name, free):
-    return None if _NEEDED[name] == free else free
+    return None if keras_loop.NEEDED[name] == free else free
+
+
+def _left_out(module):
+    """What the program's Estimator did, and the loop does not."""
+    for call in module.calls(*_CONFIGS):
+        said = [f"{k.arg} is {_WITHOUT[k.arg]}" for k in call.node.keywords if k.arg in _WITHOUT]
+        if said:
+            yield Todo(call.node, f"beside fit, {'; '.join(said)}")
+    for call in module.calls(*_SUMMARIES):
+        yield Todo(call.node, "fit does not write this summary: write it in a callback")
 
 
 class _Loops:
@@ -226,6 +189,13 @@ class _Loops:
         for call in self.module.calls(*_SPECS):
             known = _SPECS[self.module.name(call.node.func, call.scope)]
             yield from _others(call, known, "a callback, or what stands behind fit, has to do it")
+        for call in self.module.calls(*_CONFIGS):
+            for keyword in call.node.keywords:
+                if keyword.arg in _TRAINS_OTHERWISE:
+                    yield f"{keyword.arg} trains it otherwise than fit"
+        for argument in _OF_SPEC:
+            if argument in self.module.facts.of_specs:
+                yield f"fit does not run the {argument} of a spec: write a callback"
         for call in self.together:
             if len(call.node.args) != 3 or ast.unparse(call.node.args[0]) not in self.names:
                 yield "train_and_evaluate is given it in a way that is not understood"
@@ -317,9 +287,3 @@ def _others(call, known, why):
             yield f"it is given {keyword.arg}: {why}"
     if len(call.node.args) > len(known):
         yield f"it is given more than {len(known)} arguments"
-
-
-def _outermost(node):
-    while not isinstance(node.parent, ast.Module):
-        node = node.parent
-    return node
