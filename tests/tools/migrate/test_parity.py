@@ -27,7 +27,7 @@ GOLDEN = json.loads((ROOT / "tests" / "goldens" / "ladder.json").read_text())
 LADDER = {
     "stage 2": (2, SafetyTier.SAFE),
     "stage 3": (3, SafetyTier.SAFE),
-    "stage 4": (4, SafetyTier.SAFE),
+    "stage 4, with what needs a review": (4, SafetyTier.REVIEW),
     "stage 5": (5, SafetyTier.SAFE),
     "stage 8": (8, SafetyTier.SAFE),
     "stage 7, with what needs a review": (7, SafetyTier.REVIEW),
