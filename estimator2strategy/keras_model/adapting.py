@@ -13,6 +13,7 @@ from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.tpu_config import RunConfig as TPURunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.keras_model.adapted_model import AdaptedModel
+from estimator2strategy.keras_model.refused_strategies import check_strategy
 
 
 def adapt(
@@ -63,6 +64,7 @@ def adapt(
     Raises:
         TypeError: An argument is of the wrong type.
         ValueError: An argument has a wrong value, or goes with no other that is given.
+        UnsupportedError: The strategy is a ParameterServerStrategy.
     """
     inputs = _checked_inputs(input_fn, eval_input_fn, predict_input_fn)
     _check_steps_per_execution(steps_per_execution)
@@ -119,6 +121,7 @@ class _Program(NamedTuple):
                 f"strategy is {strategy!r}: pass a tf.distribute.Strategy, such as "
                 "tf.distribute.MirroredStrategy(), or None."
             )
+        check_strategy("What adapt returns", strategy)
         return strategy
 
     def _tpu_estimator(self, model_fn: Any, strategy: Any) -> TPUEstimator:

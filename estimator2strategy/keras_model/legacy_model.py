@@ -24,6 +24,7 @@ from estimator2strategy.engine.user_code import location
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.keras_model.legacy_program import LegacyProgram, features_and_labels
+from estimator2strategy.keras_model.refused_strategies import check_strategy
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
 # What `compile` of a Keras model takes and model_fn brings along.
@@ -52,6 +53,9 @@ class LegacyModel(keras.Model):
             each replica is one core, and a CrossShardOptimizer sums. `params` gets `use_tpu`, and
             `batch_size` where the batch has a fixed size.
         name: The model's name.
+
+    Raises:
+        UnsupportedError: It is made under a ParameterServerStrategy.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class LegacyModel(keras.Model):
     ):
         super().__init__(name=name or "legacy_model", autocast=False)
         strategy = self.distribute_strategy
+        check_strategy("LegacyModel", strategy)
         self._legacy = LegacyProgram(
             model_fn, params, config or RunConfig(), use_tpu, strategy, self._add_scope
         )

@@ -52,10 +52,9 @@ class Job:
         for name in names:
             task, _, index = name.partition(" ")
             config = {"cluster": self.cluster, "task": {"type": task, "index": int(index or 0)}}
-            arguments = ["-m", "estimator2strategy", "run", str(PROGRAM), self.model_dir, *flags]
             with self.log(name).open("ab") as log:
                 self._processes[name] = subprocess.Popen(
-                    [fresh.python(), *arguments],
+                    [fresh.python(), *self.command(flags)],
                     env={
                         **os.environ,
                         "TF_CONFIG": json.dumps(config),
@@ -65,6 +64,10 @@ class Job:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                 )
+
+    def command(self, flags: tuple[str, ...]) -> list[str]:
+        """The arguments of Python in each task."""
+        return ["-m", "estimator2strategy", "run", str(PROGRAM), self.model_dir, *flags]
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name.replace(' ', '_')}.log"

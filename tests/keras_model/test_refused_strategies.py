@@ -1,0 +1,36 @@
+"""No TF2 loop runs a legacy model over parameter servers: that is said before a step is built."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import estimator2strategy as e2s
+from estimator2strategy.errors import UnsupportedError
+
+tf1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode):
+    raise AssertionError("called")
+
+
+def input_fn():
+    raise AssertionError("called")
+
+
+@pytest.fixture
+def strategy():
+    cluster = tf.train.ClusterSpec({"ps": ["localhost:1"], "worker": ["localhost:2"]})
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        cluster, task_type="worker", task_id=0, rpc_layer="grpc"
+    )
+    return tf1.distribute.experimental.ParameterServerStrategy(resolver)
+
+
+def test_adapt_names_the_ways_out(strategy):
+    """In a scope only TensorFlow 2's can be, with its servers: see test_way_on.py."""
+    with pytest.raises(UnsupportedError, match="is to run under a Param") as refused:
+        e2s.adapt(model_fn, input_fn, strategy=strategy)
+    for way in ("TF_CONFIG", "MirroredStrategy", "ClusterCoordinator", "servers.md"):
+        assert way in str(refused.value)
