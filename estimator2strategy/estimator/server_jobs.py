@@ -22,11 +22,12 @@ from estimator2strategy.engine.record.on_host import OnHost
 from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.runtime.model_dir import held_for_training
 from estimator2strategy.estimator.estimator_recording import program_of
-from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.run_config import RunConfig, means_parameter_servers
 from estimator2strategy.estimator.tf_config import TaskType
 
 tf1 = tf.compat.v1
 
+_STRATEGIES = (tf.distribute.Strategy, tf1.distribute.Strategy)
 # Workers start one after the other, which helps asynchronous training to converge.
 _SECS_PER_WORKER, _MOST_SECS = 5, 60
 
@@ -50,6 +51,29 @@ def train_over_parameter_servers(
         recording = record(program, OnHost(), ModeKeys.TRAIN, input_fn)
         estimator._warm_start(estimator.latest_checkpoint())
         return train(recording, config, hooks, saving_listeners, servers_of(config))
+
+
+def check_server(config: RunConfig, strategy: Any) -> None:
+    """Refuses a cluster whose task cannot start its server, unless its processes train in step.
+
+    Raises:
+        RuntimeError: The config has no cluster, no task, or no `master`: a session would not reach
+            the server.
+
+    Source: `_TrainingExecutor._start_std_server`, tensorflow_estimator 2.15 training.py.
+    """
+    if isinstance(strategy, _STRATEGIES) and not means_parameter_servers(strategy):
+        return
+    lacking = None
+    if not config.cluster_spec or not config.task_type or config.task_id is None:
+        lacking = "cluster_spec, task_type, and task"
+    elif not config.master and sum(map(len, config.cluster_spec.as_dict().values())) > 1:
+        lacking = "master"
+    if lacking:
+        raise RuntimeError(
+            f"Could not start server; be sure to specify {lacking} in RunConfig or set the "
+            "TF_CONFIG environment variable."
+        )
 
 
 def serve(config: RunConfig) -> None:

@@ -21,9 +21,9 @@ from estimator2strategy.estimator.evaluator import (
     evaluate_until_trained,
 )
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.estimator.server_jobs import serve, start_as_worker
+from estimator2strategy.estimator.server_jobs import check_server, serve, start_as_worker
 from estimator2strategy.estimator.tf_config import TaskType
-from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec
+from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec, all_hooks
 
 tf1 = tf.compat.v1
 
@@ -88,13 +88,13 @@ class TrainingExecutor:
         _check_type("estimator", estimator, Estimator)
         _check_type("train_spec", train_spec, TrainSpec)
         if eval_spec:
-            assert_eval_spec(eval_spec)
+            assert_eval_spec(eval_spec, or_none=True)
         watcher = continuous_eval_listener or ContinuousEvalListener()
         if not isinstance(watcher, ContinuousEvalListener):
             raise TypeError("`continuous_eval_listener` must have type `_ContinuousEvalListener`.")
         self._estimator = estimator
-        hooks = (*train_spec.hooks, *(train_hooks or ()))
-        self._train_spec = train_spec._replace(hooks=hooks)
+        self._train_spec = train_spec
+        self._train_hooks = all_hooks(train_hooks)
         self._eval_spec = eval_spec
         self._watcher = watcher
 
@@ -104,123 +104,119 @@ class TrainingExecutor:
         return self._estimator
 
     def run(self) -> Any:
-        """The part of this process's task; returns and raises as `train_and_evaluate` does."""
+        """The part of this process's task; returns and raises as `train_and_evaluate` does.
+
+        Task `foo` is done by `run_foo`, which a subclass may define.
+        """
         config = self._estimator.config
         if not config.cluster_spec and config.task_type != TaskType.EVALUATOR:
             tf1.logging.info("Running training and evaluation locally (non-distributed).")
             return self.run_local()
-        task = _task(config)
-        with keeping_evaluation(self._estimator):
-            task(self._estimator, self._train_spec, self._eval_spec, self._watcher)
+        self._task(config)()
         return None
+
+    def run_chief(self) -> None:
+        """Trains, and saves for all."""
+        self._check_server()
+        self._train(self._train_spec.saving_listeners)
+
+    def run_worker(self) -> None:
+        """Trains."""
+        self._check_server()
+        self._train(saving_listeners=None)
+
+    def run_master(self) -> None:
+        """Trains, and evaluates while training waits."""
+        self._check_server()
+        self._train_and_evaluate(ContinuousEvalListener())
+
+    def run_evaluator(self) -> None:
+        """Evaluates checkpoints until that of the last step."""
+        eval_spec = assert_eval_spec(self._eval_spec)
+        evaluator = Evaluator(self._estimator, eval_spec, self._train_spec.max_steps)
+        with keeping_evaluation(self._estimator):
+            evaluate_until_trained(evaluator, eval_spec, self._watcher)
+
+    def run_ps(self) -> None:
+        """Holds variables until the process is ended."""
+        self._check_server()
+        config = self._estimator.config
+        check_cluster(config, training_strategy(self._estimator))
+        serve(config)
 
     def run_local(self) -> Any:
         """Trains and evaluates in this process; returns as `train_and_evaluate` does."""
-        eval_spec = assert_eval_spec(self._eval_spec)
-        with keeping_evaluation(self._estimator):
-            return _train_and_evaluate(self._estimator, self._train_spec, eval_spec, self._watcher)
+        return self._train_and_evaluate(self._watcher)
+
+    def _check_server(self) -> None:
+        check_server(self._estimator.config, training_strategy(self._estimator))
+
+    def _train_and_evaluate(self, watcher: ContinuousEvalListener) -> Any:
+        """Evaluates while training waits; see `EvaluationListener`."""
+        estimator, train_spec = self._estimator, self._train_spec
+        eval_spec, config = assert_eval_spec(self._eval_spec), estimator.config
+        tf1.logging.info(
+            "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
+            "Checkpoint frequency is determined based on RunConfig arguments: "
+            f"save_checkpoints_steps {config.save_checkpoints_steps} or save_checkpoints_secs "
+            f"{config.save_checkpoints_secs}."
+        )
+        evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
+        listener = EvaluationListener(evaluator, eval_spec.throttle_secs, watcher)
+        with keeping_evaluation(estimator):
+            self._train((*train_spec.saving_listeners, listener))
+        return evaluator.metrics, evaluator.exported
+
+    def _train(self, saving_listeners: Any) -> None:
+        config, spec = self._estimator.config, self._train_spec
+        if over_parameter_servers(config, training_strategy(self._estimator)):
+            start_as_worker(config)
+        self._estimator.train(
+            input_fn=spec.input_fn,
+            max_steps=spec.max_steps,
+            hooks=[*spec.hooks, *self._train_hooks],
+            saving_listeners=saving_listeners,
+        )
+
+    def _task(self, config: RunConfig) -> Callable[[], Any]:
+        """The work of this process's task.
+
+        Raises:
+            ValueError: `TF_CONFIG` names none, or one that there is not.
+        """
+        task_type = config.task_type
+        if not task_type:
+            raise ValueError(
+                "`estimator.config` must have task_type set. This usually means TF_CONFIG "
+                "environment is not set correctly."
+            )
+        if task_type == "local":
+            raise ValueError(
+                "`task.type` in TF_CONFIG cannot be `local`. Leaving `cluster` and `task` "
+                "properties in TF_CONFIG absent triggers train and evaluate `Estimator` locally "
+                "(non-distributed)."
+            )
+        tasks = {
+            name.removeprefix("run_"): getattr(self, name)
+            for name in dir(self)
+            if name.startswith("run_") and name != "run_local" and callable(getattr(self, name))
+        }
+        if task_type not in tasks:
+            raise ValueError(
+                f"Task type {task_type} is not supported. Supported task types are {list(tasks)}"
+            )
+        return tasks[task_type]
 
 
-def assert_eval_spec(eval_spec: Any) -> EvalSpec:
+def assert_eval_spec(eval_spec: Any, *, or_none: bool = False) -> EvalSpec:
     """`eval_spec`; TypeError if it is no `EvalSpec`."""
-    _check_type("eval_spec", eval_spec, EvalSpec)
+    _check_type("eval_spec", eval_spec, EvalSpec, "be either `None` or " if or_none else "")
     return eval_spec
 
 
-def _check_type(name: str, value: Any, expected: type) -> None:
+def _check_type(name: str, value: Any, expected: type, otherwise: str = "") -> None:
     if not isinstance(value, expected):
         raise TypeError(
-            f"`{name}` must have type `tf.estimator.{expected.__name__}`. Got: {type(value)}"
+            f"`{name}` must {otherwise}have type `tf.estimator.{expected.__name__}`. "
+            f"Got: {type(value)}"
         )
-
-
-def _train_and_evaluate(
-    estimator: Estimator,
-    train_spec: TrainSpec,
-    eval_spec: EvalSpec,
-    watcher: ContinuousEvalListener,
-):
-    """Evaluates while training waits; see `EvaluationListener`."""
-    config = estimator.config
-    tf1.logging.info(
-        "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
-        "Checkpoint frequency is determined based on RunConfig arguments: save_checkpoints_steps "
-        f"{config.save_checkpoints_steps} or save_checkpoints_secs {config.save_checkpoints_secs}."
-    )
-    evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
-    listener = EvaluationListener(evaluator, eval_spec.throttle_secs, watcher)
-    _train(estimator, train_spec, (*train_spec.saving_listeners, listener))
-    return evaluator.metrics, evaluator.exported
-
-
-def _train(estimator: Estimator, train_spec: TrainSpec, saving_listeners: Any) -> None:
-    config = estimator.config
-    if over_parameter_servers(config, training_strategy(estimator)):
-        start_as_worker(config)
-    estimator.train(
-        input_fn=train_spec.input_fn,
-        max_steps=train_spec.max_steps,
-        hooks=list(train_spec.hooks),
-        saving_listeners=saving_listeners,
-    )
-
-
-# What each task of a cluster does.
-
-
-def _run_chief(estimator: Estimator, train_spec: TrainSpec, *unused: Any) -> None:
-    _train(estimator, train_spec, train_spec.saving_listeners)
-
-
-def _run_worker(estimator: Estimator, train_spec: TrainSpec, *unused: Any) -> None:
-    _train(estimator, train_spec, saving_listeners=None)
-
-
-def _run_evaluator(
-    estimator: Estimator,
-    train_spec: TrainSpec,
-    eval_spec: EvalSpec,
-    watcher: ContinuousEvalListener,
-) -> None:
-    evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
-    evaluate_until_trained(evaluator, eval_spec, watcher)
-
-
-def _run_ps(estimator: Estimator, *unused: Any) -> None:
-    config = estimator.config
-    check_cluster(config, training_strategy(estimator))
-    serve(config)
-
-
-_TASKS: dict[str, Callable[..., Any]] = {
-    TaskType.CHIEF: _run_chief,
-    TaskType.EVALUATOR: _run_evaluator,
-    TaskType.MASTER: _train_and_evaluate,
-    TaskType.PS: _run_ps,
-    TaskType.WORKER: _run_worker,
-}
-
-
-def _task(config: RunConfig) -> Callable[..., Any]:
-    """The work of this process's task.
-
-    Raises:
-        ValueError: `TF_CONFIG` names none, or one that there is not.
-    """
-    task_type = config.task_type
-    if not task_type:
-        raise ValueError(
-            "`estimator.config` must have task_type set. This usually means TF_CONFIG environment "
-            "is not set correctly."
-        )
-    if task_type == "local":
-        raise ValueError(
-            "`task.type` in TF_CONFIG cannot be `local`. Leaving `cluster` and `task` properties "
-            "in TF_CONFIG absent triggers train and evaluate `Estimator` locally "
-            "(non-distributed)."
-        )
-    if task_type not in _TASKS:
-        raise ValueError(
-            f"Task type {task_type} is not supported. Supported task types are {list(_TASKS)}"
-        )
-    return _TASKS[task_type]

@@ -46,7 +46,7 @@ class TrainSpec(_TrainFields):
         if max_steps is not None and max_steps <= 0:
             raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
         return super().__new__(
-            cls, input_fn, max_steps, _checked_hooks(hooks), _checked_listeners(saving_listeners)
+            cls, input_fn, max_steps, all_hooks(hooks), _checked_listeners(saving_listeners)
         )
 
 
@@ -94,7 +94,7 @@ class EvalSpec(_EvalFields):
             raise ValueError(f"Must specify steps > 0, given: {steps}")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"`name` must be string, given: {name}")
-        hooks = _checked_hooks(hooks)
+        hooks = all_hooks(hooks)
         exporters = _checked_exporters(exporters)
         if start_delay_secs < 0:
             raise ValueError(f"Must specify start_delay_secs >= 0, given: {start_delay_secs}")
@@ -110,7 +110,8 @@ def _check_input_fn(input_fn: Any) -> None:
         raise TypeError(f"`input_fn` must be callable, given: {input_fn}")
 
 
-def _checked_hooks(hooks: Any) -> tuple[tf1.train.SessionRunHook, ...]:
+def all_hooks(hooks: Any) -> tuple[tf1.train.SessionRunHook, ...]:
+    """`hooks`, or none; TypeError if one is no SessionRunHook."""
     hooks = tuple(hooks or ())
     for hook in hooks:
         if not isinstance(hook, tf1.train.SessionRunHook):

@@ -143,6 +143,34 @@ class TestRefused:
         with pytest.raises(ValueError, match=message):
             train_and_evaluate(model)
 
+    @pytest.mark.parametrize(
+        ("setting", "value", "lacking"),
+        [("_cluster_spec", None, "cluster_spec, task_type, and task"), ("_master", "", "master")],
+    )
+    @pytest.mark.parametrize("job", ["chief", "worker", "ps"])
+    def test_a_config_without_what_a_server_needs(
+        self, task, model_dir, job, setting, value, lacking
+    ):
+        task(job, 0, {"chief": ["host0:1"], "worker": ["host1:1"], "ps": ["host2:1"]})
+        model = host_estimator(model_dir)
+        setattr(model._config, setting, value)  # as a subclass of RunConfig may say
+        specs = estimator.TrainSpec(numbers(2)), estimator.EvalSpec(numbers(2))
+        executor = tf115.python.estimator.training._TrainingExecutor(model, *specs)
+        with pytest.raises(RuntimeError, match=f"be sure to specify {lacking} in RunConfig"):
+            getattr(executor, f"run_{job}")()
+
+    def test_a_task_of_a_subclass_is_its_method(self, task, model_dir):
+        class Executor(tf115.python.estimator.training._TrainingExecutor):
+            def run_boss(self):
+                self.ran = True
+
+        task("chief", 0, {"chief": ["host0:1"]})
+        model = host_estimator(model_dir)
+        model._config._task_type = "boss"
+        executor = Executor(model, estimator.TrainSpec(numbers(2)), eval_spec=None)
+        assert executor.run() is None
+        assert executor.ran
+
 
 class TestStrategyOfServers:
     @pytest.fixture

@@ -188,6 +188,13 @@ def test_an_executor_refuses_what_is_no_listener(model_dir):
         )
 
 
+def test_an_executor_refuses_what_is_no_hook(model_dir):
+    with pytest.raises(TypeError, match="All hooks must be `SessionRunHook` instances"):
+        private._TrainingExecutor(
+            host_estimator(model_dir), TrainSpec(numbers(1)), EvalSpec(numbers(1)), [object()]
+        )
+
+
 def test_resumed_training_does_not_evaluate_where_it_starts(model_dir):
     model = host_estimator(model_dir)
     model.train(numbers(3))

@@ -126,7 +126,9 @@ def start_server(config: Any) -> Any:
         task_index=config.task_id,
         config=session_config,
         protocol=config.protocol,
+        start=False,
     )
+    _started[address].start()
     return _started[address]
 
 
