@@ -15,6 +15,7 @@ flags.DEFINE_string('data_dir', None, 'Folder of TFRecords: train-*, test-*.')
 flags.DEFINE_string('model_dir', None, 'Folder for checkpoints and summaries.')
 flags.DEFINE_string('export_dir', None, 'Folder for the exported model.')
 flags.DEFINE_bool('use_tpu', True, 'Whether to train on a TPU.')
+flags.DEFINE_string('tpu', '', 'Name or addresses of the TPU; none for that of this machine.')
 flags.DEFINE_bool('transpose_input', True, 'Feed images as [height, width, channels, batch].')
 flags.DEFINE_integer('batch_size', 64, 'Global batch size.')
 flags.DEFINE_integer('train_steps', 200, 'Global step to train to.')
@@ -103,7 +104,7 @@ def serving_input_receiver_fn():
 
 
 def main(unused_argv):
-  cluster = tf.contrib.cluster_resolver.TPUClusterResolver('') if FLAGS.use_tpu else None
+  cluster = tf.contrib.cluster_resolver.TPUClusterResolver(FLAGS.tpu) if FLAGS.use_tpu else None
   config = tf.estimator.tpu.RunConfig(
       cluster=cluster, model_dir=FLAGS.model_dir, tf_random_seed=1, save_summary_steps=10,
       save_checkpoints_steps=FLAGS.steps_per_eval,

@@ -101,21 +101,26 @@ def test_flowers_train_resume_export_and_answer(jpegs, records, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cores", "tpu"), [("1x8", ""), ("2x4", "grpc://10.0.0.1:8470,grpc://10.0.0.2:8470")]
+)
 @pytest.mark.evidence("flowers", "rehearsed")
-def test_flowers_on_a_rehearsed_tpu_end_as_on_emulated_cores(records, tmp_path):
+def test_flowers_on_a_rehearsed_tpu_end_as_on_emulated_cores(records, tmp_path, cores, tpu):
     import numpy as np
     import tensorflow as tf
 
     flowers = EXAMPLES / "flowers" / "flowers.py"
     flags = [f"--data_dir={records}", "--steps_per_eval=2", "--iterations=2", "--batch_size=32"]
+    rehearsed = EXAMPLES.parent / "tests" / "programs" / "rehearsed.py"
     started = {
-        "emulated": ("-m", "estimator2strategy", "run", "--emulate_tpu_cores=8"),
-        "rehearsed": (EXAMPLES.parent / "tests" / "programs" / "rehearsed.py", "1x8"),
+        "emulated": ("-m", "estimator2strategy", "run", flowers),
+        "rehearsed": (rehearsed, cores, flowers, f"--tpu={tpu}"),
     }
     found = {}
     for name, command in started.items():
         folders = [f"--model_dir={tmp_path / name}", f"--export_dir={tmp_path / name / 'exported'}"]
-        run(*command, flowers, *flags, *folders, "--train_steps=4")
+        emulated = {"E2S_EMULATE_TPU_CORES": cores} if name == "emulated" else {}
+        run(*command, *flags, *folders, "--train_steps=4", **emulated)
         reader = tf.train.load_checkpoint(str(tmp_path / name))
         found[name] = {v: reader.get_tensor(v) for v in reader.get_variable_to_shape_map()}
         (metrics,) = (tmp_path / name / "eval").glob("events*")
