@@ -67,8 +67,10 @@ def main(argv: Sequence[str]) -> int:
     except SettingsError as error:
         sys.stderr.write(f"e2s check: {error}\n")
         return 2
-    for problem in report.problems:
-        sys.stderr.write(f"e2s check: {problem}\n")
+    seen_already = ("text", None) in outputs and sys.stdout.isatty() and sys.stderr.isatty()
+    if not seen_already:
+        for problem in report.problems:
+            sys.stderr.write(f"e2s check: {problem}\n")
     return report.exit_code(settings.fail_on)
 
 

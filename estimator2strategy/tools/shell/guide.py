@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib.metadata
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,6 +53,24 @@ def guide_folder() -> Path | None:
     """The folder `migration_guide` of this installation."""
     folders = (place / "migration_guide" for place in _PLACES)
     return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def address() -> str:
+    """Where the guide can be read: at the address that a release states, or in its own folder.
+
+    Returns:
+        An absolute address that ends with a slash; "" if there is neither.
+    """
+    try:
+        stated = importlib.metadata.metadata(__package__.partition(".")[0])
+    except importlib.metadata.PackageNotFoundError:  # a folder on the path, not installed
+        lines: list[str] = []
+    else:
+        lines = stated.get_all("Project-URL") or []
+    urls = {name.lower(): url for name, _, url in (line.partition(", ") for line in lines)}
+    folder = guide_folder()
+    found = urls.get("documentation") or (folder.as_uri() if folder else "")
+    return found and f"{found.rstrip('/')}/"
 
 
 def pages(folder: Path) -> dict[str, Path]:

@@ -15,6 +15,7 @@ RULE = {
     "name": str,
     "shortDescription": {"text!": str},
     "fullDescription": {"text!": str},
+    "helpUri": str,
     "help": {"text!": str},
     "defaultConfiguration": {"level": LEVEL},
 }
@@ -30,7 +31,13 @@ RESULT = {
 }
 RUN = {
     "tool!": {
-        "driver!": {"name!": str, "version": str, "semanticVersion": str, "rules": [RULE]},
+        "driver!": {
+            "name!": str,
+            "version": str,
+            "semanticVersion": str,
+            "informationUri": str,
+            "rules": [RULE],
+        },
     },
     "columnKind": {"utf16CodeUnits", "unicodeCodePoints"},
     "results": [RESULT],

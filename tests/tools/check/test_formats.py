@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import urllib.parse
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from checked_programs import PROGRAM, write
 from sarif_schema import violations
 
+from estimator2strategy import __version__
 from estimator2strategy.tools.check import formats
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -108,6 +113,13 @@ class TestSarif:
         notes = run["invocations"][0]["toolExecutionNotifications"]
         assert any("2 more findings were left out" in n["message"]["text"] for n in notes)
 
+    def test_tool_and_rules_say_where_to_read_more(self, tmp_path):
+        driver = json.loads(formats.render("sarif", report(finding()), tmp_path))["runs"][0]["tool"]
+        uris = [driver["driver"]["informationUri"], driver["driver"]["rules"][0]["helpUri"]]
+        for uri, heading in zip(uris, ("# ", "## E2S201 "), strict=True):
+            page = Path(urllib.request.url2pathname(urllib.parse.urlparse(uri).path))
+            assert f"\n{heading}" in "\n" + page.read_text()
+
     def test_check_that_failed_is_no_success(self, tmp_path):
         run = json.loads(formats.render("sarif", report(problems=("no",)), tmp_path))["runs"][0]
         assert run["invocations"][0]["executionSuccessful"] is False
@@ -124,6 +136,13 @@ class TestGithub:
         kinds = [line.split()[0] for line in lines]
         assert kinds == ["::error"] * 10 + ["::warning"] * 10 + ["::notice"]
         assert "12 more are not annotated" in lines[-1]
+
+    def test_notes_are_counted_and_annotate_no_line(self, tmp_path):
+        note = finding("E2S102", Severity.INFO)
+        assert self.lines(report(note), tmp_path) == [
+            "::notice title=e2s check::1 info in 2 files "
+            "(static: the source was read, nothing was run)"
+        ]
 
     def test_place_and_rule_are_properties(self, tmp_path):
         first = self.lines(report(finding(path="a,b:c.py")), tmp_path)[0]
@@ -155,7 +174,7 @@ class TestJunit:
 class _Page(HTMLParser):
     """Notes what a page is made of, and that each element is closed where it should be."""
 
-    EMPTY = frozenset({"meta", "br", "hr"})
+    EMPTY = frozenset({"meta", "br", "hr", "input"})
 
     def __init__(self, text):
         super().__init__()
@@ -180,8 +199,25 @@ class TestHtml:
     def test_page_is_well_formed_and_needs_nothing_else(self, checked):
         page = _Page(formats.render("html", *checked))
         assert page.open == []
-        assert page.links == []
+        assert [link for link in page.links if not link.startswith("#")] == []
         assert "script" not in page.tags
+
+    def test_errors_open_the_page_and_each_row_leads_to_the_first_of_its_rule(self, tmp_path):
+        quiet, loud = finding(path="a.py"), finding("E2S203", Severity.ERROR, path="b.py")
+        text = formats.render("html", report(quiet, quiet, loud), tmp_path)
+        assert text.index("<h2>b.py</h2>") < text.index("<h2>a.py</h2>")
+        assert '<a href="#f0">E2S203</a>' in text
+        assert 'class="error E2S203" id="f0"' in text
+        assert '<a href="#f2">next E2S201</a>' in text
+
+    def test_findings_of_a_rule_can_be_hidden(self, tmp_path):
+        text = formats.render("html", report(finding()), tmp_path)
+        assert "body:has(#show-E2S201:not(:checked)) article.E2S201 { display: none; }" in text
+        assert 'id="show-E2S201"' in text
+
+    def test_page_says_when_it_was_made_and_by_which_version(self, tmp_path):
+        text = formats.render("html", report(), tmp_path)
+        assert re.search(rf"Made by version {__version__} on \d{{4}}-\d\d-\d\d \d\d:\d\d UTC", text)
 
     def test_finding_is_shown_with_the_lines_around_it(self, checked):
         made, folder = checked
@@ -207,6 +243,11 @@ class TestHtml:
 
 
 class TestText:
+    def test_check_of_nothing_has_no_verdict(self, tmp_path):
+        made = check([str(tmp_path / "nope")], Settings(root=tmp_path))
+        assert formats.render("text", made, tmp_path).startswith("Could not be done: ")
+        assert "nothing found" not in formats.render("text", made, tmp_path)
+
     def test_places_beyond_the_list_are_counted(self, tmp_path):
         places = tuple(NotChecked("a.py", n, "why") for n in range(1, 14))
         assert "and 3 more places" in formats.render("text", report(not_checked=places), tmp_path)
@@ -287,7 +328,7 @@ class TestLevels:
         page = _Page(formats.render("html", leveled(), tmp_path))
         text = " ".join("".join(page.text).split())
         assert page.open == []
-        assert page.links == []
+        assert [link for link in page.links if not link.startswith("#")] == []
         assert page.tags.count("polyline") == 2
         for words in (
             "could not be done",

@@ -1,7 +1,8 @@
 """Workflow commands that GitHub Actions shows as annotations.
 
 It shows 10 errors and 10 warnings of a step and drops the rest without a word, so the worst come
-first and the last one says how many more there are.
+first and the last one says how many more there are. Notes ask nobody to do anything: they are
+counted there, and no line of a pull request is annotated with them.
 """
 
 from __future__ import annotations
@@ -15,19 +16,18 @@ from estimator2strategy.tools.check.check_report import (
     Severity,
 )
 
-_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 _MOST = 10
 
 
 def render(report: Report, root: Path) -> str:
     """One command to a line; the verdict is the last."""
     lines = [f"::error title=e2s check::{_data(problem)}" for problem in report.problems[:_MOST]]
-    room = dict.fromkeys(Severity, _MOST)
+    room = dict.fromkeys(_COMMANDS, _MOST)
     room[Severity.ERROR] -= len(lines)
-    # The verdict takes the place of a notice.
-    room[Severity.INFO] -= 1
     left_out = 0
-    for finding in sorted(report.findings, key=lambda f: (-f.severity, f)):
+    annotated = [finding for finding in report.findings if finding.severity in _COMMANDS]
+    for finding in sorted(annotated, key=lambda f: (-f.severity, f)):
         if room[finding.severity] > 0:
             room[finding.severity] -= 1
             lines.append(_annotation(finding))

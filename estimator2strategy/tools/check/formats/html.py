@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import collections
+import datetime
 import html
-import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
+from estimator2strategy import __version__
 from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -51,18 +54,20 @@ p {{ margin: .3rem 0; }}
 table {{ border-collapse: collapse; }}
 td {{ text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }}
 td.number {{ text-align: right; }}
+td input {{ margin: 0 .3rem 0 0; }}
+:target {{ outline: 2px solid var(--info); outline-offset: 2px; }}
 {style}</style>
 </head>
 <body>
 <h1>e2s check: {verdict}</h1>
-{problems}<p>For {target}.</p>
+{problems}<p>For {target}. Made by version {version} on {date}.</p>
+{index}
 <details><summary>What was not checked</summary>
 <ul>
 {not_checked}
 </ul>
 </details>
 {summary}
-{index}
 {files}
 {levels}
 </body>
@@ -71,46 +76,88 @@ td.number {{ text-align: right; }}
 
 
 def render(report: Report, root: Path) -> str:
-    """The page; source is read again from the files, and left out where that is not possible."""
-    groups = itertools.groupby(report.findings, key=lambda finding: finding.path)
-    files = [_file(path, list(found), root) for path, found in groups]
+    """The page; source is read again from the files, and left out where that is not possible.
+
+    Files with errors come first. The table of rules shows and hides what a rule found, and leads
+    to the first of it; no script is needed.
+    """
+    by_path: dict[str, list[Finding]] = collections.defaultdict(list)
+    for finding in report.findings:
+        by_path[finding.path].append(finding)
+    worst_first = sorted(by_path.values(), key=lambda found: -max(f.severity for f in found))
+    loud_first = [f for found in worst_first for f in _by_loudness(found)]
+    ids = {id(finding): f"f{number}" for number, finding in enumerate(loud_first)}
+    following = _next_of_rule(loud_first, ids)
+    files = [_file(found, root, ids, following) for found in worst_first]
     blind = [f"{n.path}:{n.line}: {n.why}" for n in report.not_checked]
     return _PAGE.format(
         verdict=html.escape(report.verdict),
         problems="".join(f"<pre><b>{html.escape(p)}</b></pre>\n" for p in report.problems),
         target=html.escape(TARGETS[report.target]),
+        version=__version__,
+        date=f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         not_checked="\n".join(f"<li>{html.escape(w)}</li>" for w in (*report.beyond, *blind)),
-        style=html_levels.STYLE,
+        style=html_levels.STYLE + _filters(report.findings),
         summary=html_levels.summary(report),
         levels="\n".join(html_levels.section(level) for level in report.levels),
-        index=_index(report),
+        index=_index(loud_first, ids),
         files="\n".join(files),
     )
 
 
-def _index(report: Report) -> str:
-    counts: dict[tuple[int, str], int] = {}
-    for finding in report.findings:
-        key = (-finding.severity, finding.rule)
-        counts[key] = counts.get(key, 0) + 1
-    if not counts:
-        return ""
-    rows = "\n".join(
-        f'<tr class="{Severity(-worst)}"><td class="number">{count}</td>'
-        f"<td><b>{Severity(-worst)}</b></td>"
-        f"<td>{rule}</td><td>{html.escape(rules()[rule].title)}</td></tr>"
-        for (worst, rule), count in sorted(counts.items())
+def _by_loudness(findings: Sequence[Finding]) -> list[Finding]:
+    """Errors and warnings as they stand in the file, then notes."""
+    return sorted(findings, key=lambda finding: finding.severity == Severity.INFO)
+
+
+def _next_of_rule(findings: Sequence[Finding], ids: dict[int, str]) -> dict[int, str]:
+    """`id(finding)` -> where the page has the next finding of its rule."""
+    following: dict[int, str] = {}
+    last: dict[str, Finding] = {}
+    for finding in findings:
+        if before := last.get(finding.rule):
+            following[id(before)] = ids[id(finding)]
+        last[finding.rule] = finding
+    return following
+
+
+def _filters(findings: Sequence[Finding]) -> str:
+    """Styles that hide the findings of a rule whose box in the index is not ticked."""
+    rules_found = sorted({finding.rule for finding in findings})
+    return "".join(
+        f"body:has(#show-{r}:not(:checked)) article.{r} {{ display: none; }}\n" for r in rules_found
     )
-    return f"<table>\n{rows}\n</table>"
 
 
-def _file(path: str, findings: list[Finding], root: Path) -> str:
+def _index(findings: Sequence[Finding], ids: dict[int, str]) -> str:
+    groups: dict[tuple[int, str], list[Finding]] = collections.defaultdict(list)
+    for finding in findings:
+        groups[-finding.severity, finding.rule].append(finding)
+    rows = "\n".join(
+        f'<tr class="{Severity(-worst)}">'
+        f'<td><input type="checkbox" id="show-{rule}" title="show what {rule} found" checked></td>'
+        f'<td class="number">{len(found)}</td><td><b>{Severity(-worst)}</b></td>'
+        f'<td><a href="#{ids[id(found[0])]}">{rule}</a></td>'
+        f"<td>{html.escape(rules()[rule].title)}</td></tr>"
+        for (worst, rule), found in sorted(groups.items())
+    )
+    return f"<table>\n{rows}\n</table>" if rows else ""
+
+
+def _file(
+    findings: list[Finding], root: Path, ids: dict[int, str], following: dict[int, str]
+) -> str:
+    path = findings[0].path
     try:
         lines = (root / path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    loud = [_finding(f, lines) for f in findings if f.severity > Severity.INFO]
-    notes = [_finding(f, lines) for f in findings if f.severity == Severity.INFO]
+
+    def article(finding: Finding) -> str:
+        return _finding(finding, lines, ids[id(finding)], following.get(id(finding)))
+
+    loud = [article(f) for f in findings if f.severity > Severity.INFO]
+    notes = [article(f) for f in findings if f.severity == Severity.INFO]
     if notes:
         body = "\n".join(notes)
         loud.append(f"<details><summary>{len(notes)} notes</summary>\n{body}\n</details>")
@@ -118,12 +165,13 @@ def _file(path: str, findings: list[Finding], root: Path) -> str:
     return f"<section>\n<h2>{html.escape(path)}</h2>\n{body}\n</section>"
 
 
-def _finding(finding: Finding, lines: list[str]) -> str:
+def _finding(finding: Finding, lines: list[str], place: str, following: str | None) -> str:
+    onward = f' <a href="#{following}">next {finding.rule}</a>' if following else ""
     where = f" in <code>{html.escape(finding.symbol)}</code>" if finding.symbol else ""
     return (
-        f'<article class="{finding.severity}">\n'
+        f'<article class="{finding.severity} {finding.rule}" id="{place}">\n'
         f"<p><b>{finding.severity}</b> {finding.rule} line {finding.line}{where}: "
-        f"{html.escape(finding.message)}{_evidence(finding)}</p>\n"
+        f"{html.escape(finding.message)}{_evidence(finding)}{onward}</p>\n"
         f"{_excerpt(finding.line, lines)}"
         f"<p>{html.escape(finding.fix)}</p>\n"
         f"<details><summary>Why</summary><p>{html.escape(rules()[finding.rule].why)}</p></details>\n"

@@ -12,7 +12,8 @@ from urllib.parse import quote
 from estimator2strategy import __version__
 from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Finding, Report, Severity
-from estimator2strategy.tools.check.rule import Rule
+from estimator2strategy.tools.check.rule import GUIDE, Rule
+from estimator2strategy.tools.shell import guide
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 # GitHub takes no more in one run.
@@ -36,6 +37,7 @@ def render(report: Report, root: Path) -> str:
                 "name": "e2s check",
                 "version": __version__,
                 "semanticVersion": __version__,
+                **_at("informationUri", "check.md"),
                 "rules": [_rule(rules()[rule]) for rule in used],
             }
         },
@@ -60,12 +62,18 @@ def render(report: Report, root: Path) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def _at(key: str, page: str) -> dict[str, str]:
+    """Where a page of the guide can be read, if it can."""
+    return {key: f"{address}{page}"} if (address := guide.address()) else {}
+
+
 def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.why},
+        **_at("helpUri", rule.page.removeprefix(f"{GUIDE}/")),
         "help": {"text": f"{rule.fix}\nMore: {rule.page}"},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }

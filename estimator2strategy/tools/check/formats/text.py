@@ -63,9 +63,11 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
         for rule, count in sorted(hidden.items()):
             out.append((f"  {rule}  {count:4} x {rules()[rule].title}\n", ""))
     out.append(("\n" if out else "", ""))
+    out += [(f"Could not be done: {problem}\n", "bold red") for problem in report.problems]
+    if report.problems and not (report.files or report.levels):
+        return out
     worst = max((finding.severity for finding in report.findings), default=None)
     out.append((f"{report.verdict}\n", _STYLES[worst] if worst else "bold green"))
-    out += [(f"Could not be done: {problem}\n", "bold red") for problem in report.problems]
     if report.suppressed or report.baselined:
         out.append(
             (f"{report.suppressed} silenced by comments, {report.baselined} in the baseline.\n", "")
