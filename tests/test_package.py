@@ -19,7 +19,15 @@ pytestmark = pytest.mark.oldest
 
 ROOT = Path(__file__).resolve().parent.parent
 # TensorFlow 1.15 has a class of this name in two places: `tf.estimator` and `tf.contrib`.
-NAMES_OF_TENSORFLOW = {"Estimator", "Head", "ModeKeys", "RunConfig"}
+NAMES_OF_TENSORFLOW = {
+    *("Estimator", "Head", "ModeKeys", "RunConfig"),
+    # Those of tf.estimator, and of tf.contrib.learn.
+    *(
+        model + kind
+        for model in ("DNN", "DNNLinearCombined", "Linear")
+        for kind in ("Classifier", "Estimator", "Regressor")
+    ),
+}
 
 
 def in_fresh_process(program: str, python: str = sys.executable, **environment: str) -> str:

@@ -1,21 +1,22 @@
-"""`tf.contrib.learn` of TF 1.15, as far as programs of its later years used it.
+"""`tf.contrib.learn` of TF 1.15.
 
-`Estimator` and `ModelFnOps` are early forms of those of `tf.estimator`. What drives an Estimator is
-in `learn_experiment.py`.
+`Estimator` and `ModelFnOps` are early forms of those of `tf.estimator`. `learn_canned.py` has the
+Estimators of ready models, `learn_experiment.py` what drives an Estimator.
 """
 
 from __future__ import annotations
 
 import collections
+import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy import estimator as core
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.contrib import learn_arrays, names_of
 
 __getattr__ = names_of("learn")
 
@@ -218,7 +219,7 @@ class Estimator(core.Estimator):
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
         taken = inspect.signature(model_fn).parameters
-        self._metrics: Mapping[str, MetricSpec] = {}
+        self._metrics: Mapping[Any, Any] = {}
 
         def core_model_fn(features, labels, mode, params, config):
             if feature_engineering_fn is not None:
@@ -234,10 +235,10 @@ class Estimator(core.Estimator):
                 spec = made
             if mode != ModeKeys.EVAL or not self._metrics:
                 return spec
-            more = {
-                name: metric.create_metric_ops(features, labels, spec.predictions)
+            more = dict(
+                _metric_ops(name, metric, features, labels, spec.predictions)
                 for name, metric in self._metrics.items()
-            }
+            )
             return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **more})
 
         super().__init__(core_model_fn, model_dir, config, params)
@@ -252,8 +253,19 @@ class Estimator(core.Estimator):
         monitors: Any = None,
         max_steps: int | None = None,
     ) -> Estimator:
-        """Trains, and returns itself; `monitors` are SessionRunHooks."""
-        _no_arrays(x, y)
+        """Trains, and returns itself; `monitors` are SessionRunHooks.
+
+        Args:
+            x, y: Examples and labels as arrays, in place of `input_fn`; they are shuffled.
+            input_fn: As for `tf.estimator.Estimator.train`.
+            batch_size: For arrays; all examples by default.
+            monitors: SessionRunHooks.
+            steps, max_steps: As for `tf.estimator.Estimator.train`.
+        """
+        _check_input(x, y, input_fn)
+        if x is not None:
+            learn_arrays.SKCompat(self).fit(x, y, batch_size, steps, max_steps, monitors)
+            return self
         self.train(input_fn, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
 
@@ -265,21 +277,38 @@ class Estimator(core.Estimator):
         feed_fn: Any = None,
         batch_size: int | None = None,
         steps: int | None = None,
-        metrics: Mapping[str, MetricSpec] | None = None,
+        metrics: Mapping[Any, Any] | None = None,
         name: str | None = None,
         checkpoint_path: str | None = None,
         hooks: Any = None,
         log_progress: bool = True,
     ) -> dict[str, Any]:
-        """The metrics of the model_fn, and `metrics`."""
-        _no_arrays(x, y, feed_fn)
-        self._metrics = metrics or {}
+        """The metrics of the model_fn, and `metrics`.
+
+        Args:
+            x, y: Examples and labels as arrays, in place of `input_fn`.
+            batch_size: For arrays; all examples by default.
+            metrics: MetricSpecs by name; or functions of predictions and labels by name, or by
+                (name, key of predictions).
+            input_fn, steps, name, checkpoint_path, hooks: As for `tf.estimator.Estimator`.
+
+        Raises:
+            NotFittedError: There is no checkpoint.
+        """
+        _check_input(x, y, input_fn, feed_fn)
+        if x is not None:
+            input_fn = learn_arrays.input_fn_of(x, y, batch_size)
+        self._check_is_fitted(checkpoint_path)
+        self._metrics = self._named_metrics(metrics or {})
         try:
             return super().evaluate(
                 input_fn, steps=steps, hooks=hooks, checkpoint_path=checkpoint_path, name=name
             )
         finally:
             self._metrics = {}
+
+    def _named_metrics(self, metrics: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        return metrics
 
     def predict(  # type: ignore[override]
         self,
@@ -290,21 +319,105 @@ class Estimator(core.Estimator):
         as_iterable: bool = True,
         iterate_batches: bool = False,
     ) -> Any:
-        """Predictions one by one, or batch by batch; a list of them unless `as_iterable`."""
-        _no_arrays(x)
-        keys = list(outputs) if outputs is not None else None
-        made = super().predict(
-            input_fn, predict_keys=keys, yield_single_examples=not iterate_batches
-        )
-        return made if as_iterable else list(made)
+        """Predictions one by one, or batch by batch.
+
+        Args:
+            x: Examples as an array, in place of `input_fn`.
+            input_fn: As for `tf.estimator.Estimator`; tensors that are constant are one batch.
+            batch_size: For arrays; all examples by default.
+            outputs: Keys of the predictions; all by default.
+            as_iterable: False for arrays, of all of `x` or of the first batch of `input_fn`.
+            iterate_batches: True for batches.
+
+        Raises:
+            NotFittedError: There is no checkpoint.
+        """
+        _check_input(x, None, input_fn)
+        if x is not None:
+            if not as_iterable:
+                return learn_arrays.SKCompat(self).predict(x, batch_size or 128, outputs)
+            input_fn = learn_arrays.input_fn_of(x, None, batch_size)
+        in_batches = iterate_batches or not as_iterable
+        made = self._predictions(input_fn, outputs, in_batches=in_batches)
+        return made if as_iterable else next(made)
+
+    def _predictions(
+        self, input_fn: Callable, outputs: Iterable[str] | None, *, in_batches: bool
+    ) -> Iterator[Any]:
+        self._check_is_fitted()
+        constant = False
+
+        def observed(*args: Any, **kwargs: Any) -> Any:
+            nonlocal constant
+            made = input_fn(*args, **kwargs)
+            constant = not isinstance(made, tf.data.Dataset) and _is_constant()
+            return made
+
+        # A hook's parameters are asked for by name.
+        functools.update_wrapper(observed, input_fn, assigned=())
+        keys = list(outputs) if outputs else None
+        for batch in super().predict(observed, predict_keys=keys, yield_single_examples=False):
+            yield from [batch] if in_batches else _examples(batch)
+            if constant:
+                return
+
+    def _check_is_fitted(self, checkpoint_path: str | None = None) -> None:
+        if checkpoint_path is None and self.latest_checkpoint() is None:
+            raise NotFittedError(f"Couldn't find trained model at {self.model_dir}.")
 
 
-def _no_arrays(*arrays: Any) -> None:
-    if any(a is not None for a in arrays):
-        raise UnsupportedError(
-            "tf.contrib.learn takes arrays through input_fn only: "
-            "input_fn=tf.estimator.inputs.numpy_input_fn(x, y, ...)."
+class NotFittedError(ValueError, AttributeError):
+    """An Estimator is asked for metrics or predictions before it was trained."""
+
+
+def _check_input(x: Any, y: Any, input_fn: Any, feed_fn: Any = None) -> None:
+    if feed_fn is not None:
+        raise UnsupportedError("tf.contrib.learn: feed_fn is not supported. Give input_fn.")
+    if x is None and input_fn is None:
+        raise ValueError("Either x or input_fn must be provided.")
+    if input_fn is not None and (x is not None or y is not None):
+        raise ValueError("Can not provide both input_fn and x or y.")
+
+
+def _is_constant() -> bool:
+    """True if the graph in which an input_fn was called has nothing that takes a next batch."""
+    operations = tf.compat.v1.get_default_graph().get_operations()
+    return not any(op.type.startswith(_NEXT) for op in operations)
+
+
+_NEXT = ("IteratorGetNext", "OneShotIterator", "QueueDequeue", "Reader")
+
+
+def _examples(batch: Any) -> Iterator[Any]:
+    if not isinstance(batch, Mapping):
+        yield from batch
+        return
+    for number in range(len(next(iter(batch.values())))):
+        yield {key: values[number] for key, values in batch.items()}
+
+
+def _metric_ops(
+    name: Any, metric: Any, features: Any, labels: Any, predictions: Any
+) -> tuple[str, Any]:
+    """The name of a metric, and its ops.
+
+    Raises:
+        ValueError: A function is to take one of several predictions, and is not said which.
+    """
+    if isinstance(metric, MetricSpec):
+        return name, metric.create_metric_ops(features, labels, predictions)
+    if isinstance(labels, Mapping) and len(labels) == 1:
+        (labels,) = labels.values()
+    if isinstance(name, tuple):
+        name, key = name
+        own = labels[key] if isinstance(labels, Mapping) and key in labels else labels
+        return name, metric(predictions[key], own)
+    if isinstance(predictions, Mapping):
+        raise ValueError(
+            "Metrics passed provide only name, no prediction, but predictions are dict. "
+            f"Metrics: {name}, Labels: {labels}."
         )
+    return name, metric(predictions, labels)
 
 
 def replace_monitors_with_hooks(monitors_or_hooks: Iterable[Any] | None, estimator: Any) -> list:

@@ -1,0 +1,329 @@
+"""Canned Estimators of `tf.contrib.learn`, on its own columns or those of `tf.feature_column`.
+
+Sources: `tf.contrib.learn` linear.py, dnn.py and dnn_linear_combined.py, TF 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.tf1.contrib import learn_models
+from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec, PredictionKey
+from estimator2strategy.tf1.contrib.learn_heads import Head, multi_class_head, regression_head
+
+
+class _OneOutput(Estimator):
+    """An Estimator whose `predict` gives one of the predictions, unless `outputs` are named."""
+
+    _output: str
+
+    def predict(  # type: ignore[override]
+        self,
+        x: Any = None,
+        input_fn: Any = None,
+        batch_size: int | None = None,
+        outputs: Iterable[str] | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """Classes, or scores of a regression; dicts of `outputs` if these are named.
+
+        Args:
+            x, input_fn, batch_size, outputs, as_iterable: As of `learn.Estimator.predict`.
+        """
+        if not outputs:
+            return self._only(self._output, x, input_fn, batch_size, as_iterable)
+        return super().predict(x, input_fn, batch_size, outputs, as_iterable)
+
+    def _only(self, key: str, x: Any, input_fn: Any, batch_size: Any, as_iterable: bool) -> Any:
+        made = super().predict(x, input_fn, batch_size, [key], as_iterable)
+        return (one[key] for one in made) if as_iterable else made[key]
+
+
+class _Classifier(_OneOutput):
+    _output = PredictionKey.CLASSES
+
+    def predict_classes(
+        self,
+        x: Any = None,
+        input_fn: Any = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The class of each example."""
+        made = self._only(PredictionKey.CLASSES, x, input_fn, batch_size, as_iterable)
+        return made if as_iterable else np.reshape(made, -1)
+
+    def predict_proba(
+        self,
+        x: Any = None,
+        input_fn: Any = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The probabilities of the classes of each example."""
+        return self._only(PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
+
+
+class _Regressor(_OneOutput):
+    _output = PredictionKey.SCORES
+
+    def predict_scores(
+        self,
+        x: Any = None,
+        input_fn: Any = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The prediction for each example."""
+        return self._only(PredictionKey.SCORES, x, input_fn, batch_size, as_iterable)
+
+    def _named_metrics(self, metrics: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Functions take the scores, unless they are said to take something else."""
+        return {
+            name
+            if isinstance(metric, MetricSpec) or isinstance(name, tuple)
+            else (name, PredictionKey.SCORES): metric
+            for name, metric in metrics.items()
+        }
+
+
+def _params(given: Mapping[str, Any], names: str) -> dict[str, Any]:
+    """The arguments of `names` of a constructor.
+
+    Raises:
+        UnsupportedError: An argument is given that is not supported.
+    """
+    for name in _REFUSED:
+        if given.get(name):
+            raise UnsupportedError(
+                f"tf.contrib.learn: {name} is not supported. Give the columns one optimizer, or "
+                "write a model_fn for tf.estimator.Estimator."
+            )
+    return {name: given[name] for name in names.split()}
+
+
+_REFUSED = ("_joint_weight", "_joint_weights", "_joint_linear_weights", "embedding_lr_multipliers")
+_OF_LINEAR = "feature_columns optimizer gradient_clip_norm"
+_OF_DNN = "hidden_units feature_columns optimizer activation_fn dropout gradient_clip_norm"
+_OF_BOTH = (
+    "linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer dnn_hidden_units "
+    "dnn_activation_fn dnn_dropout gradient_clip_norm fix_global_step_increment_bug"
+)
+
+
+class LinearEstimator(Estimator):
+    """A linear model with a head of one's own.
+
+    Args:
+        feature_columns: Of `tf.contrib.layers` or `tf.feature_column`.
+        head: Of `tf.contrib.learn`.
+        model_dir, config, feature_engineering_fn: As of `learn.Estimator`.
+        weight_column_name: Not used; the head has it.
+        optimizer: The optimizer, its name or a function that makes it; Ftrl by default.
+        gradient_clip_norm: Gradients are scaled down to this norm.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Iterable[Any],
+        head: Head,
+        model_dir: str | None = None,
+        weight_column_name: str | None = None,
+        optimizer: Any = None,
+        gradient_clip_norm: float | None = None,
+        _joint_weights: bool = False,
+        config: Any = None,
+        feature_engineering_fn: Callable | None = None,
+    ):
+        params = {"head": head, **_params(locals(), _OF_LINEAR)}
+        super().__init__(
+            learn_models.linear_model_fn, model_dir, config, params, feature_engineering_fn
+        )
+
+
+class LinearClassifier(_Classifier):
+    """A linear model of classes.
+
+    Args:
+        feature_columns, model_dir, optimizer, gradient_clip_norm, config: As of `LinearEstimator`.
+        feature_engineering_fn: As of `learn.Estimator`.
+        n_classes, weight_column_name, enable_centered_bias, label_keys: As of `multi_class_head`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Iterable[Any],
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column_name: str | None = None,
+        optimizer: Any = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        _joint_weight: bool = False,
+        config: Any = None,
+        feature_engineering_fn: Callable | None = None,
+        label_keys: Sequence[str] | None = None,
+    ):
+        head = multi_class_head(
+            n_classes,
+            weight_column_name=weight_column_name,
+            enable_centered_bias=enable_centered_bias,
+            label_keys=label_keys,
+        )
+        params = {"head": head, **_params(locals(), _OF_LINEAR)}
+        super().__init__(
+            learn_models.linear_model_fn, model_dir, config, params, feature_engineering_fn
+        )
+
+
+class LinearRegressor(_Regressor):
+    """A linear model of numbers.
+
+    Args:
+        feature_columns, model_dir, optimizer, gradient_clip_norm, config: As of `LinearEstimator`.
+        feature_engineering_fn: As of `learn.Estimator`.
+        weight_column_name, enable_centered_bias, label_dimension: As of `regression_head`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Iterable[Any],
+        model_dir: str | None = None,
+        weight_column_name: str | None = None,
+        optimizer: Any = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        label_dimension: int = 1,
+        _joint_weights: bool = False,
+        config: Any = None,
+        feature_engineering_fn: Callable | None = None,
+    ):
+        head = regression_head(
+            weight_column_name=weight_column_name,
+            label_dimension=label_dimension,
+            enable_centered_bias=enable_centered_bias,
+        )
+        params = {"head": head, **_params(locals(), _OF_LINEAR)}
+        super().__init__(
+            learn_models.linear_model_fn, model_dir, config, params, feature_engineering_fn
+        )
+
+
+class DNNEstimator(Estimator):
+    """A network with a head of one's own.
+
+    Args:
+        head: Of `tf.contrib.learn`.
+        hidden_units: Width of each hidden layer.
+        feature_columns: Of `tf.contrib.layers` or `tf.feature_column`.
+        model_dir, config, feature_engineering_fn: As of `learn.Estimator`.
+        optimizer: The optimizer, its name or a function that makes it; Adagrad by default.
+        activation_fn: The function or its name.
+        dropout: Part of the units of each hidden layer that is left out in training.
+        gradient_clip_norm: Gradients are scaled down to this norm.
+        embedding_lr_multipliers: Not supported.
+        input_layer_min_slice_size: Not used: variables are in one piece.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        hidden_units: Sequence[int],
+        feature_columns: Iterable[Any],
+        model_dir: str | None = None,
+        optimizer: Any = None,
+        activation_fn: Any = tf.nn.relu,
+        dropout: float | None = None,
+        gradient_clip_norm: float | None = None,
+        config: Any = None,
+        feature_engineering_fn: Callable | None = None,
+        embedding_lr_multipliers: Any = None,
+        input_layer_min_slice_size: int | None = None,
+    ):
+        params = {"head": head, **_params(locals(), _OF_DNN)}
+        super().__init__(
+            learn_models.dnn_model_fn, model_dir, config, params, feature_engineering_fn
+        )
+
+
+class DNNClassifier(_Classifier):
+    """A network of classes.
+
+    Args:
+        hidden_units, feature_columns, model_dir, optimizer, activation_fn: As of `DNNEstimator`.
+        dropout, gradient_clip_norm, config, feature_engineering_fn: As of `DNNEstimator`.
+        embedding_lr_multipliers, input_layer_min_slice_size: As of `DNNEstimator`.
+        n_classes, weight_column_name, enable_centered_bias, label_keys: As of `multi_class_head`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Iterable[Any],
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column_name: str | None = None,
+        optimizer: Any = None,
+        activation_fn: Any = tf.nn.relu,
+        dropout: float | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        config: Any = None,
+        feature_engineering_fn: Callable | None = None,
+        embedding_lr_multipliers: Any = None,
+        input_layer_min_slice_size: int | None = None,
+        label_keys: Sequence[str] | None = None,
+    ):
+        head = multi_class_head(
+            n_classes,
+            weight_column_name=weight_column_name,
+            enable_centered_bias=enable_centered_bias,
+            label_keys=label_keys,
+        )
+        params = {"head": head, **_params(locals(), _OF_DNN)}
+        super().__init__(
+            learn_models.dnn_model_fn, model_dir, config, params, feature_engineering_fn
+        )
+
+
+class DNNRegressor(_Regressor):
+    """A network of numbers.
+
+    Args:
+        hidden_units, feature_columns, model_dir, optimizer, activation_fn: As of `DNNEstimator`.
+        dropout, gradient_clip_norm, config, feature_engineering_fn: As of `DNNEstimator`.
+        embedding_lr_multipliers, input_layer_min_slice_size: As of `DNNEstimator`.
+        weight_column_name, enable_centered_bias, label_dimension: As of `regression_head`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Iterable[Any],
+        model_dir: str | None = None,
+        weight_column_name: str | None = None,
+        optimizer: Any = None,
+        activation_fn: Any = tf.nn.relu,
+        dropout: float | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        config: Any = None,
+        feature_engineering_fn: Callable | None = None,
+        label_dimension: int = 1,
+        embedding_lr_multipliers: Any = None,
+        input_layer_min_slice_size: int | None = None,
+    ):
+        head = regression_head(
+            weight_column_name=weight_column_name,
+            label_dimension=label_dimension,
+            enable_centered_bias=enable_centered_bias,
+        )
+        params = {"head": head, **_params(locals(), _OF_DNN)}
+        super().__init__(
+            learn_models.dnn_model_fn, model_dir, config, params, feature_engineering_fn
+        )
