@@ -17,7 +17,9 @@ _FACADE = "estimator2strategy.tf1"
     tier=SafetyTier.REVIEW,
     title="`import estimator2strategy.tf1 as tf` back to `import tensorflow as tf`",
     why="Where all names that a file uses are in TensorFlow 2; else the import is marked with "
-    "those that are not. A file that still uses this package's estimator keeps it.",
+    "those that are not. A file that still uses this package's estimator keeps it. So does one "
+    "that uses tf.keras where some file has a model_fn: the facade's tf.keras is tf-keras, and "
+    "Keras 3 does not train in a model_fn.",
     proof="Names mean what they mean in TensorFlow 2 from here on: tf.keras is Keras 3, tf.data "
     "gives TF2 datasets, and code runs eagerly unless it is in a tf.function.",
     samples=[
@@ -35,6 +37,18 @@ _FACADE = "estimator2strategy.tf1"
             "x = tf.contrib.layers.conv2d(tf.layers.flatten(y), 3, 3)\n",
         ),
         Sample(
+            "import estimator2strategy.tf1 as tf\n\n\n"
+            "def model_fn(features, labels, mode):\n"
+            "    optimizer = tf.keras.optimizers.SGD(0.1)\n"
+            "    return EstimatorSpec(mode, train_op=optimizer.apply_gradients([]))\n",
+            "# TODO(e2s): drop-facade: its tf.keras is tf-keras, as a model_fn needs it: see "
+            "stage 7\n"
+            "import estimator2strategy.tf1 as tf\n\n\n"
+            "def model_fn(features, labels, mode):\n"
+            "    optimizer = tf.keras.optimizers.SGD(0.1)\n"
+            "    return EstimatorSpec(mode, train_op=optimizer.apply_gradients([]))\n",
+        ),
+        Sample(
             "from estimator2strategy import estimator\n\nx = estimator.Estimator(model_fn)\n",
             "# TODO(e2s): drop-facade: it still trains an Estimator: see stage 7\n"
             "from estimator2strategy import estimator\n\nx = estimator.Estimator(model_fn)\n",
@@ -50,12 +64,16 @@ def find(module):
             yield Todo(target.node, "reach this through tf")
     imports = [t.node for t, _ in module.source.imports if t.module == _FACADE and not t.name]
     missing = list(dict.fromkeys(_missing(module)))
+    # Keras 3 does not train in a model_fn, whose graph is of TF1.
+    in_model_fn = module.facts.of_specs and any(module.uses("tf.keras"))
     for node in imports:
         bound = node.names[0].asname
+        if in_model_fn:
+            yield Todo(node, "its tf.keras is tf-keras, as a model_fn needs it: see stage 7")
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             yield Todo(node, f"TensorFlow 2 has no {', '.join(missing[:5])}{more}")
-        elif len(node.names) == 1 and bound and module.is_alone(node):
+        elif not in_model_fn and len(node.names) == 1 and bound and module.is_alone(node):
             renamed = "" if bound == "tensorflow" else f" as {bound}"
             yield module.replace_statement(node, f"import tensorflow{renamed}")
 
