@@ -56,12 +56,14 @@ def _listed(folder: str) -> list[str]:
     """The checkpoints that the `checkpoint` file names, the latest last."""
     state = tf.train.get_checkpoint_state(folder)
     if state is None:
-        if tf.io.gfile.exists(f"{folder}/checkpoint"):
-            raise CheckpointError(
-                f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read. Write "
-                'a line model_checkpoint_path: "model.ckpt-N" into it, or remove it to start anew.'
-            )
-        return []
+        if not tf.io.gfile.exists(f"{folder}/checkpoint"):
+            return []
+        state = tf.train.get_checkpoint_state(folder)  # another process may have just written it
+    if state is None:
+        raise CheckpointError(
+            f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read. Write "
+            'a line model_checkpoint_path: "model.ckpt-N" into it, or remove it to start anew.'
+        )
     newest = state.model_checkpoint_path
     return [*(path for path in state.all_model_checkpoint_paths if path != newest), newest]
 

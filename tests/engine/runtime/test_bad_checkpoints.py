@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.errors import CheckpointError
 from tests.engine.runtime.programs import host_estimator, numbers
 
@@ -104,3 +105,15 @@ def test_list_that_cannot_be_read_is_not_taken_for_an_untrained_model(trained):
     Path(trained.model_dir, "checkpoint").write_text("?")
     with pytest.raises(CheckpointError, match="cannot be read"):
         trained.train(numbers(1))
+
+
+def test_a_list_that_another_process_writes_first_right_now_is_read(trained, monkeypatch):
+    """An evaluator looks for the chief's first checkpoint."""
+    read, reads = tf.train.get_checkpoint_state, []
+
+    def state(folder):
+        reads.append(folder)
+        return read(folder) if len(reads) > 1 else None  # it was not there yet
+
+    monkeypatch.setattr(tf.train, "get_checkpoint_state", state)
+    assert latest_checkpoint(trained.model_dir) == checkpoint(trained, 6)
