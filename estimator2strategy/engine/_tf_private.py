@@ -216,6 +216,11 @@ def abort_collectives(message: str) -> None:
     _context.context().abort_collective_ops(tf.errors.INTERNAL, message)
 
 
+def has_started() -> bool:
+    """True if TensorFlow has started its devices, and with them the server of a strategy."""
+    return _context.context()._initialized
+
+
 def is_stateful(op: str) -> bool:
     """True if TensorFlow takes ops of this type to have state, or effects.
 

@@ -20,6 +20,7 @@ import functools
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -182,7 +183,7 @@ def _start() -> None:
     """Switches on the behaviour that holds once legacy code has imported TensorFlow."""
     from estimator2strategy.engine import behavior
     from estimator2strategy.engine.runtime import devices, requested_strategy
-    from estimator2strategy.tf1.facade import by_caller, modes
+    from estimator2strategy.tf1.facade import by_caller, modes, namespace
 
     devices.emulate_tpu_if_asked()
     requested_strategy.prepare()
@@ -193,6 +194,9 @@ def _start() -> None:
         quiet.install()
     if scope.graph_mode:
         modes.start_in_graph_mode()
+    if os.environ.get("TF_CONFIG"):
+        # Looks after the other processes, before a strategy of the program waits for them.
+        namespace.attribute(namespace.resolve("tf.estimator"), "Estimator")
 
 
 def _walk(name: str, tf2: bool) -> tuple[Any, Any]:

@@ -1,15 +1,19 @@
 """Watches the other processes of a cluster, and names the one that is not there, or not at work.
 
-TensorFlow waits for a process that never comes, and for one that has died, without a word. While it
-waits, Python's main thread does too, so this is a thread of its own.
+TensorFlow waits for a process that never comes, and for one that has died, without a word. Who has
+not come is said by a process of its own, `roll_call.py`; who goes in the middle of training, by a
+thread: while TensorFlow waits, Python's main thread does too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +21,13 @@ from collections.abc import Callable, Iterator, Mapping
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.runtime import roll_call
+from estimator2strategy.engine.runtime.roll_call import can_be_reached
 
 tf1 = tf.compat.v1
 
-# Seconds between two looks; until the first word about who is missing; and between such words.
-_EVERY, _PATIENCE, _REMINDER = 2.0, 20.0, 60.0
+# Seconds between two looks, and until the first word about who has not come.
+_EVERY, _PATIENCE = 2.0, 20.0
 # Looks in a row at which a process that was there must be gone, or say nothing.
 _GONE = 3
 # TensorFlow's errors for it: the last one where it is the chief, who looks after the others.
@@ -54,16 +60,6 @@ def peers_of(tf_config: str | None) -> dict[str, str]:
         return {}  # RunConfig says what is wrong with it
     me = f"{task.get('type')} {task.get('index')}"
     return {name: to for name, to in of_jobs.items() if name != me} if me in of_jobs else {}
-
-
-def can_be_reached(address: str) -> bool:
-    """True if somebody listens at `host:port`."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_EVERY).close()
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def answers(address: str) -> bool:
@@ -105,7 +101,6 @@ class PeerWatch:
         self._absent = dict.fromkeys(peers, 0)
         self._silent = dict.fromkeys(peers, 0)
         self._seen: set[str] = set()
-        self._next_word = _PATIENCE
         self.in_training = False
 
     def start(self) -> None:
@@ -113,28 +108,18 @@ class PeerWatch:
         threading.Thread(target=self._watch, name="peers", daemon=True).start()
 
     def _watch(self) -> None:
-        began = time.monotonic()
         while True:
-            self.look(time.monotonic() - began)
+            self.look()
             time.sleep(_EVERY)
 
-    def look(self, elapsed: float) -> None:
-        """Looks once, `elapsed` seconds after the start."""
+    def look(self) -> None:
+        """Looks once."""
         for name, address in self._peers.items():
             if self._is_there(address):
                 self._seen.add(name)
                 self._absent[name] = 0
             else:
                 self._absent[name] += 1
-        missing = self._named(set(self._peers) - self._seen)
-        if missing and elapsed >= self._next_word:
-            self._next_word = elapsed + _REMINDER
-            tf1.logging.warn(
-                "Waiting since %d s for other processes of TF_CONFIG's cluster: nobody answers at "
-                "%s. Are they started, with these addresses, and can this machine reach them?",
-                elapsed,
-                missing,
-            )
         gone = {name for name in self._seen if self._absent[name] == _GONE}
         if gone and self.in_training:
             self._abort(_ENDED % self._named(gone))
@@ -178,12 +163,31 @@ def needed() -> Iterator[None]:
 
 
 _watch: PeerWatch | None = None
+_roll_call: subprocess.Popen | None = None  # kept, for it is not waited for
 
 
 def watch() -> PeerWatch | None:
     """The watch of this process, started at the first call; None if it trains alone."""
-    global _watch
-    if _watch is None and (peers := peers_of(os.environ.get("TF_CONFIG"))):
+    global _watch, _roll_call
+    tf_config = os.environ.get("TF_CONFIG")
+    if _watch is None and tf_config and (peers := peers_of(tf_config)):
         _watch = PeerWatch(peers)
         _watch.start()
+        cluster, task = (json.loads(tf_config)[field] for field in ("cluster", "task"))
+        if "ps" not in cluster:  # else workers need not wait for each other
+            command = [sys.executable, "-I", "-S", roll_call.__file__, json.dumps(peers)]
+            with contextlib.suppress(OSError):  # where no process may be started
+                _roll_call = subprocess.Popen([*command, str(os.getpid()), str(_PATIENCE)])
+            _warn_of_port(cluster[task["type"]][int(task["index"])])
     return _watch
+
+
+def _warn_of_port(mine: str) -> None:
+    """Names this process's address if somebody has it; TensorFlow says `Could not start gRPC`."""
+    may_be_ours = _tf_private.has_started() or multiprocessing.parent_process() is not None
+    if not may_be_ours and can_be_reached(mine):
+        tf1.logging.error(
+            "TF_CONFIG gives this process the address %s, and somebody listens there already. Is "
+            "the job started twice? Else choose another port, in the TF_CONFIG of all processes.",
+            mine,
+        )
