@@ -46,8 +46,10 @@ def worker_of(config: RunConfig, strategy: Any) -> Worker | None:
     """
     if config.num_worker_replicas <= 1:
         return None
-    number = config.global_id_in_cluster
-    assert number is not None  # it is in the cluster, or `check_cluster` refused it
+    jobs = config.cluster_spec.as_dict()
+    # Not its number in the cluster, which may have other jobs, an evaluator for one.
+    before = 0 if config.task_type != TaskType.WORKER else len(jobs.get(TaskType.CHIEF, ()))
+    number = before + config.task_id
     devices = strategy.extended.worker_devices if isinstance(strategy, _IN_STEP) else ()
     here = mirrored_here(tuple(devices)) if len(devices) > 1 else None
     return Worker(number, config.num_worker_replicas, here)

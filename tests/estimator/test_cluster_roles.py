@@ -17,7 +17,7 @@ import estimator2strategy.tf1 as tf115
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime.liveness import can_be_reached
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.estimator.cluster import over_parameter_servers
+from estimator2strategy.estimator.cluster import over_parameter_servers, worker_of
 from tests import fresh
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 from tests.estimator import workers_program
@@ -170,6 +170,25 @@ class TestRefused:
         executor = Executor(model, estimator.TrainSpec(numbers(2)), eval_spec=None)
         assert executor.run() is None
         assert executor.ran
+
+
+@pytest.mark.parametrize(
+    ("cluster", "numbers_of_workers"),
+    [
+        ({"chief": ["a:1"], "worker": ["b:1", "c:1"]}, [1, 2]),
+        ({"chief": ["a:1"], "evaluator": ["e:1"], "worker": ["b:1", "c:1"]}, [1, 2]),
+        ({"evaluator": ["e:1"], "worker": ["b:1", "c:1"]}, [0, 1]),
+    ],
+)
+def test_processes_in_step_are_numbered_whatever_other_jobs_there_are(
+    task, cluster, numbers_of_workers
+):
+    found = []
+    for index in range(2):
+        task("worker", index, cluster)
+        config = estimator.RunConfig(train_distribute=mirrored(1))
+        found.append(worker_of(config, config.train_distribute).number)
+    assert found == numbers_of_workers
 
 
 class TestStrategyOfServers:

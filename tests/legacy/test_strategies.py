@@ -71,22 +71,30 @@ def test_a_tpu_estimator_keeps_its_cores_and_says_so(mirrored):
 
 
 @pytest.mark.slow
-def test_the_processes_of_a_cluster_train_in_step(model_dir):
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (("--strategy=multi_worker",), "cluster"),
+        ((), "own strategy of the cluster"),
+        ((), "contrib strategy of the cluster"),
+    ],
+)
+def test_the_processes_of_a_cluster_train_in_step(model_dir, options, name):
     cluster = {"chief": [free_address()], "worker": [free_address()]}
     common = {"cluster": cluster, "model_dir": model_dir}
     processes = [
         start(
-            "--strategy=multi_worker",
+            *options,
             "strategies_program.py",
-            "cluster",
+            name,
             TF_CONFIG=json.dumps({**common, "task": {"type": job, "index": 0}}),
         )
         for job in cluster
     ]
     (chief, _), (worker, _) = map(finished, processes)
     # Each takes 1, then 2. The chief evaluates by itself.
-    assert chief["cluster"] == [[2, 1], 3]
-    assert worker["cluster"] == [[2], 3]
+    assert chief[name] == [[2, 1], 3]
+    assert worker[name] == [[2], 3]
 
 
 def test_a_program_without_estimators_is_told_that_no_strategy_was_used(tmp_path):

@@ -36,6 +36,11 @@ def host(**config):
     return tf.estimator.Estimator(model_fn, config=config, params={})
 
 
+def host_of_cluster(strategy):
+    config = tf.estimator.RunConfig(train_distribute=strategy)  # TF_CONFIG has the model_dir
+    return tf.estimator.Estimator(model_fn, config=config, params={})
+
+
 def tpu_estimator(use_tpu, batch_size):
     config = tpu.RunConfig(model_dir=tempfile.mkdtemp())
     return tpu.TPUEstimator(
@@ -55,6 +60,12 @@ class Weight(tf.train.SessionRunHook):
 
 ESTIMATORS = {
     "cluster": lambda: tf.estimator.Estimator(model_fn, params={}),  # TF_CONFIG has the model_dir
+    "own strategy of the cluster": lambda: host_of_cluster(
+        tf.distribute.experimental.MultiWorkerMirroredStrategy()
+    ),
+    "contrib strategy of the cluster": lambda: host_of_cluster(
+        tf.contrib.distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=0)
+    ),
     "host": host,
     "own strategy": lambda: host(train_distribute=tf.distribute.OneDeviceStrategy("cpu:0")),
     "TPUEstimator on the host": lambda: tpu_estimator(False, 1),

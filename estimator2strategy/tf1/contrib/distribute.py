@@ -10,6 +10,9 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.facade.worker_strategies import MultiWorkerMirroredStrategyV1
+
+_AUTO = tf.distribute.experimental.CollectiveCommunication.AUTO
 
 __getattr__ = names_of("distribute")
 
@@ -51,6 +54,26 @@ class MirroredStrategy(tf.distribute.MirroredStrategy):
                 raise ValueError("Must only specify one of `devices` and `num_gpus`.")
             devices = [f"/gpu:{i}" for i in range(count)] if count else ["/cpu:0"]
         super().__init__(devices, cross_device_ops or cross_tower_ops)
+
+
+class CollectiveAllReduceStrategy(MultiWorkerMirroredStrategyV1):
+    """`tf.distribute.MultiWorkerMirroredStrategy` with the arguments of the contrib version.
+
+    Args:
+        num_gpus_per_worker: The number of GPUs that each process sees; it takes them all.
+        communication: A `tf.distribute.experimental.CollectiveCommunication`.
+    """
+
+    def __init__(self, num_gpus_per_worker: int = 0, communication: Any = _AUTO):
+        super().__init__(communication)
+        gpus = sum("GPU" in device.upper() for device in self.extended.worker_devices)
+        if gpus != num_gpus_per_worker:
+            tf.compat.v1.logging.warn(
+                "CollectiveAllReduceStrategy(num_gpus_per_worker=%d) takes the %d GPU(s) that this "
+                "process sees. Set CUDA_VISIBLE_DEVICES to the ones that are meant.",
+                num_gpus_per_worker,
+                gpus,
+            )
 
 
 class DistributeConfig(
