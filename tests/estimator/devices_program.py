@@ -41,6 +41,8 @@ def model_fn(features, labels, mode, params):
         hidden = tf1.nn.dropout(hidden, rate=params["dropout"], seed=5)
     tf1.summary.histogram("hidden", hidden)  # which the chief fetches, from inside of a device
     logits = dense(hidden, 1, "logits", start)
+    if mode == estimator.ModeKeys.PREDICT:
+        return estimator.EstimatorSpec(mode, predictions={"logits": logits})
     loss = tf1.losses.sigmoid_cross_entropy(labels, logits)
     step = tf1.train.get_global_step()
     # As a batch norm's: no optimizer touches it.
@@ -124,6 +126,9 @@ def train(folder, devices, dropout):
     found = {"losses": losses.losses, "own": own.losses, "again": again.losses}
     found["weights"] = weights.of_devices
     found["refused"] = refusal(model, strategy)
+    # Which is there: the chief has saved it before all began to train again.
+    of_six = model.predict(everything, checkpoint_path=f"{folder}/model.ckpt-{STEPS}")
+    found["predictions"] = [float(each["logits"][0]) for each in of_six]
     if config.is_chief:
         found["accuracy"] = float(model.evaluate(everything)["accuracy"])
     return found

@@ -110,6 +110,16 @@ def test_the_chief_alone_saves_and_summarises(trained):
 
 
 @pytest.mark.parametrize(("processes", "devices"), [(2, 2), (4, 1), (1, 4)])
+def test_each_process_predicts_by_itself_as_one_device_does(trained, processes, devices):
+    _, (alone,) = trained(1, 0)
+    expected = alone["plain"]["predictions"]
+    assert len(expected) == len(devices_program.FEATURES)
+    _, printed = trained(processes, devices)
+    for found in printed:
+        np.testing.assert_allclose(found["plain"]["predictions"], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("processes", "devices"), [(2, 2), (4, 1), (1, 4)])
 def test_what_no_optimizer_touches_is_saved_of_the_first_replica(trained, processes, devices):
     folder, _ = trained(processes, devices)
     path = tf.train.latest_checkpoint(str(folder / "plain"))

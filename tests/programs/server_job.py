@@ -21,6 +21,7 @@ parser.add_argument("--slow", type=float, default=0, help="seconds between two s
 parser.add_argument("--patience", type=int, default=60, help="session_creation_timeout_secs")
 parser.add_argument("--width", type=int, default=8, help="of the table")
 parser.add_argument("--rate", type=float, default=0.1)
+parser.add_argument("--after", action="store_true", help="evaluate and predict after training")
 flags = parser.parse_args()
 
 
@@ -49,6 +50,8 @@ def model_fn(features, labels, mode):
     )
     mean = tf.reduce_mean(tf.nn.embedding_lookup(table, features), axis=1)
     output = tf.layers.dense(mean, 1, kernel_initializer=tf.ones_initializer(), name="output")
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.EstimatorSpec(mode, predictions={"output": output[:, 0]})
     loss = tf.losses.mean_squared_error(labels, output[:, 0])
     optimizer, hooks = tf.train.AdagradOptimizer(flags.rate), [Tells()]
     if flags.sync:
@@ -94,4 +97,8 @@ tf.estimator.train_and_evaluate(
     tf.estimator.TrainSpec(input_fn, max_steps=flags.steps),
     tf.estimator.EvalSpec(input_fn, steps=2, start_delay_secs=0, throttle_secs=1),
 )
+if flags.after:
+    tell(mae=float(model.evaluate(input_fn, steps=2)["mae"]))
+    predictions = model.predict(lambda: input_fn().take(2))
+    tell(predictions=[float(each["output"]) for each in predictions])
 tell(done=config.task_type)

@@ -18,13 +18,17 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory) -> list[float]:
-    """The losses of the program without a cluster."""
+def alone(tmp_path_factory) -> list[dict]:
+    """What the program says without a cluster."""
     folder = str(tmp_path_factory.mktemp("alone") / "model")
-    command = [fresh.python(), "-m", "estimator2strategy", "run", str(PROGRAM), folder]
+    command = [fresh.python(), "-m", "estimator2strategy", "run", str(PROGRAM), folder, "--after"]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    return [line["loss"] for line in lines if "loss" in line]
+    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+
+
+def of(said: list[dict], key: str) -> list:
+    """The values of a key in all lines that have it."""
+    return [line[key] for line in said if key in line]
 
 
 class TestOneTrainer:
@@ -32,16 +36,24 @@ class TestOneTrainer:
     @classmethod
     def job(cls, tmp_path_factory):
         with Job(tmp_path_factory.mktemp("job"), chief=1, ps=2) as job:
-            job.start("ps 0", "ps 1", "chief")
+            job.start("ps 0", "ps 1", "chief", flags=("--after",))
             job.ended("chief")
             yield job
 
     def test_trains_as_a_process_by_itself(self, job, alone):
-        assert len(alone) == 20
-        np.testing.assert_allclose(job.losses("chief"), alone, rtol=1e-6)
+        losses = of(alone, "loss")
+        assert len(losses) == 20
+        np.testing.assert_allclose(job.losses("chief"), losses, rtol=1e-6)
+
+    def test_evaluates_and_predicts_as_a_process_by_itself(self, job, alone):
+        said = job.said("chief")
+        np.testing.assert_allclose(of(said, "mae"), of(alone, "mae"), rtol=1e-6)
+        (found,), (expected,) = of(said, "predictions"), of(alone, "predictions")
+        assert len(found) == 64
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
     def test_variables_and_slots_are_reference_variables_of_the_servers_in_turn(self, job):
-        (devices,) = [line["devices"] for line in job.said("chief") if "devices" in line]
+        (devices,) = of(job.said("chief"), "devices")
         assert {kind for _, kind in devices.values()} == {"VariableV2"}
         where = {name: device[-1] for name, (device, _) in devices.items()}
         assert where == {
