@@ -133,15 +133,14 @@ def _check_shapes(program: CoreProgram) -> None:
         lines = [user_line(graph.get_operation_by_name(n).traceback) for n in error.nodes[:1]]
         made = f", made at {lines[0]}" if lines else ""
         found = diagnose(error.text)
+        said = first_line(error.text).rstrip(".")
         if not found.fix:
             tf.compat.v1.logging.warn(
-                "XLA does not take model_fn, and a TPU would probably refuse it: "
-                f"{first_line(error.text)}{made}"
+                f"XLA does not take model_fn, and a TPU would probably refuse it: {said}{made}"
             )
             return
         raise UnsupportedError(
-            f"{first_line(error.text)}{made}\n  {found.cause[0].upper()}{found.cause[1:]}.\n"
-            f"  {found.fix}\n{_WHY}"
+            f"{said}{made}\n  {found.cause[0].upper()}{found.cause[1:]}.\n  {found.fix}\n{_WHY}"
         ) from error
 
 

@@ -23,6 +23,7 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import uninitialized
 from estimator2strategy.engine.replay.engines import Ran, Request, Step, Stopped
 from estimator2strategy.engine.replay.fetches import Fetches, readable
+from estimator2strategy.engine.replay.no_room import explaining_no_room
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.run_metadata import traced
 from estimator2strategy.engine.replay.runs import Runs
@@ -118,7 +119,8 @@ class ReplaySession(_tf_private.SessionInterface):
         names = tuple(t.name for t in tensors)
         fed = tuple(t.name for t, _ in feeds)
         request = Request(names, tuple(op.name for op in ops), fed)
-        with modern_world(), uninitialized.naming_unopened_writers(self.recorded, self.state):
+        named = uninitialized.naming_unopened_writers(self.recorded, self.state)
+        with modern_world(), named, explaining_no_room():
             values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
             late = self.runs.late(request)
             if not late:

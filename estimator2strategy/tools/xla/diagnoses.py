@@ -117,9 +117,9 @@ def diagnose(text: str) -> Diagnosis:
 
 
 def first_line(text: str) -> str:
-    """The first line of a message, without the trace that TensorFlow appends to it."""
+    """The first line of a message, without what TensorFlow puts around it."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "no message")
-    return line.partition(" [[{{")[0]
+    return line.removeprefix("Failed getting HLO text: '").partition(" [[{{")[0]
 
 
 def fix_of_op(op: str) -> str:
