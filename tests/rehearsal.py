@@ -27,6 +27,7 @@ from tensorflow.python.eager.polymorphic_function import atomic_function
 from tensorflow.python.tpu import tpu as tf_tpu
 from tensorflow.python.tpu import tpu_strategy_util
 
+from estimator2strategy.engine.runtime import tpu_system
 from tests.rehearsed_program import CopiesOfVariables, Program
 
 Resolver = tf.distribute.cluster_resolver.TPUClusterResolver
@@ -178,6 +179,7 @@ def _connecting(runtime: Runtime) -> Iterator[Any]:
 
     yield mock.patch.object(remote, "connect_to_cluster", counted)
     yield mock.patch.object(tf.config, "experimental_connect_to_cluster", counted)
+    yield mock.patch.object(tpu_system.socket, "create_connection")
     for name in ("set_server_def", "update_server_def"):
         yield mock.patch.object(tf_context, name)
     yield mock.patch.object(tf_context.Context, "configure_coordination_service")

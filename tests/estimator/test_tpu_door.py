@@ -360,6 +360,17 @@ def test_an_address_where_nobody_answers_is_told(caplog):
     assert not caplog.messages
 
 
+def test_a_start_does_not_wait_for_an_answer(vm, model_dir, monkeypatch):
+    asked, answer = [], threading.Event()
+    monkeypatch.setattr(
+        tpu_system, "_say_if_nobody_answers", lambda address: asked.append(answer.wait(20))
+    )
+    with pytest.raises(ReachedError):
+        train(make(model_dir, cluster=vm.resolver()))
+    assert (vm.started, asked) == (1, [])
+    answer.set()
+
+
 def test_a_tpu_in_use_is_tensorflows_error_led_by_its_name(vm, model_dir, monkeypatch):
     def taken(resolver):
         raise tf.errors.UnknownError(None, None, "The TPU is already in use by process 7.")

@@ -117,7 +117,8 @@ def start_again(strategy: tf.distribute.Strategy) -> None:
 
 
 def _start(resolver: Any) -> tf.tpu.experimental.Topology:
-    _say_if_nobody_answers(resolver.master())
+    asking = threading.Thread(target=_say_if_nobody_answers, args=[resolver.master()], daemon=True)
+    asking.start()
     try:
         # Hooks, savers and what else is the host's stays in this process: no device is entered.
         tf.config.experimental_connect_to_cluster(resolver, make_master_device_default=False)
