@@ -3,8 +3,8 @@
     program = Program(computation, inputs, variables)       # traced once, as for a TPU
     outputs = program.on_core(3, "/device:CPU:3", inputs[3])
 
-Its nodes run on the CPU that stands for each core, with the core's own variables. Sums over cores
-become collectives: no CPU has a kernel for `CrossReplicaSum`.
+Its nodes run on the CPU that stands for each core, with the core's own variables and number. Sums
+over cores become collectives: no CPU has a kernel for `CrossReplicaSum`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Program:
         outputs = _names(self._graph.outputs)
         with tf.device(device):
             made = tf.graph_util.import_graph_def(
-                self._nodes,
+                _numbered(self._nodes, number),
                 input_map={name: given[name] for name in self._used & given.keys()},
                 return_elements=[name for name in outputs if name not in given],
                 name=f"core_{number}",
@@ -122,6 +122,8 @@ def _names(tensors: Iterable[tf.Tensor]) -> list[str]:
 _GROUP_KEY = 2_000_000
 _instance_keys = itertools.count(2_000_000)
 _programs = itertools.count()
+
+_NUMBER = "XlaReplicaId"
 
 
 def _with_collectives(graph: Any, num_replicas: int) -> tf.compat.v1.GraphDef:
@@ -151,6 +153,36 @@ def _with_collectives(graph: Any, num_replicas: int) -> tf.compat.v1.GraphDef:
     for function in reversed(functions):
         tf_context.context().add_function_def(function)
     return result
+
+
+def _numbered(nodes: tf.compat.v1.GraphDef, core: int) -> tf.compat.v1.GraphDef:
+    """The nodes of a program on one core: where they ask for its number, they have it.
+
+    The functions of such a program are registered once more, under names of their own.
+    """
+    functions = _functions_behind(nodes.node)
+    bodies = [nodes.node, *(function.node_def for function in functions)]
+    if not any(node.op == _NUMBER for node in itertools.chain(*bodies)):
+        return nodes
+    own = type(nodes)()
+    own.CopyFrom(nodes)
+    names = {function.signature.name for function in functions}
+    for function in functions:
+        asking = {node.name for node in function.node_def if node.op == _NUMBER}
+        for node in function.node_def:
+            node.input[:] = [_edge(edge, asking, "output") for edge in node.input]
+    for node in itertools.chain(own.node, *bodies[1:]):
+        for called in _called(node):
+            if called.name in names:
+                called.name += f"_{core}"
+        if node.op == _NUMBER:
+            node.op = "Const"
+            node.attr["dtype"].type = tf.int32.as_datatype_enum
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(core, tf.int32))
+    for function in reversed(functions):
+        function.signature.name += f"_{core}"
+        tf_context.context().add_function_def(function)
+    return own
 
 
 def _functions_behind(nodes: Iterable[Any]) -> list[Any]:
@@ -202,7 +234,7 @@ def _to_collective(node: Any, num_replicas: int) -> None:
     node.attr["subdiv_offsets"].list.i.append(0)
 
 
-def _edge(edge: str, replaced: set[str]) -> str:
+def _edge(edge: str, replaced: set[str], output: str = "data") -> str:
     """Inside of a function an edge names the output of its node."""
     node, _, _ = edge.partition(":")
-    return f"{node}:data:0" if node in replaced else edge
+    return f"{node}:{output}:0" if node in replaced else edge

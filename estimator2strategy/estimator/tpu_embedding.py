@@ -64,7 +64,7 @@ def embedding_for(spec: Any, mode: str, strategy: Any) -> Embedding | None:
         spec.optimization_parameters,
         *(t.optimization_parameters for t in tables.values()),
     ):
-        _check_parameters(parameters, is_tpu(strategy))
+        _check_parameters(parameters)
     if is_tpu(strategy):
         _say_that_lookups_are_dense(tables)
     return Embedding(
@@ -112,15 +112,9 @@ def input_for_cores(
     return changed
 
 
-def _check_parameters(parameters: Any, on_tpu: bool) -> None:
+def _check_parameters(parameters: Any) -> None:
     if parameters is None:
         return
-    if on_tpu and not parameters.use_gradient_accumulation:
-        raise UnsupportedError(
-            "embedding_config_spec: use_gradient_accumulation=False is not supported on a TPU, "
-            "where tables are dense variables.\n  Leave it out; gradients are then summed.\n"
-            + _ON_THE_HOST
-        )
     if type(parameters).__name__ not in SLOTS:
         raise UnsupportedError(
             f"embedding_config_spec: {type(parameters).__name__} is not supported on cores."

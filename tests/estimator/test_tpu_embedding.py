@@ -89,19 +89,22 @@ def test_cores_train_as_the_host_does(model_dir, emulated_cores, pipeline):
 
 
 @pytest.mark.evidence("embeddings", "cpu")
+@pytest.mark.parametrize("accumulates", [True, False])
 @pytest.mark.parametrize(
     "pipeline", [tpu.InputPipelineConfig.PER_HOST_V1, tpu.InputPipelineConfig.PER_HOST_V2]
 )
 @pytest.mark.evidence("embeddings", "rehearsed")
 def test_a_tpu_trains_as_emulated_cores_do(
-    model_dir, emulated_cores, monkeypatch, pipeline, caplog
+    model_dir, emulated_cores, monkeypatch, pipeline, accumulates, caplog
 ):
+    parameters = Adagrad(0.1, use_gradient_accumulation=accumulates)
+    settings = {"parameters": parameters, "pipeline": pipeline}
     emulated_cores(2)
-    emulated = make(f"{model_dir}/emulated", pipeline=pipeline)
+    emulated = make(f"{model_dir}/emulated", **settings)
     emulated.train(embeddings.input_fn, steps=embeddings.STEPS)
     monkeypatch.setattr(devices, "_emulated_cores", 0)
     with rehearsal(cores_per_host=2):
-        model = make(model_dir, pipeline=pipeline)
+        model = make(model_dir, **settings)
         model.train(embeddings.input_fn, steps=embeddings.STEPS)
     assert "its embedding hardware is not used" in caplog.text
     expected, trained = map(embeddings.variables_of, (emulated, model))
@@ -303,12 +306,6 @@ def test_sequences_are_cut_and_filled_up(model_dir, emulated_cores):
 
 
 class TestRefusals:
-    def test_of_gradients_that_are_not_summed_on_a_tpu(self, model_dir):
-        parameters = Adagrad(0.1, use_gradient_accumulation=False)
-        model = make(model_dir, parameters=parameters, strategy=tpu_strategy(1, 2))
-        with pytest.raises(UnsupportedError, match="use_gradient_accumulation=False is not"):
-            model.train(embeddings.input_fn, steps=1)
-
     def test_of_prediction_on_cores(self, model_dir, emulated_cores):
         emulated_cores(2)
         with pytest.raises(UnsupportedError, match="predict never looked tables up on cores"):
