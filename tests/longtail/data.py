@@ -399,26 +399,6 @@ def bert_with_acceptability() -> None:
     Path("cola/test.tsv").write_text("\n".join(["index\tsentence", *test]) + "\n")
 
 
-def bert_with_masks() -> None:
-    """A BERT, and sentences of which words were taken."""
-    tiny_bert()
-    records(
-        "masked.tfrecord",
-        (
-            {
-                "input_ids": [2, *(5 + (i * 5 + j) % 12 for j in range(10)), 3],
-                "input_mask": [1] * 12,
-                "segment_ids": [0] * 6 + [1] * 6,
-                "masked_lm_positions": [2 + i % 3, 7],
-                "masked_lm_ids": [5 + i % 12, 6],
-                "masked_lm_weights": [1.0, float(i % 2)],
-                "next_sentence_labels": i % 2,
-            }
-            for i in range(24)
-        ),
-    )
-
-
 def equal_digits() -> None:
     """60000 times the same digit: the program's queue shuffles them."""
     Path("data/mnist").mkdir(parents=True)

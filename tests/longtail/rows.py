@@ -49,7 +49,6 @@ CTR = "DSXiangLi/CTR", "674ca8d"
 CHIPHUYEN = "chiphuyen/stanford-tensorflow-tutorials", "51e53da"
 MORVAN_RL = "MorvanZhou/Reinforcement-learning-with-tensorflow", "93e3334"
 BERT = "--bert_config_file=bert_config.json --vocab_file=vocab.txt --output_dir=out"
-CENSUS_TASK = "trainer/task.py --train-files=train.csv --eval-files=eval.csv --job-dir=out --train-steps=10 --eval-steps=2 --train-batch-size=8 --eval-batch-size=8 --eval-delay-secs=0"
 TFLEARN = "tflearn/tflearn", "db51767"
 PRINCEWEN = "princewen/tensorflow_practice", "b3696f7"
 
@@ -328,13 +327,6 @@ ROWS = (
         data.facades,
     ),
     Row(
-        "vahidk-framework",
-        "vahidk/TensorflowFramework",
-        "a9377d0",
-        """trainer.py --override='{"save_checkpoints_steps": 5, "save_summary_steps": 5, "hparams": {"batch_size": 8, "learning_rate": 1e-5}}'""",
-        data.mnist_in("data/mnist", train=256, test=32),
-    ),
-    Row(
         "dmn-experiment",
         "DongjunLee/dmn-tensorflow",
         "09796bd",
@@ -398,7 +390,7 @@ ROWS = (
         "examples/others/recommender_wide_and_deep.py --n_epoch=2",
         data.census("adult.data", "adult.test"),
         path=("",),
-        runs=30,
+        runs=20,
     ),
     Row(
         "brightmart-text-rnn",
@@ -416,38 +408,15 @@ ROWS = (
         runs=6,
     ),
     Row(
-        "census-experiment",
-        "GoogleCloudPlatform/cloudml-samples",
-        "9aeb014",
-        CENSUS_TASK,
-        data.census("train.csv", "eval.csv"),
-        folder="census/estimator",
-    ),
-    Row(
         "census-custom-experiment",
         "GoogleCloudPlatform/cloudml-samples",
         "8483241",
-        CENSUS_TASK,
+        "trainer/task.py --train-files=train.csv --eval-files=eval.csv --job-dir=out --train-steps=10 --eval-steps=2 --train-batch-size=8 --eval-batch-size=8 --eval-delay-secs=0",
         data.census("train.csv", "eval.csv"),
         folder="census/customestimator",
     ),
-    Row(
-        "golbin-chatbot",
-        *GOLBIN,
-        "train.py --train --batch_size=4",
-        folder="10 - RNN/ChatBot",
-        files=tuple(f"10 - RNN/ChatBot/data/chat.{part}" for part in ("log", "voc")),
-        runs=20,
-    ),
     Row("ctr-xdeepfm", *CTR, "main.py --model=xDeepFM --dataset=census", data.amazon),
     Row("ctr-pnn", *CTR, "main.py --model=PNN --dataset=census", data.amazon),
-    Row(
-        "roberta-pretraining",
-        "brightmart/roberta_zh",
-        "438476f",
-        "run_pretraining.py --input_file=masked.tfrecord --do_train --do_eval --bert_config_file=bert_config.json --output_dir=out --max_seq_length=12 --max_predictions_per_seq=2 --train_batch_size=4 --eval_batch_size=4 --num_train_steps=1000000 --num_warmup_steps=10 --learning_rate=1e-3 --max_eval_steps=2 --save_checkpoints_steps=5",
-        data.bert_with_masks,
-    ),
     Row(
         "baselines-ppo2",
         "openai/baselines",
