@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime.devices import emulated_strategy
-from estimator2strategy.errors import DeviceError, UnsupportedError
+from estimator2strategy.errors import DeviceError, RecordingError, UnsupportedError
 from tests.engine.runtime.programs import cores_estimator, falling_on_cores, ones
 
 tf1 = tf.compat.v1
@@ -86,6 +86,14 @@ class TestBatchAxis:
             ValueError, match=r"shard_dimensions is \[0, 0\], but must be a list of"
         ):
             model.train(ones, steps=1)
+
+    def test_is_what_a_transposed_batch_is_told_to_give(self, model_dir):
+        def columns(params):
+            return tf.data.Dataset.from_tensors((tf.ones([3, 4]), tf.ones([4]))).repeat()
+
+        model = cores_estimator(model_dir)
+        with pytest.raises(RecordingError, match=r"batch of 3 .* axis 1, say so: .*batch_axis="):
+            model.train(columns, steps=1)
 
     def test_is_not_for_prediction(self, model_dir):
         model = cores_estimator(model_dir, batch_axis=[0])

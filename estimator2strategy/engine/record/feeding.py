@@ -273,9 +273,22 @@ def _split(tensor: tf.Tensor, num_replicas: int, axis: int) -> list[tf.Tensor]:
     if size % num_replicas:
         raise RecordingError(
             f"input_fn returned a batch of {size} examples, which cannot be split over "
-            f"{num_replicas} cores. Batch by params['batch_size']. Tensor: {tensor}"
+            f"{num_replicas} cores. Batch by params['batch_size']."
+            f"{_transposed(tensor, num_replicas)} Tensor: {tensor}"
         )
     return tf.split(tensor, num_replicas, axis)
+
+
+def _transposed(tensor: tf.Tensor, num_replicas: int) -> str:
+    """What to do where examples lie along another axis, as after a transpose for convolutions."""
+    sizes = list(enumerate(tensor.shape.as_list()))
+    found = next((axis for axis, size in reversed(sizes) if size and not size % num_replicas), None)
+    if found is None:
+        return ""
+    return (
+        f" If they lie along axis {found}, say so: TPUEstimator(batch_axis=[...]) has one axis for "
+        "each tensor of the features and labels."
+    )
 
 
 def _pair(inputs: Any) -> tuple[Any, Any]:
