@@ -6,7 +6,6 @@ Estimators of ready models, `learn_experiment.py` what drives an Estimator.
 
 from __future__ import annotations
 
-import collections
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,128 +16,9 @@ import tensorflow as tf
 from estimator2strategy import estimator as core
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import learn_arrays, names_of
+from estimator2strategy.tf1.contrib.learn_ops import InputFnOps, ModeKeys, ModelFnOps
 
 __getattr__ = names_of("learn")
-
-
-class ModeKeys:
-    """The modes in which model_fn is called."""
-
-    TRAIN = "train"
-    EVAL = "eval"
-    INFER = "infer"
-
-    @classmethod
-    def validate(cls, key: str) -> None:
-        """Raises ValueError where `key` is no mode."""
-        if key not in (cls.TRAIN, cls.EVAL, cls.INFER):
-            raise ValueError(f"Invalid mode {key}.")
-
-
-class PredictionKey:
-    """Names of what the canned Estimators predict."""
-
-    CLASSES = "classes"
-    PROBABILITIES = "probabilities"
-    LOGITS = "logits"
-    LOGISTIC = "logistic"
-    SCORES = "scores"
-    TOP_K = "top_k"
-    GENERIC = "output"
-
-
-class ProblemType:
-    """The kinds of problem that a model solves."""
-
-    UNSPECIFIED = 0
-    CLASSIFICATION = 1
-    LINEAR_REGRESSION = 2
-    LOGISTIC_REGRESSION = 3
-
-
-InputFnOps = collections.namedtuple("InputFnOps", ("features", "labels", "default_inputs"))
-
-
-class ModelFnOps(
-    collections.namedtuple(
-        "ModelFnOps",
-        (
-            "predictions",
-            "loss",
-            "train_op",
-            "eval_metric_ops",
-            "output_alternatives",
-            "training_chief_hooks",
-            "training_hooks",
-            "scaffold",
-            "mode",
-        ),
-    )
-):
-    """The result of a model_fn of `learn.Estimator`.
-
-    Args: those of `tf.estimator.EstimatorSpec` of the same name; `output_alternatives` is a dict of
-    name to (problem type, dict of tensors), for serving.
-
-    Raises:
-        ValueError: What the mode needs is missing.
-    """
-
-    __slots__ = ()
-
-    def __new__(
-        cls,
-        mode: str,
-        predictions: Any = None,
-        loss: Any = None,
-        train_op: Any = None,
-        eval_metric_ops: Any = None,
-        output_alternatives: Any = None,
-        training_chief_hooks: Any = None,
-        training_hooks: Any = None,
-        scaffold: Any = None,
-    ):
-        ModeKeys.validate(mode)
-        if train_op is None and mode == ModeKeys.TRAIN:
-            raise ValueError("Missing train_op.")
-        if loss is None and mode != ModeKeys.INFER:
-            raise ValueError("Missing loss.")
-        if predictions is None and mode == ModeKeys.INFER:
-            raise ValueError("Missing predictions.")
-        return super().__new__(
-            cls,
-            predictions,
-            loss,
-            train_op,
-            eval_metric_ops or {},
-            output_alternatives,
-            list(training_chief_hooks or ()),
-            list(training_hooks or ()),
-            scaffold,
-            mode,
-        )
-
-    def estimator_spec(self, default_serving_output_alternative_key: str | None = None) -> Any:
-        """The same as a `tf.estimator.EstimatorSpec`."""
-        outputs = {
-            name: core.export.PredictOutput(tensors)
-            for name, (_, tensors) in (self.output_alternatives or {}).items()
-        }
-        if default_serving_output_alternative_key is not None:
-            outputs["serving_default"] = outputs[default_serving_output_alternative_key]
-        elif len(outputs) == 1:
-            (outputs["serving_default"],) = outputs.values()
-        return core.EstimatorSpec(
-            self.mode,
-            predictions=self.predictions,
-            loss=self.loss,
-            train_op=self.train_op,
-            eval_metric_ops=self.eval_metric_ops,
-            export_outputs=outputs or None,
-            training_chief_hooks=self.training_chief_hooks,
-            training_hooks=self.training_hooks,
-            scaffold=self.scaffold,
-        )
 
 
 class MetricSpec:
@@ -220,6 +100,7 @@ class Estimator(core.Estimator):
             raise ValueError("model_fn must be provided to Estimator.")
         taken = inspect.signature(model_fn).parameters
         self._metrics: Mapping[Any, Any] = {}
+        self._served: dict[str, Any] = {}  # what an export asks of `estimator_spec`
 
         def core_model_fn(features, labels, mode, params, config):
             if feature_engineering_fn is not None:
@@ -228,7 +109,7 @@ class Estimator(core.Estimator):
             given = {name: value for name, value in offered.items() if name in taken}
             made = model_fn(features, labels, **given)
             if isinstance(made, ModelFnOps):
-                spec = made.estimator_spec()
+                spec = made.estimator_spec(**self._served)
             elif isinstance(made, tuple) and len(made) == 3:
                 spec = ModelFnOps(mode, *made).estimator_spec()
             else:
@@ -360,6 +241,44 @@ class Estimator(core.Estimator):
             yield from [batch] if in_batches else _examples(batch)
             if constant:
                 return
+
+    def export_savedmodel(  # type: ignore[override]
+        self,
+        export_dir_base: str,
+        serving_input_fn: Callable[[], Any],
+        default_output_alternative_key: str | None = None,
+        assets_extra: Any = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        **more: Any,
+    ) -> bytes:
+        """Writes a SavedModel, and returns its path.
+
+        Args:
+            export_dir_base: The folder to write a folder into, which is named after the time.
+            serving_input_fn: Returns `InputFnOps` or a ServingInputReceiver.
+            default_output_alternative_key: The output that is served by default.
+            assets_extra, as_text, checkpoint_path: As of `tf.estimator.Estimator`.
+            **more: As of `tf.estimator.Estimator.export_savedmodel`.
+        """
+
+        def receiver() -> Any:
+            made = serving_input_fn()
+            if not isinstance(made, InputFnOps):
+                return made
+            inputs = list(made.default_inputs.values())
+            self._served = {
+                "default_serving_output_alternative_key": default_output_alternative_key,
+                "of_examples": len(inputs) == 1 and inputs[0].dtype == tf.string,
+            }
+            return core.export.ServingInputReceiver(made.features, made.default_inputs)
+
+        try:
+            return super().export_savedmodel(
+                export_dir_base, receiver, assets_extra, as_text, checkpoint_path, **more
+            )
+        finally:
+            self._served = {}
 
     def _check_is_fitted(self, checkpoint_path: str | None = None) -> None:
         if checkpoint_path is None and self.latest_checkpoint() is None:

@@ -13,8 +13,9 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import learn_models
-from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec, PredictionKey
+from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec
 from estimator2strategy.tf1.contrib.learn_heads import Head, multi_class_head, regression_head
+from estimator2strategy.tf1.contrib.learn_ops import PredictionKey
 
 
 class _OneOutput(Estimator):

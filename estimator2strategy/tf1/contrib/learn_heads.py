@@ -11,7 +11,12 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.tf1.contrib import layers
-from estimator2strategy.tf1.contrib.learn import ModeKeys, ModelFnOps, PredictionKey, ProblemType
+from estimator2strategy.tf1.contrib.learn_ops import (
+    ModeKeys,
+    ModelFnOps,
+    PredictionKey,
+    ProblemType,
+)
 
 _v1 = tf.compat.v1
 _Losses = tuple[tf.Tensor, tf.Tensor]  # for training, and to report

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.tf1.contrib import layer_column_kinds, layer_inputs, layers
-from estimator2strategy.tf1.contrib.learn import ModeKeys, ModelFnOps
+from estimator2strategy.tf1.contrib.learn_ops import ModeKeys, ModelFnOps
 
 _v1 = tf.compat.v1
 _LINEAR, _DNN = "linear", "dnn"

@@ -104,3 +104,40 @@ def test_what_contradicts_itself_is_refused(model_dir):
 def test_a_dict_of_arrays_has_a_column_for_each():
     found = learn.infer_real_valued_columns_from_input({"a": canned.NUMBERS, "b": [1.0, 2.0]})
     assert [(column.name, column.dimension) for column in found] == [("a", 3), ("b", 1)]
+
+
+@pytest.mark.parametrize(
+    ("make", "method", "outputs"),
+    [
+        (learn.LinearClassifier, "classify", {"classes", "scores"}),
+        (learn.LinearRegressor, "regress", {"outputs"}),
+    ],
+)
+def test_an_export_has_the_signatures_of_tf_1_15(model_dir, tmp_path, make, method, outputs):
+    column = layers.real_valued_column("x", 3)
+    model = make([column], model_dir)
+    model.fit(input_fn=canned.inputs(tf, canned.OF_TWO), steps=1)
+    spec = layers.create_feature_spec_for_parsing([column])
+    folder = model.export_savedmodel(
+        str(tmp_path / "exports"), learn.build_parsing_serving_input_fn(spec)
+    )
+    with tf.Session(graph=tf.Graph()) as session:
+        signatures = tf.saved_model.loader.load(session, ["serve"], folder.decode()).signature_def
+    assert set(signatures) == {"serving_default", "default_input_alternative:None"}
+    for signature in signatures.values():
+        assert signature.method_name == f"tensorflow/serving/{method}"
+        assert set(signature.outputs) == outputs
+
+
+def test_an_export_of_features_is_a_prediction(model_dir, tmp_path):
+    model = learn.LinearClassifier([layers.real_valued_column("x", 3)], model_dir)
+    model.fit(input_fn=canned.inputs(tf, canned.OF_TWO), steps=1)
+
+    def serving_input_fn():
+        x = tf.placeholder(tf.float32, [None, 3])
+        return learn.InputFnOps({"x": x}, None, {"x": x})
+
+    folder = model.export_savedmodel(str(tmp_path / "exports"), serving_input_fn)
+    served = tf.contrib.predictor.from_saved_model(folder.decode())({"x": canned.NUMBERS})
+    expected = list(model.predict_proba(x={"x": canned.NUMBERS}))
+    np.testing.assert_allclose(served["probabilities"], expected, atol=1e-6)
