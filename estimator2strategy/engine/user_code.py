@@ -20,6 +20,13 @@ def argument_names(function: Callable) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.kind in _NAMED and p.name not in bound)
 
 
+def needed_arguments(function: Callable) -> tuple[str, ...]:
+    """Those of `argument_names` that have no default."""
+    parameters = inspect.signature(function).parameters
+    empty = inspect.Parameter.empty
+    return tuple(n for n in argument_names(function) if parameters[n].default is empty)
+
+
 def location(function: Callable) -> str:
     """`name (file.py:12)`, for error messages."""
     inner = function
@@ -62,5 +69,9 @@ def user_line(traceback: Iterable) -> str:
     if innermost is None:
         return "unknown line"
     # TensorFlow's frames come without their source line.
-    line = linecache.getline(innermost.filename, innermost.lineno).strip()
-    return f"{innermost.filename}:{innermost.lineno}: {line}"
+    return source_line(innermost.filename, innermost.lineno)
+
+
+def source_line(filename: str, number: int) -> str:
+    """`file.py:12: source`."""
+    return f"{filename}:{number}: {linecache.getline(filename, number).strip()}"

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.record.model_fn import not_a_spec
 from estimator2strategy.engine.user_code import argument_names, location
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
 
@@ -39,9 +40,11 @@ def call_tpu_model_fn(
     if labels is not None and "labels" not in names:
         raise ValueError("model_fn does not take labels, but input_fn returns labels.")
     if "params" not in names:
-        raise ValueError(
+        raise wrong_argument(
             f"model_fn {location(model_fn)} does not include params argument, required "
-            "by TPUEstimator to pass batch size as params['batch_size']"
+            "by TPUEstimator to pass batch size as params['batch_size']",
+            names,
+            "Let model_fn take params.",
         )
     params = copy.deepcopy(params)
     set_param(params, "use_tpu", use_tpu or not deployment.on_host)

@@ -7,11 +7,14 @@ import time
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime.checkpoints import step_in
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
 
 tf1 = tf.compat.v1
 
 
+@checked(HOOK_RULES)
 def make_stop_at_checkpoint_step_hook(
     estimator: Estimator, last_step: int, wait_after_file_check_secs: float = 30
 ) -> tf1.train.SessionRunHook:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.checkpoints import is_there
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.user_code import argument_names, location
+from estimator2strategy.engine.wrong_argument import wrong_argument
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -20,6 +24,16 @@ _OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint", "keras_metrics"})
 
 
 def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
+    """As `check_model_fn_args`, with a warning where params may have been forgotten."""
+    check_model_fn_args(model_fn, params)
+    if params is None and "params" in argument_names(model_fn):
+        tf1.logging.warn(
+            f"Estimator's model_fn {location(model_fn)} includes params argument, but params are "
+            "not passed to Estimator."
+        )
+
+
+def check_model_fn_args(model_fn: Callable, params: Any) -> None:
     """Checks that model_fn can be called as Estimator calls it.
 
     Raises:
@@ -33,11 +47,6 @@ def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
         raise ValueError(
             f"model_fn {where} does not include params argument, but params ({params}) is passed "
             "to Estimator."
-        )
-    if params is None and "params" in names:
-        tf1.logging.warn(
-            f"Estimator's model_fn {where} includes params argument, but params are not passed to "
-            "Estimator."
         )
     unknown = sorted(names - _MODEL_FN_ARGUMENTS)
     if unknown:
@@ -54,9 +63,11 @@ def check_not_overridden(subclass: type, base: type) -> None:
         for name in vars(cls)
     }
     if overridden:
-        raise ValueError(
+        raise wrong_argument(
             f"Subclasses of {base.__name__} cannot override members of {base.__name__}. "
-            f"{subclass.__name__} does override {sorted(overridden)}"
+            f"{subclass.__name__} does override {sorted(overridden)}",
+            subclass,
+            "Give these methods names of their own, or put what they do into model_fn and hooks.",
         )
 
 
@@ -65,22 +76,59 @@ def _is_ours(cls: type) -> bool:
 
 
 def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:
-    for hook in hooks or []:
+    hooks = list(hooks or [])  # a generator goes once
+    for hook in hooks:
         if not isinstance(hook, tf1.train.SessionRunHook):
             raise TypeError(f"Hooks must be a SessionRunHook, given: {hook}")
-    return list(hooks or [])
+    return hooks
 
 
 def checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
-    for listener in listeners or []:
+    listeners = list(listeners or [])
+    for listener in listeners:
         if not isinstance(listener, tf1.train.CheckpointSaverListener):
             raise TypeError(
                 f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
             )
-    return list(listeners or [])
+    return listeners
 
 
 def checked_options(options: TrainingOptions | None) -> TrainingOptions:
     if not isinstance(options, TrainingOptions | None):
         raise TypeError(f"options must be a TrainingOptions, given: {options!r}")
     return options or TrainingOptions()
+
+
+def checked_path(checkpoint_path: Any) -> str | None:
+    """The path of a checkpoint as a string; None if none was given.
+
+    Raises:
+        ValueError: There is no checkpoint of that path.
+    """
+    if not checkpoint_path:
+        return None
+    path = os.fsdecode(checkpoint_path)
+    if not is_there(path) or path.endswith((".index", ".meta")):
+        raise wrong_argument(
+            "checkpoint_path: The passed save_path is not a valid checkpoint",
+            path,
+            "Pass the path without the ending of its files, as tf.train.latest_checkpoint(folder) "
+            "returns it.",
+        )
+    return path
+
+
+def no_variable(name: Any, names: Sequence[str]) -> tf.errors.NotFoundError:
+    """The error for the name of a variable that a checkpoint has not."""
+    close = difflib.get_close_matches(str(name), names, 1)
+    return tf.errors.NotFoundError(
+        None,
+        None,
+        str(
+            wrong_argument(
+                "name: Key not found in checkpoint",
+                name,
+                f"Did you mean {close[0]}?" if close else "Pass one of get_variable_names().",
+            )
+        ),
+    )

@@ -16,6 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
 
 _v1 = tf.compat.v1
@@ -24,6 +26,7 @@ _v1 = tf.compat.v1
 _Verdict = Callable[[Mapping[int, Mapping[str, Any]]], bool]
 
 
+@checked(HOOK_RULES)
 def make_early_stopping_hook(
     estimator: Estimator,
     should_stop_fn: Callable[[], bool],
@@ -51,11 +54,14 @@ def make_early_stopping_hook(
         )
     if run_every_secs is not None and run_every_steps is not None:
         raise ValueError("Only one of `run_every_secs` and `run_every_steps` must be set.")
+    if run_every_secs is None and run_every_steps is None:
+        raise ValueError("Either `run_every_secs` or `run_every_steps` should be provided.")
     if estimator.config.is_chief:
         return _StopOnPredicateHook(should_stop_fn, run_every_secs, run_every_steps)
     return _CheckForStoppingHook()
 
 
+@checked(HOOK_RULES)
 def stop_if_higher_hook(
     estimator: Estimator,
     metric_name: str,
@@ -80,6 +86,7 @@ def stop_if_higher_hook(
     return _hook(estimator, eval_dir, verdict, run_every_secs, run_every_steps)
 
 
+@checked(HOOK_RULES)
 def stop_if_lower_hook(
     estimator: Estimator,
     metric_name: str,
@@ -94,6 +101,7 @@ def stop_if_lower_hook(
     return _hook(estimator, eval_dir, verdict, run_every_secs, run_every_steps)
 
 
+@checked(HOOK_RULES)
 def stop_if_no_increase_hook(
     estimator: Estimator,
     metric_name: str,
@@ -108,6 +116,7 @@ def stop_if_no_increase_hook(
     return _hook(estimator, eval_dir, verdict, run_every_secs, run_every_steps)
 
 
+@checked(HOOK_RULES)
 def stop_if_no_decrease_hook(
     estimator: Estimator,
     metric_name: str,

@@ -35,11 +35,15 @@ from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import RULES
 from estimator2strategy.estimator.checks import (
     check_not_overridden,
     checked_hooks,
     checked_listeners,
     checked_options,
+    checked_path,
+    no_variable,
     verify_model_fn_args,
 )
 from estimator2strategy.estimator.cluster import (
@@ -60,7 +64,7 @@ from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.server_jobs import train_over_parameter_servers
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tf_config import TaskType
-from estimator2strategy.estimator.warm_start import settings_from
+from estimator2strategy.estimator.warm_start import settings_from, warm_start
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -93,6 +97,7 @@ class Estimator(Exporting):
     _of_tf115 = False
 
     @refuses_moved(MOVED_TO_OPTIONS)
+    @checked(RULES)
     def __init__(
         self,
         model_fn: Callable[..., EstimatorSpec] | None,
@@ -175,7 +180,10 @@ class Estimator(Exporting):
         Raises:
             ValueError: There is no checkpoint yet.
         """
-        return tf.train.load_variable(self._trained(), name)
+        try:
+            return tf.train.load_variable(self._trained(), name)
+        except tf.errors.NotFoundError as error:
+            raise no_variable(name, self.get_variable_names()) from error
 
     def _trained(self) -> str:
         path = self.latest_checkpoint()
@@ -183,6 +191,7 @@ class Estimator(Exporting):
             raise ValueError(f"Could not find trained model in model_dir: {self.model_dir}.")
         return path
 
+    @checked(RULES)
     def train(
         self,
         input_fn: Callable,
@@ -241,6 +250,7 @@ class Estimator(Exporting):
         tf1.logging.info("Loss for final step: %s.", loss)
         return self
 
+    @checked(RULES)
     def evaluate(
         self,
         input_fn: Callable,
@@ -266,7 +276,7 @@ class Estimator(Exporting):
         Raises:
             ValueError: `steps` is not positive; a metric is called `global_step`.
         """
-        checkpoint_path = checkpoint_path or self._latest_or_warn("evaluate")
+        checkpoint_path = checked_path(checkpoint_path) or self._latest_or_warn("evaluate")
         with recording_graph(self) as graph:
             all_hooks = self._evaluation_hooks(hooks, steps)
             cache = self._evaluation_cache if checkpoint_path else None
@@ -276,6 +286,7 @@ class Estimator(Exporting):
             evaluation.write_results(self.eval_dir(name), results, checkpoint_path)
         return results
 
+    @checked(RULES)
     def keras_metrics(self, input_fn: Callable) -> dict[str, keras.metrics.Metric]:
         """The metrics that model_fn declares for evaluation, as Keras metrics to carry over.
 
@@ -299,6 +310,7 @@ class Estimator(Exporting):
             del pairs[LOSS]
             return metric_objects(graph, pairs, calls)
 
+    @checked(RULES)
     def predict(
         self,
         input_fn: Callable,
@@ -326,7 +338,7 @@ class Estimator(Exporting):
             ValueError: Batch sizes of the predictions differ, or `predict_keys` matches nothing.
         """
         hooks = checked_hooks(hooks)
-        checkpoint_path = checkpoint_path or self._latest_or_warn("predict")
+        checkpoint_path = checked_path(checkpoint_path) or self._latest_or_warn("predict")
         with recording_graph(self):
             recorded = record_for(self, ModeKeys.PREDICT, input_fn)
             self._warm_start(checkpoint_path)
@@ -418,7 +430,7 @@ class Estimator(Exporting):
     def _warm_start(self, checkpoint_path: str | None) -> None:
         if self._warm_start_settings and not checkpoint_path:
             tf1.logging.info("Warm-starting with WarmStartSettings: %s", self._warm_start_settings)
-            tf1.train.warm_start(*self._warm_start_settings)
+            warm_start(self._warm_start_settings)
 
     def _latest_or_warn(self, verb: str) -> str | None:
         path = self.latest_checkpoint()

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine import wrong_argument
 from estimator2strategy.engine._tf_private import model_utils as _model_utils
+from estimator2strategy.estimator.arguments import RAW_RECEIVER_RULES, RECEIVER_RULES
 
 ExportOutput = _model_utils.ExportOutput
 ClassificationOutput = _model_utils.ClassificationOutput
@@ -48,6 +50,7 @@ class ServingInputReceiver(_ServingFields):
     Source: `tf.estimator.export.ServingInputReceiver`, tensorflow_estimator 2.15 export.py.
     """
 
+    @wrong_argument.checked(RECEIVER_RULES)
     def __new__(
         cls,
         features: Any,
@@ -81,6 +84,7 @@ class TensorServingInputReceiver(_ServingFields):
     Source: `tf.estimator.export.TensorServingInputReceiver`, tensorflow_estimator 2.15 export.py.
     """
 
+    @wrong_argument.checked(RECEIVER_RULES)
     def __new__(
         cls,
         features: Any,
@@ -109,6 +113,7 @@ class UnsupervisedInputReceiver(ServingInputReceiver):
     Source: `UnsupervisedInputReceiver`, tensorflow_estimator 2.15 export.py.
     """
 
+    @wrong_argument.checked(RECEIVER_RULES)
     def __new__(cls, features: Any, receiver_tensors: Any) -> UnsupervisedInputReceiver:
         """Like `ServingInputReceiver`, without alternatives."""
         receiver = super().__new__(cls, features, receiver_tensors)
@@ -128,6 +133,7 @@ class SupervisedInputReceiver(_SupervisedFields):
     Source: `SupervisedInputReceiver`, tensorflow_estimator 2.15 export.py.
     """
 
+    @wrong_argument.checked(RECEIVER_RULES)
     def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> SupervisedInputReceiver:
         """Checks all; `features` and `labels` reach the model as they are, lone tensors included.
 
@@ -144,6 +150,7 @@ class SupervisedInputReceiver(_SupervisedFields):
         )
 
 
+@wrong_argument.checked(RECEIVER_RULES)
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
@@ -170,6 +177,7 @@ def build_parsing_serving_input_receiver_fn(
     return serving_input_receiver_fn
 
 
+@wrong_argument.checked(RAW_RECEIVER_RULES)
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
@@ -193,6 +201,7 @@ def build_raw_serving_input_receiver_fn(
     return serving_input_receiver_fn
 
 
+@wrong_argument.checked(RECEIVER_RULES)
 def build_raw_supervised_input_receiver_fn(
     features: Any, labels: Any, default_batch_size: int | None = None
 ) -> Callable[[], SupervisedInputReceiver]:
@@ -230,6 +239,7 @@ def build_raw_supervised_input_receiver_fn(
     return supervised_input_receiver_fn
 
 
+@wrong_argument.checked(RECEIVER_RULES)
 def build_supervised_input_receiver_fn_from_input_fn(
     input_fn: Callable[..., Any], **input_fn_args: Any
 ) -> Callable[[], SupervisedInputReceiver]:

@@ -9,6 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.user_code import argument_names, location
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import RULES
 
 tf1 = tf.compat.v1
 
@@ -59,6 +61,7 @@ class _SavedModelExporter(Exporter):
         serving_input_receiver_fn: As for `Estimator.export_saved_model`, and so are the others.
     """
 
+    @checked(RULES)
     def __init__(
         self,
         name: str,
@@ -121,6 +124,7 @@ class LatestExporter(_SavedModelExporter):
     Source: `tf.estimator.LatestExporter`, tensorflow_estimator 2.15.
     """
 
+    @checked(RULES)
     def __init__(
         self,
         name: str,
@@ -178,6 +182,7 @@ class BestExporter(_SavedModelExporter):
     Source: `tf.estimator.BestExporter`, tensorflow_estimator 2.15.
     """
 
+    @checked(RULES)
     def __init__(
         self,
         name: str = "best_exporter",

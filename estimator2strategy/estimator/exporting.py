@@ -18,6 +18,9 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.wrong_argument import checked, wrong_argument
+from estimator2strategy.estimator.arguments import RULES
+from estimator2strategy.estimator.checks import checked_path
 from estimator2strategy.estimator.export import EXPORT_TAG_MAP
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.saved_model import ServedGraph, write_saved_model
@@ -40,6 +43,7 @@ class Exporting(abc.ABC):
     @abc.abstractmethod
     def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec: ...
 
+    @checked(RULES)
     def export_saved_model(
         self,
         export_dir_base: str | os.PathLike,
@@ -72,7 +76,7 @@ class Exporting(abc.ABC):
                 checkpoint lacks a variable.
         """
         if not serving_input_receiver_fn:
-            raise ValueError("An input_receiver_fn must be defined.")
+            raise ValueError("serving_input_receiver_fn: An input_receiver_fn must be defined.")
         return self._export_all_saved_models(
             export_dir_base,
             {experimental_mode: serving_input_receiver_fn},
@@ -81,6 +85,7 @@ class Exporting(abc.ABC):
             checkpoint_path=checkpoint_path,
         )
 
+    @checked(RULES)
     def experimental_export_all_saved_models(
         self,
         export_dir_base: str | os.PathLike,
@@ -104,6 +109,7 @@ class Exporting(abc.ABC):
             checkpoint_path=checkpoint_path,
         )
 
+    @checked(RULES)
     def export_savedmodel(
         self,
         export_dir_base: str | os.PathLike,
@@ -123,7 +129,7 @@ class Exporting(abc.ABC):
             "`export_saved_model` instead."
         )
         if not serving_input_receiver_fn:
-            raise ValueError("An input_receiver_fn must be defined.")
+            raise ValueError("serving_input_receiver_fn: An input_receiver_fn must be defined.")
         return self._export_all_saved_models(
             export_dir_base,
             {ModeKeys.PREDICT: serving_input_receiver_fn},
@@ -143,7 +149,10 @@ class Exporting(abc.ABC):
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = True,
     ) -> bytes:
-        checkpoint_path = checkpoint_path or self._checkpoint_to_export()
+        for source in (assets_extra or {}).values():
+            if not tf.io.gfile.exists(source):
+                raise wrong_argument("assets_extra: no such file", source, "Pass a file's path.")
+        checkpoint_path = checked_path(checkpoint_path) or self._checkpoint_to_export()
         # Training comes first: its variables are what a checkpoint has, and what is saved.
         graphs = [
             graph
@@ -152,8 +161,11 @@ class Exporting(abc.ABC):
             for graph in self._served_graphs(mode, input_receiver_fn_map[mode])
         ]
         if not graphs:
-            raise ValueError(
-                f"No valid modes for exporting found. Got {list(input_receiver_fn_map)}."
+            raise wrong_argument(
+                f"No valid modes for exporting found. Got {list(input_receiver_fn_map)} as "
+                "experimental_mode or in input_receiver_fn_map",
+                list(input_receiver_fn_map),
+                "Pass ModeKeys.PREDICT, ModeKeys.EVAL or ModeKeys.TRAIN.",
             )
         return write_saved_model(
             export_dir_base,

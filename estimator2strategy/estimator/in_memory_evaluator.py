@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import evaluation
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_recording import recording_graph
 
@@ -33,6 +35,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`, tensorflow_estimator 2.15.
     """
 
+    @checked(HOOK_RULES)
     def __init__(
         self,
         estimator: Estimator,

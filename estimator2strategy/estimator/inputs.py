@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.wrong_argument import checked, wrong_argument
+from estimator2strategy.estimator.arguments import INPUT_RULES, PANDAS_RULES
+
 tf1 = tf.compat.v1
 
 __all__ = ["numpy_input_fn", "pandas_input_fn"]
 
 
+@checked(INPUT_RULES)
 def numpy_input_fn(
     x: np.ndarray | Mapping[str, np.ndarray],
     y: np.ndarray | Mapping[str, np.ndarray] | None = None,
@@ -56,11 +60,12 @@ def numpy_input_fn(
         labels = _labels_of(y)
         both = sorted(set(features) & set(labels))
         if both:
-            raise ValueError(f"{len(both)} duplicate keys are found in both x and y: {both}")
+            raise _wrong(f"{len(both)} duplicate keys are found in both x and y", both)
         if len({len(array) for array in (*features.values(), *labels.values())}) > 1:
-            raise ValueError(
+            raise _wrong(
                 "Length of tensors in x and y is mismatched. All elements in x and y must have the "
-                f"same length.\nShapes in x: {_shapes(features)}\nShapes in y: {_shapes(labels)}\n"
+                f"same length.\nShapes in x: {_shapes(features)}\nShapes in y: {_shapes(labels)}\n",
+                {**_shapes(features), **_shapes(labels)},
             )
         columns = [*features.values(), *labels.values()]
         batch = _batches(
@@ -76,15 +81,21 @@ def numpy_input_fn(
     return input_fn
 
 
+def _wrong(what: str, value: Any, error: type[Exception] = ValueError) -> Exception:
+    """The error for arrays, which are looked at when Estimator calls the input_fn."""
+    name = "y" if what.startswith("y ") else "x"
+    return wrong_argument(what, value, INPUT_RULES[name].instead, error)
+
+
 def _arrays_of(x: Any) -> dict[str, np.ndarray]:
     if isinstance(x, Mapping):
         if not x:
-            raise ValueError("x cannot be an empty dict")
+            raise _wrong("x cannot be an empty dict", x)
         return dict(sorted(x.items()))
     if not isinstance(x, np.ndarray):
-        raise TypeError(f"x must be a dict or array; got {type(x).__name__}")
+        raise _wrong(f"x must be a dict or array; got {type(x).__name__}", x, TypeError)
     if x.size == 0:
-        raise ValueError("x cannot be an empty array")
+        raise _wrong("x cannot be an empty array", x)
     return {"__x__": x}
 
 
@@ -94,7 +105,7 @@ def _labels_of(y: Any) -> dict[str, np.ndarray]:
     if not isinstance(y, Mapping):
         return {"__y__": y}
     if not y:
-        raise ValueError("y cannot be empty dict, use None instead.")
+        raise _wrong("y cannot be empty dict, use None instead", y)
     return dict(sorted(y.items()))
 
 
@@ -102,6 +113,7 @@ def _shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
     return {key: array.shape for key, array in arrays.items()}
 
 
+@checked(PANDAS_RULES)
 def pandas_input_fn(
     x: Any,
     y: Any = None,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import ParamSpec, TypeVar
 
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.wrong_argument import wrong_argument
 
 # Estimator and TPUEstimator had these one by one.
 MOVED_TO_OPTIONS = {
@@ -34,9 +35,11 @@ def refuses_moved(replacements: Mapping[str, str]) -> Callable[[Callable[P, T]],
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> T:
             for name in kwargs.keys() & replacements.keys():
-                raise TypeError(
-                    f"{function.__qualname__}() has no argument {name!r} any more: "
-                    f"{replacements[name]}."
+                raise wrong_argument(
+                    f"{function.__qualname__}() has no argument {name!r} any more",
+                    kwargs[name],
+                    f"{replacements[name][0].upper()}{replacements[name][1:]}.",
+                    TypeError,
                 )
             return function(*args, **kwargs)
 

@@ -14,12 +14,14 @@ import inspect
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.engine.runtime.session_config import default_session_config
+from estimator2strategy.engine.wrong_argument import ArgumentRule, check, checked, wrong_argument
+from estimator2strategy.estimator.arguments import is_flag, is_number, is_path, is_strategy
 from estimator2strategy.estimator.tf_config import read_task, read_tf_config
 
 ConfigProto = tf.compat.v1.ConfigProto
@@ -37,46 +39,79 @@ _SHARED_ATTRIBUTES = frozenset(
 )
 
 
-class _Rule(NamedTuple):
-    """A condition on a setting that is not None; `text` follows the setting's name in the error."""
-
-    holds: Callable[[Any], bool]
-    text: str
-
-
 def _takes_only_op(function: Any) -> bool:
     return callable(function) and list(inspect.signature(function).parameters) == ["op"]
 
 
-_ANYTHING = _Rule(lambda value: True, "")
-_NOT_NEGATIVE = _Rule(lambda value: value >= 0, "should be >= 0")
-_POSITIVE = _Rule(lambda value: value > 0, "should be > 0")
+def _setting(holds: Callable[[Any], bool], must: str, instead: str) -> ArgumentRule:
+    """The rule of a setting, which may be None."""
+    return ArgumentRule(lambda value: value is None or holds(value), must, instead, ValueError)
+
+
+def _not_negative(instead: str) -> ArgumentRule:
+    return _setting(lambda value: is_number(value) and value >= 0, "should be >= 0", instead)
+
+
+def _positive(instead: str) -> ArgumentRule:
+    return _setting(lambda value: is_number(value) and value > 0, "should be > 0", instead)
+
+
+_STRATEGY = _setting(
+    is_strategy,
+    "must be a tf.distribute.Strategy",
+    "Pass an instance of one, such as tf.distribute.MirroredStrategy(), or None.",
+)
+_STEPS = "Pass a number of steps; None: none."
 
 # All settings that can be replaced, in the order of the arguments of `RunConfig`.
 _SETTINGS = {
-    "model_dir": _Rule(bool, "should be non-empty"),
-    "tf_random_seed": _Rule(lambda value: isinstance(value, int), "must be integer."),
-    "save_summary_steps": _NOT_NEGATIVE,
-    "save_checkpoints_steps": _NOT_NEGATIVE,
-    "save_checkpoints_secs": _NOT_NEGATIVE,
-    "session_config": _Rule(
-        lambda value: isinstance(value, ConfigProto), "must be instance of ConfigProto"
+    "model_dir": _setting(
+        lambda value: is_path(value) and bool(value),
+        "should be non-empty",
+        "Pass the folder of checkpoints as a string, or None.",
     ),
-    "keep_checkpoint_max": _NOT_NEGATIVE,
-    "keep_checkpoint_every_n_hours": _POSITIVE,
-    "log_step_count_steps": _POSITIVE,
-    "train_distribute": _ANYTHING,
-    "device_fn": _Rule(_takes_only_op, 'must be callable with exactly one argument "op".'),
-    "protocol": _Rule(
-        lambda value: value in ("grpc", "grpc+verbs"), "should be grpc or grpc+verbs"
+    "tf_random_seed": _setting(
+        lambda value: isinstance(value, int),
+        "must be integer",
+        "Pass an int; None: another seed in each run.",
     ),
-    "eval_distribute": _ANYTHING,
-    "experimental_distribute": _ANYTHING,
-    "experimental_max_worker_delay_secs": _Rule(
-        lambda value: isinstance(value, int), "must be an integer if set."
+    "save_summary_steps": _not_negative(_STEPS),
+    "save_checkpoints_steps": _not_negative(_STEPS),
+    "save_checkpoints_secs": _not_negative("Pass a number of seconds; None: none."),
+    "session_config": _setting(
+        lambda value: isinstance(value, ConfigProto),
+        "must be instance of ConfigProto",
+        "Pass tf.compat.v1.ConfigProto(...), or None.",
     ),
-    "session_creation_timeout_secs": _POSITIVE,
-    "checkpoint_save_graph_def": _ANYTHING,
+    "keep_checkpoint_max": _not_negative("Pass the number of newest checkpoints to keep; 0: all."),
+    "keep_checkpoint_every_n_hours": _positive("Pass a number of hours."),
+    "log_step_count_steps": _positive(_STEPS),
+    "train_distribute": _STRATEGY,
+    "device_fn": _setting(
+        _takes_only_op,
+        'must be callable with exactly one argument "op"',
+        'Pass a function such as lambda op: "/cpu:0", or None.',
+    ),
+    "protocol": _setting(
+        lambda value: value in ("grpc", "grpc+verbs"),
+        "should be grpc or grpc+verbs",
+        'Pass "grpc", or None.',
+    ),
+    "eval_distribute": _STRATEGY,
+    "experimental_distribute": _setting(
+        lambda value: hasattr(value, "train_distribute") or hasattr(value, "eval_distribute"),
+        "must be a DistributeConfig",
+        "Pass the strategies as train_distribute and eval_distribute.",
+    ),
+    "experimental_max_worker_delay_secs": _setting(
+        lambda value: isinstance(value, int),
+        "must be an integer if set",
+        "Pass an int, or None.",
+    ),
+    "session_creation_timeout_secs": _positive("Pass a number of seconds."),
+    "checkpoint_save_graph_def": _setting(
+        is_flag, "must be True or False", "Pass True or False: a string such as 'False' is true."
+    ),
 }
 
 
@@ -97,7 +132,9 @@ class _ReadOnly(Generic[_T]):
         return self if config is None else getattr(config, self._attribute)
 
     def __set__(self, config: object, value: _T) -> NoReturn:
-        raise AttributeError(f"{self._attribute[1:]} of RunConfig cannot be set; use replace().")
+        name = self._attribute[1:]
+        what = f"{name} of RunConfig cannot be set"
+        raise wrong_argument(what, value, f"Use config.replace({name}=...).", AttributeError)
 
 
 class RunConfig:
@@ -176,6 +213,7 @@ class RunConfig:
     _evaluation_master: str
     _device_filters: tuple[str, ...] | None
 
+    @checked(_SETTINGS)
     def __init__(
         self,
         model_dir: str | os.PathLike[str] | None = None,
@@ -250,9 +288,8 @@ class RunConfig:
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             if name not in _SETTINGS:
-                raise ValueError(
-                    f"Replacing {name} is not supported. Allowed properties are {list(_SETTINGS)}."
-                )
+                what = f"Replacing {name} is not supported"
+                raise wrong_argument(what, value, f"Allowed properties are {list(_SETTINGS)}.")
             setattr(self, f"_{name}", value)
         steps, secs = values.get("save_checkpoints_steps"), values.get("save_checkpoints_secs")
         if steps is not None and secs is not None:
@@ -264,10 +301,7 @@ class RunConfig:
             self._save_checkpoints_secs = None
         elif secs is not None:
             self._save_checkpoints_steps = None
-        for name, rule in _SETTINGS.items():
-            value = getattr(self, f"_{name}")
-            if value is not None and not rule.holds(value):
-                raise ValueError(f"{name} {rule.text}")
+        check(_SETTINGS, {name: getattr(self, f"_{name}") for name in _SETTINGS})
 
     def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
         """Gives tasks of a parameter server cluster their device filters; subclasses may not."""
@@ -332,7 +366,11 @@ def completed(config: RunConfig | None, model_dir) -> RunConfig:
         config = RunConfig()
         tf.compat.v1.logging.info("Using default config.")
     if not isinstance(config, RunConfig):
-        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
+        raise wrong_argument(
+            "config must be an instance of `RunConfig`",
+            config,
+            "Pass estimator.RunConfig(session_config=..., ...), or None.",
+        )
     model_dir = os.fspath(model_dir) if model_dir is not None else None
     if model_dir and config.model_dir and config.model_dir != model_dir:
         raise ValueError(

@@ -30,6 +30,7 @@ from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import serving
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.estimator import export
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
@@ -165,10 +166,13 @@ def _receiver(receiver_fn: Callable[[], Any]) -> Any:
     receiver = receiver_fn()
     for field in ("features", "receiver_tensors"):
         if not hasattr(receiver, field):
-            raise AttributeError(
-                f"{location(receiver_fn)} returned a {type(receiver).__name__}, which has no "
-                f"{field!r}. It should return an `estimator.export.ServingInputReceiver`, or for "
-                "TRAIN and EVAL a `SupervisedInputReceiver`."
+            raise wrong_argument(
+                f"serving_input_receiver_fn {location(receiver_fn)} returned a "
+                f"{type(receiver).__name__}, which has no {field!r}",
+                receiver,
+                "It should return an `estimator.export.ServingInputReceiver`, or for TRAIN and "
+                "EVAL a `SupervisedInputReceiver`.",
+                AttributeError,
             )
     return receiver
 

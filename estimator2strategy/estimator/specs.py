@@ -18,10 +18,16 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.hooks import HostCallHook
+from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.estimator import export
+from estimator2strategy.estimator.arguments import SPEC_RULES
 
 # Ops inside of which a variable can be written without an assign op in the graph itself.
 _FUNCTION_OPS = frozenset(["If", "While", "PartitionedCall", "StatefulPartitionedCall"])
+
+
+# What messages call fields otherwise -> the field.
+_NAMES = {"prediction values": " (predictions)"}
 
 
 class _EstimatorSpecFields(NamedTuple):
@@ -45,6 +51,7 @@ class EstimatorSpec(_EstimatorSpecFields):
     Source: `tf.estimator.EstimatorSpec`, tensorflow_estimator 1.15 to 2.15 model_fn.py.
     """
 
+    @checked(SPEC_RULES)
     def __new__(
         cls,
         mode: str,
@@ -83,6 +90,7 @@ class EstimatorSpec(_EstimatorSpecFields):
                 is not a scalar, or a metric object was never updated.
             TypeError: A field has the wrong type.
         """
+        _warn_of_mode(mode)
         train_op = _checked_train_op(train_op, mode)
         loss = _checked_loss(loss, mode)
         predictions = _checked_predictions(predictions, mode)
@@ -94,13 +102,14 @@ class EstimatorSpec(_EstimatorSpecFields):
             train_op=train_op,
             eval_metric_ops=checked_eval_metric_ops(eval_metric_ops),
             export_outputs=_checked_export_outputs(export_outputs, predictions, mode),
-            training_chief_hooks=_checked_hooks(training_chief_hooks),
-            training_hooks=_checked_hooks(training_hooks),
+            training_chief_hooks=_checked_hooks(training_chief_hooks, "training_chief_hooks"),
+            training_hooks=_checked_hooks(training_hooks, "training_hooks"),
             scaffold=_checked_scaffold(scaffold),
-            evaluation_hooks=_checked_hooks(evaluation_hooks),
-            prediction_hooks=_checked_hooks(prediction_hooks),
+            evaluation_hooks=_checked_hooks(evaluation_hooks, "evaluation_hooks"),
+            prediction_hooks=_checked_hooks(prediction_hooks, "prediction_hooks"),
         )
 
+    @checked(SPEC_RULES)
     def _replace(self, **changes: Any) -> EstimatorSpec:
         """A new spec with some fields changed; checked again, unlike a plain named tuple.
 
@@ -140,6 +149,7 @@ class TPUEstimatorSpec(_TPUEstimatorSpecFields):
     tpu_estimator.py.
     """
 
+    @checked(SPEC_RULES)
     def __new__(
         cls,
         mode: str,
@@ -179,7 +189,8 @@ class TPUEstimatorSpec(_TPUEstimatorSpecFields):
                 not take the names of its dict of tensors.
             RuntimeError: The function of a pair takes another number of tensors.
         """
-        _check_host_calls(eval_metrics=eval_metrics, host_call=host_call)
+        check_host_calls(eval_metrics=eval_metrics, host_call=host_call)
+        _warn_of_mode(mode)
         train_op = _checked_train_op(train_op, mode)
         loss = _checked_loss(loss, mode)
         predictions = _checked_predictions(predictions, mode)
@@ -193,9 +204,9 @@ class TPUEstimatorSpec(_TPUEstimatorSpecFields):
             export_outputs=_checked_export_outputs(export_outputs, predictions, mode),
             scaffold_fn=scaffold_fn,
             host_call=host_call,
-            training_hooks=_checked_hooks(training_hooks),
-            evaluation_hooks=_checked_hooks(evaluation_hooks),
-            prediction_hooks=_checked_hooks(prediction_hooks),
+            training_hooks=_checked_hooks(training_hooks, "training_hooks"),
+            evaluation_hooks=_checked_hooks(evaluation_hooks, "evaluation_hooks"),
+            prediction_hooks=_checked_hooks(prediction_hooks, "prediction_hooks"),
         )
 
     def as_estimator_spec(self) -> EstimatorSpec:
@@ -208,7 +219,7 @@ class TPUEstimatorSpec(_TPUEstimatorSpecFields):
             ValueError, TypeError, RuntimeError: As `EstimatorSpec`, or from the functions called.
         """
         # `_replace` of a named tuple does not check, so these may have come in unchecked.
-        _check_host_calls(eval_metrics=self.eval_metrics, host_call=self.host_call)
+        check_host_calls(eval_metrics=self.eval_metrics, host_call=self.host_call)
         metric_ops = None if self.eval_metrics is None else call_on_host(self.eval_metrics)
         hooks: tuple[Any, ...] = ()
         if self.host_call is not None:
@@ -233,7 +244,8 @@ def call_on_host(pair: tuple[Callable[..., Any], Any]) -> Any:
     return function(**tensors) if isinstance(tensors, dict) else function(*tensors)
 
 
-def _check_host_calls(**pairs: Any) -> None:
+def check_host_calls(**pairs: Any) -> None:
+    """Checks `(function, tensors)` pairs, by name; raises as TPUEstimatorSpec."""
     for name, pair in pairs.items():
         if pair is not None:
             _check_host_call(name, pair)
@@ -282,6 +294,13 @@ def _check_takes_count(name: str, signature: inspect.Signature, count: int) -> N
             f"In TPUEstimatorSpec.{name}, length of tensors {count} does not match method args of "
             f"the function, which takes {takes}: {signature}."
         )
+
+
+def _warn_of_mode(mode: Any) -> None:
+    """The original did not look at it, and checked little in a mode that it does not know."""
+    if mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
+        instead = "Pass the mode that model_fn got: ModeKeys.TRAIN, EVAL or PREDICT."
+        tf.compat.v1.logging.warn(str(wrong_argument("mode is none of ModeKeys", mode, instead)))
 
 
 def _checked_loss(loss: Any, mode: str) -> Any:
@@ -334,13 +353,13 @@ def _checked_export_outputs(export_outputs: Any, predictions: Any, mode: str) ->
     return export.get_export_outputs(export_outputs, predictions)
 
 
-def _checked_hooks(hooks: Iterable[Any] | None) -> tuple[Any, ...]:
+def _checked_hooks(hooks: Iterable[Any] | None, name: str) -> tuple[Any, ...]:
     hooks = tuple(hooks or ())
     for hook in hooks:
         if not isinstance(hook, tf.compat.v1.train.SessionRunHook):
             raise TypeError(
-                f"All hooks must be SessionRunHook instances, given: {hook}. Each must be a "
-                "SessionRunHook: derive its class from tf.compat.v1.train.SessionRunHook."
+                f"All hooks must be SessionRunHook instances; in {name} each must be a "
+                f"SessionRunHook, given: {hook}"
             )
     return hooks
 
@@ -404,7 +423,7 @@ def _metric_object_ops(key: str, metric: Any) -> tuple[Any, Any]:
     if not updates:
         raise ValueError(
             f'Please call update_state(...) on the "{metric.name}" metric before giving it to '
-            "EstimatorSpec."
+            "EstimatorSpec in eval_metric_ops."
         )
     for update in updates:
         _check_graph(update, "eval_metric_ops", key)
@@ -455,5 +474,6 @@ def _check_graph(value: Any, what: str, key: str | None = None) -> None:
         label = name if key is None else f"{key}: {name}"
         raise ValueError(
             f'{what} with "{label}" must be from the default graph. It was made outside of this '
-            "call of model_fn, or kept from an earlier one; build it inside model_fn."
+            "call of model_fn, or kept from an earlier one; build it inside model_fn"
+            f"{_NAMES.get(what, '')}."
         )

@@ -5,15 +5,17 @@ Nothing here starts a server or touches a device.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import tensorflow as tf
 
-from estimator2strategy.engine.runtime.tf_config_form import TASK, check_form, wrong
+from estimator2strategy.engine.wrong_argument import wrong_argument
+from estimator2strategy.estimator.tf_config_form import TASK, check_form, wrong
 
 
 class TaskType:
@@ -43,6 +45,18 @@ class Task:
     device_filters: tuple[str, ...] | None = None
 
 
+@contextlib.contextmanager
+def _naming_tf_config() -> Iterator[None]:
+    """Gives what is wrong with `TF_CONFIG` the form of a wrong argument."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        instead = 'Set it to {"cluster": {job: [address, ...]}, "task": {"type": job, "index": 0}}.'
+        text = os.environ.get("TF_CONFIG", "")
+        raise wrong_argument(str(error), text, instead, type(error)) from error.__cause__
+
+
+@_naming_tf_config()
 def read_tf_config() -> dict[str, Any]:
     """The environment's `TF_CONFIG`, {} if it is not set.
 
@@ -79,6 +93,7 @@ def warn_of_form() -> None:
         tf.compat.v1.logging.error(str(error))
 
 
+@_naming_tf_config()
 def read_task(
     tf_config: Mapping[str, Any], *, under_strategy: bool, over_servers: bool = False
 ) -> Task:

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.engine.user_code import location
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig, check_positive_integer
@@ -112,9 +113,11 @@ def check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int, model_fn:
                 "EstimatorSpec.Scaffold is ignored by TPU train/eval. Please use TPUEstimatorSpec."
             )
     elif not isinstance(spec, TPUEstimatorSpec):
-        raise ValueError(
+        raise wrong_argument(
             f"model_fn should return a TPUEstimatorSpec, but {location(model_fn)} returned "
-            f"{type(spec).__name__}."
+            f"{type(spec).__name__}",
+            spec,
+            "Return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op).",
         )
     if num_replicas > 1 and not _sums_over_cores(graph):
         raise ValueError(

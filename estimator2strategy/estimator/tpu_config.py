@@ -18,7 +18,9 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
+from estimator2strategy.engine.wrong_argument import ArgumentRule, checked
 from estimator2strategy.estimator import run_config, tf_config
+from estimator2strategy.estimator.arguments import is_number
 
 _Config = TypeVar("_Config", bound="RunConfig")
 
@@ -44,6 +46,9 @@ class InputPipelineConfig:
     SLICED: Final = 5
 
 
+_PIPELINE_NUMBERS = (1, 2, 3, 4, 5)  # of InputPipelineConfig; True and False are two of TF 1.4's
+
+
 def parse_iterations_per_loop(value: int | str) -> IterationsPerLoop:
     """Reads 100 or '100' as steps, '30s', '5m' and '1h' as time.
 
@@ -62,6 +67,61 @@ def parse_iterations_per_loop(value: int | str) -> IterationsPerLoop:
     if not suffix:
         return IterationsPerLoop(count, LoopUnit.STEPS)
     return IterationsPerLoop(count * _SECONDS_PER_UNIT[suffix], LoopUnit.SECONDS)
+
+
+def _anything(instead: str) -> ArgumentRule:
+    """An argument that is checked where the original checked it."""
+    return ArgumentRule(lambda value: True, "", instead)
+
+
+_PIPELINES = (
+    "Pass InputPipelineConfig.PER_HOST_V1, PER_HOST_V2, PER_SHARD_V1 or BROADCAST, or a bool."
+)
+_ADDRESS = ArgumentRule(
+    lambda value: value is None or isinstance(value, str), "must be a string", "Pass an address."
+)
+_RULES = {
+    "iterations_per_loop": _anything("Pass a number of steps, or a time such as '30s'."),
+    "num_shards": _anything("Leave it out, or pass the number of cores / num_cores_per_replica."),
+    "num_cores_per_replica": _anything("Pass a power of 2 up to 128, or None."),
+    "per_host_input_for_training": ArgumentRule(
+        lambda value: value in (None, False, *_PIPELINE_NUMBERS),
+        "must be an InputPipelineConfig",
+        _PIPELINES,
+        ValueError,
+    ),
+    "tpu_job_name": ArgumentRule(
+        lambda value: not value or isinstance(value, str), "must be a string", "Pass a job's name."
+    ),
+    "initial_infeed_sleep_secs": _anything("Pass a number of seconds, an int, or None."),
+    "input_partition_dims": ArgumentRule(
+        lambda value: value is None or hasattr(value, "__len__"),
+        "must be a list/tuple with one or two elements",
+        "Pass [dims of features] or [dims of features, dims of labels]; with PER_HOST_V2 and "
+        "num_cores_per_replica.",
+    ),
+    "eval_training_input_configuration": _anything(
+        "Pass InputPipelineConfig.PER_HOST_V1 or InputPipelineConfig.SLICED."
+    ),
+    "experimental_host_call_every_n_steps": ArgumentRule(
+        lambda value: is_number(value) and value >= 1,
+        "must be a number above 0",
+        "Pass a number of steps.",
+        ValueError,
+    ),
+    "tpu_config": ArgumentRule(
+        lambda value: not value or isinstance(value, TPUConfig),
+        "must be a TPUConfig",
+        "Pass estimator.tpu.TPUConfig(iterations_per_loop=..., ...).",
+    ),
+    "cluster": ArgumentRule(
+        lambda value: not value or hasattr(value, "master"),
+        "must be a ClusterResolver",
+        "Pass tf.distribute.cluster_resolver.TPUClusterResolver(tpu=...), or None.",
+    ),
+    "master": _ADDRESS,
+    "evaluation_master": _ADDRESS,
+}
 
 
 class _TPUConfigFields(NamedTuple):
@@ -108,6 +168,7 @@ class TPUConfig(_TPUConfigFields):
     tpu_config.py (1.15 lacks the last two fields).
     """
 
+    @checked(_RULES)
     def __new__(
         cls,
         iterations_per_loop: int | str = 2,
@@ -161,6 +222,7 @@ class RunConfig(run_config.RunConfig):
     tpu_config.py.
     """
 
+    @checked(_RULES)
     def __init__(
         self,
         tpu_config: TPUConfig | None = None,
@@ -208,6 +270,7 @@ class RunConfig(run_config.RunConfig):
         """The cluster resolver, or None."""
         return self._cluster
 
+    @checked({"tpu_config": _RULES["tpu_config"]})
     def replace(self: _Config, **kwargs: Any) -> _Config:
         """A copy with some settings changed; unlike the addresses, `tpu_config` is one of them.
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.devices import Host, hosts
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 
 _BATCH_SIZE_ARGUMENT = {
@@ -121,14 +122,18 @@ class Deployment:
                 "leave it as `None` to take that."
             )
         if self.batch_size is None:
-            raise ValueError(
+            raise wrong_argument(
                 f"{_BATCH_SIZE_ARGUMENT[self.mode]} in TPUEstimator constructor cannot be `None` "
-                f"if .{_METHOD[self.mode]} is running on TPU."
+                f"if .{_METHOD[self.mode]} is running on TPU",
+                None,
+                "Pass the number of examples in a batch of all cores to TPUEstimator(...).",
             )
         if self.batch_size % self.num_replicas and not self.broadcasts:
-            raise ValueError(
+            raise wrong_argument(
                 f"{_VERB[self.mode]} batch size {self.batch_size} must be divisible by number of "
-                f"replicas {self.num_replicas}"
+                f"replicas {self.num_replicas}: {_BATCH_SIZE_ARGUMENT[self.mode]} of TPUEstimator",
+                self.batch_size,
+                f"Pass a multiple of {self.num_replicas}.",
             )
         self._check_hosts()
 

@@ -12,7 +12,9 @@ from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator import tpu_export
+from estimator2strategy.estimator.arguments import TPU_RULES
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
@@ -84,6 +86,7 @@ class TPUEstimator(Estimator):
     _config: RunConfig
 
     @refuses_moved(MOVED_TO_OPTIONS)
+    @checked(TPU_RULES)
     def __init__(
         self,
         model_fn: Callable[..., Any] | None = None,

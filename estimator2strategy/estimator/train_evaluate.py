@@ -8,6 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime.evaluation_cache import keeping_evaluation
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import RULES
 from estimator2strategy.estimator.cluster import (
     check_cluster,
     over_parameter_servers,
@@ -28,6 +30,7 @@ from estimator2strategy.estimator.training_specs import EvalSpec, TrainSpec, all
 tf1 = tf.compat.v1
 
 
+@checked(RULES)
 def train_and_evaluate(
     estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
 ) -> tuple[dict[str, Any] | None, list[Any] | None] | None:
@@ -77,6 +80,7 @@ class TrainingExecutor:
     Source: `_TrainingExecutor`, tensorflow_estimator 2.15 training.py.
     """
 
+    @checked(RULES)
     def __init__(
         self,
         estimator: Estimator,

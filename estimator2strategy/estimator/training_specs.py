@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import RULES
 from estimator2strategy.estimator.exporter import Exporter
 
 tf1 = tf.compat.v1
@@ -35,6 +37,7 @@ class TrainSpec(_TrainFields):
     Source: `tf.estimator.TrainSpec`, tensorflow_estimator 2.15.
     """
 
+    @checked(RULES)
     def __new__(
         cls,
         input_fn: Callable[..., Any],
@@ -79,6 +82,7 @@ class EvalSpec(_EvalFields):
     Source: `tf.estimator.EvalSpec`, tensorflow_estimator 2.15.
     """
 
+    @checked(RULES)
     def __new__(
         cls,
         input_fn: Callable[..., Any],
@@ -147,7 +151,7 @@ def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:
     for name in names:
         if not name:
             raise ValueError(
-                "An Exporter cannot have a name that is `None` or empty. "
+                "In exporters, An Exporter cannot have a name that is `None` or empty. "
                 f"All exporter names: {names}"
             )
         if not isinstance(name, str):

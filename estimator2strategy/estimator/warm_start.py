@@ -9,10 +9,17 @@ Example:
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+
+from estimator2strategy.engine.runtime.checkpoints import is_there
+from estimator2strategy.engine.wrong_argument import ArgumentRule, check, wrong_argument
+from estimator2strategy.estimator.arguments import is_path
+
+tf1 = tf.compat.v1
 
 
 class WarmStartSettings(NamedTuple):
@@ -35,6 +42,86 @@ class WarmStartSettings(NamedTuple):
     var_name_to_prev_var_name: Mapping[str, str] | None = None
 
 
+def _is_pattern(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        re.compile(value)
+    except re.error:
+        return False
+    return True
+
+
+def _is_choice(value: Any) -> bool:
+    """True for a pattern, or several patterns and variables, or none."""
+    if value is None or isinstance(value, str):
+        return value is None or _is_pattern(value)
+    several = hasattr(value, "__iter__") and not isinstance(value, (bytes, dict))
+    return several and all(_is_pattern(v) for v in value if isinstance(v, str))
+
+
+def _is_mapping_or_none(value: Any) -> bool:
+    return not value or isinstance(value, Mapping)
+
+
+_RULES = {
+    "ckpt_to_initialize_from": ArgumentRule(
+        lambda value: bool(value) and is_path(value),
+        "must be a path",
+        "Pass the path of a checkpoint, or of a folder whose latest one is taken.",
+    ),
+    "vars_to_warm_start": ArgumentRule(
+        _is_choice,
+        "must be a regular expression",
+        "Pass a regular expression for the names of variables, a list of them, or None.",
+        ValueError,
+    ),
+    "var_name_to_vocab_info": ArgumentRule(
+        lambda value: (
+            _is_mapping_or_none(value)
+            and all(hasattr(info, "new_vocab") for info in (value or {}).values())
+        ),
+        "must be a dict of VocabInfo",
+        "Pass a dict from names of variables to tf.compat.v1.train.VocabInfo(...).",
+    ),
+    "var_name_to_prev_var_name": ArgumentRule(
+        _is_mapping_or_none,
+        "must be a dict",
+        "Pass a dict from names of variables to their names in the checkpoint.",
+    ),
+}
+
+
+def warm_start(settings: WarmStartSettings) -> None:
+    """`tf.compat.v1.train.warm_start` of the default graph, with what is wrong said before.
+
+    Raises:
+        ValueError: There is no such checkpoint.
+    """
+    path = os.fsdecode(settings.ckpt_to_initialize_from)
+    found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    if not found or not (tf.io.gfile.exists(f"{found}.index") or is_there(found)):
+        raise wrong_argument(
+            "warm_start_from, or its ckpt_to_initialize_from, is no checkpoint",
+            path,
+            _RULES["ckpt_to_initialize_from"].instead,
+        )
+    pattern = settings.vars_to_warm_start
+    trainable = [variable.name for variable in tf1.trainable_variables()]
+    if isinstance(pattern, str) and not any(re.match(pattern, name) for name in trainable):
+        # The original went on: some programs share one pattern among their models.
+        tf1.logging.warn(
+            str(
+                wrong_argument(
+                    f"vars_to_warm_start matches none of the variables {trainable}",
+                    pattern,
+                    "Pass a regular expression that matches the start of a name.",
+                )
+            )
+        )
+    tf1.train.warm_start(*settings)
+
+
 def settings_from(warm_start_from: Any) -> WarmStartSettings | None:
     """The settings that an Estimator's argument `warm_start_from` stands for.
 
@@ -47,7 +134,10 @@ def settings_from(warm_start_from: Any) -> WarmStartSettings | None:
 
     Source: `_get_default_warm_start_settings`, tensorflow_estimator 2.15 estimator.py.
     """
-    if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
+    if warm_start_from is None:
+        return None
+    if isinstance(warm_start_from, WarmStartSettings):
+        check(_RULES, warm_start_from._asdict())
         return warm_start_from
     if not isinstance(warm_start_from, (str, bytes, os.PathLike)):
         raise ValueError(

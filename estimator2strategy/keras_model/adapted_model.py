@@ -38,10 +38,12 @@ from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.session_config import applied
 from estimator2strategy.engine.runtime.training import add_default_saver
 from estimator2strategy.engine.worlds import legacy_world
+from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.keras_model.adapted_training import AdaptedTraining
+from estimator2strategy.keras_model.arguments import RULES
 from estimator2strategy.keras_model.checkpoint_manager import NamedCheckpoints
 from estimator2strategy.keras_model.shared_variables import KeptRuns, OnShared, SharedVariables
 
@@ -113,6 +115,7 @@ class AdaptedModel(tf.Module):
 
     # Steps.
 
+    @checked(RULES)
     def train(self, num_steps: Any = None) -> dict[str, np.ndarray]:
         """Trains for `num_steps` steps, `steps_per_execution` in a call.
 
@@ -168,6 +171,7 @@ class AdaptedModel(tf.Module):
 
         return train_step
 
+    @checked(RULES)
     def evaluate(self, num_steps: Any = None) -> dict[str, np.ndarray]:
         """Evaluates the variables as they are, on the batches of `eval_input_fn` from the first on.
 
@@ -190,6 +194,7 @@ class AdaptedModel(tf.Module):
             hooks = Estimator._eval_stops(self._estimator, steps)
             return evaluation.run(path, hooks, store=store, give_values=give_values)
 
+    @checked(RULES)
     def predict(self, num_steps: Any = None) -> Iterator[Any]:
         """Yields the predictions for each batch of `predict_input_fn`, from the first on.
 
@@ -224,6 +229,7 @@ class AdaptedModel(tf.Module):
 
     # Checkpoints.
 
+    @checked(RULES)
     def load_checkpoint(
         self, path: str | os.PathLike | None = None, partial: bool = False
     ) -> str | None:
@@ -263,6 +269,7 @@ class AdaptedModel(tf.Module):
             except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
                 raise CheckpointError(error.message) from error
 
+    @checked(RULES)
     def save_checkpoint(self, path: str | os.PathLike | None = None) -> str:
         """Writes a checkpoint that Estimator, in any of its versions, goes on from.
 
@@ -303,7 +310,7 @@ class AdaptedModel(tf.Module):
     def _input_fn(self, mode: str) -> Callable:
         if mode not in self._input_fns.value:
             name, verb = _ARGUMENTS[mode]
-            raise ValueError(f"{verb} needs {name}, which is None: pass it to adapt.")
+            raise wrong_argument(f"{verb} needs {name}", None, f"Pass {name} to adapt.")
         return self._input_fns.value[mode]
 
     def _start(self, mode: str) -> None:
@@ -415,5 +422,5 @@ def _steps(num_steps: Any, verb: str, default: int | None = None) -> int:
         return default
     steps = int(num_steps)
     if steps < 1:
-        raise ValueError(f"num_steps of {verb} is {steps}: pass the number of steps, at least 1.")
+        raise wrong_argument(f"num_steps of {verb} is too few", steps, "Pass at least 1.")
     return steps

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.tpu_config import RunConfig as TPURunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.keras_model.adapted_model import AdaptedModel
+from estimator2strategy.keras_model.arguments import RULES
 from estimator2strategy.keras_model.refused_strategies import check_strategy
 
 
+@checked(RULES)
 def adapt(
     model_fn: Callable[..., Any] | Estimator,
     input_fn: Callable | None = None,
@@ -67,7 +70,6 @@ def adapt(
         UnsupportedError: The strategy is a ParameterServerStrategy.
     """
     inputs = _checked_inputs(input_fn, eval_input_fn, predict_input_fn)
-    _check_steps_per_execution(steps_per_execution)
     sizes = (train_batch_size, eval_batch_size, predict_batch_size)
     program = _Program(params, config, model_dir, strategy, use_tpu, *sizes)
     return AdaptedModel(program.estimator(model_fn), inputs, steps_per_execution)
@@ -90,22 +92,24 @@ class _Program(NamedTuple):
         given = [name for name, value in self._asdict().items() if value is not None]
         if isinstance(model_fn, Estimator):
             if given:
-                raise ValueError(
-                    f"adapt was given {', '.join(given)} and an Estimator, which has its own: pass "
-                    "them to the Estimator, or pass model_fn."
+                raise wrong_argument(
+                    f"adapt was given {', '.join(given)} and an Estimator, which has its own",
+                    model_fn,
+                    "Pass them to the Estimator, or pass model_fn.",
                 )
             return model_fn
         if not callable(model_fn):
-            raise TypeError(f"model_fn is {model_fn!r}: pass a function, or an Estimator.")
+            raise TypeError("model_fn must be a function, or an Estimator")
         strategy = self._strategy()
         if self.use_tpu is not None:
             return self._tpu_estimator(model_fn, strategy)
         for name in given:
             if name.endswith("_batch_size"):
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}, and use_tpu is None: an Estimator's "
-                    "input_fn makes the batches itself. For a TPUEstimator's model_fn pass "
-                    "use_tpu=True, or False."
+                raise wrong_argument(
+                    f"{name} is for TPUEstimator, and use_tpu is None: an Estimator's input_fn "
+                    "makes the batches itself",
+                    getattr(self, name),
+                    "For a TPUEstimator's model_fn pass use_tpu=True, or False.",
                 )
         config = self.config or RunConfig()
         if strategy and isinstance(config, RunConfig):
@@ -116,20 +120,17 @@ class _Program(NamedTuple):
         strategy = self.strategy
         if strategy is None and tf.distribute.has_strategy():
             strategy = tf.distribute.get_strategy()
-        if strategy is not None and not hasattr(strategy, "num_replicas_in_sync"):
-            raise TypeError(
-                f"strategy is {strategy!r}: pass a tf.distribute.Strategy, such as "
-                "tf.distribute.MirroredStrategy(), or None."
-            )
         check_strategy("What adapt returns", strategy)
         return strategy
 
     def _tpu_estimator(self, model_fn: Any, strategy: Any) -> TPUEstimator:
         train = self.train_batch_size
         if train is None:
-            raise ValueError(
-                f"use_tpu is {self.use_tpu}, and train_batch_size is None: pass the number of "
-                "examples in a batch of all cores, which params['batch_size'] is made of."
+            raise wrong_argument(
+                f"use_tpu is {self.use_tpu}, and train_batch_size is None",
+                None,
+                "Pass the number of examples in a batch of all cores, which params['batch_size'] "
+                "is made of.",
             )
         config = self.config or TPURunConfig()
         if isinstance(config, TPURunConfig):
@@ -150,25 +151,13 @@ class _Program(NamedTuple):
 def _checked_inputs(train: Any, evaluate: Any, predict: Any) -> dict[str, Callable]:
     """ModeKeys -> input_fn, of those that are given."""
     arguments = {"input_fn": train, "eval_input_fn": evaluate, "predict_input_fn": predict}
-    for name, function in arguments.items():
-        if function is not None and not callable(function):
-            raise TypeError(
-                f"{name} is {function!r}: pass a function that returns a Dataset, such as "
-                "`lambda: dataset_of(files)`. It is called in the graph of model_fn."
-            )
     modes = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
     given = zip(modes, arguments.values(), strict=True)
     inputs = {mode: function for mode, function in given if function is not None}
     if not inputs:
-        raise ValueError(
-            "adapt was given no input: pass input_fn to train, eval_input_fn to evaluate, or "
-            "predict_input_fn to predict."
+        raise wrong_argument(
+            "adapt was given no input_fn",
+            None,
+            "Pass input_fn to train, eval_input_fn to evaluate, or predict_input_fn to predict.",
         )
     return inputs
-
-
-def _check_steps_per_execution(steps: Any) -> None:
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise ValueError(
-            f"steps_per_execution is {steps!r}: pass the number of steps of one call, at least 1."
-        )

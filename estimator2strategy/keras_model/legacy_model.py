@@ -21,9 +21,15 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.user_code import location
+from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.keras_model.legacy_program import LegacyProgram, features_and_labels
+from estimator2strategy.keras_model.arguments import MODEL_RULES
+from estimator2strategy.keras_model.legacy_program import (
+    LegacyProgram,
+    check_program,
+    features_and_labels,
+)
 from estimator2strategy.keras_model.refused_strategies import check_strategy
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
@@ -58,6 +64,7 @@ class LegacyModel(keras.Model):
         UnsupportedError: It is made under a ParameterServerStrategy.
     """
 
+    @checked(MODEL_RULES)
     def __init__(
         self,
         model_fn: Callable[..., Any],
@@ -70,6 +77,7 @@ class LegacyModel(keras.Model):
         super().__init__(name=name or "legacy_model", autocast=False)
         strategy = self.distribute_strategy
         check_strategy("LegacyModel", strategy)
+        check_program(model_fn, params, config, use_tpu)
         self._legacy = LegacyProgram(
             model_fn, params, config or RunConfig(), use_tpu, strategy, self._add_scope
         )
@@ -90,6 +98,7 @@ class LegacyModel(keras.Model):
 
     # Building and compiling.
 
+    @checked(MODEL_RULES)
     def build(self, batch: Any) -> None:
         """Makes the variables for batches of this kind, before any batch is seen.
 
@@ -102,6 +111,7 @@ class LegacyModel(keras.Model):
         mode = ModeKeys.PREDICT if y is None else ModeKeys.TRAIN
         self._legacy.model(mode, features_and_labels(x, y))
 
+    @checked(MODEL_RULES)
     def compile(
         self,
         *,
@@ -124,7 +134,8 @@ class LegacyModel(keras.Model):
         given = [name for name in of_model_fn if of_model_fn[name] is not None]
         if given:
             why = "model_fn has its own" if given[0] in _OF_MODEL_FN else "LegacyModel has none"
-            raise ValueError(f"compile was given {', '.join(given)}: {why}.")
+            what = f"compile was given {', '.join(given)}: {why}"
+            raise wrong_argument(what, of_model_fn[given[0]], "Leave it out.")
         if run_eagerly or jit_compile is True:
             raise ValueError(
                 "LegacyModel replays a recorded graph: run_eagerly and jit_compile must be False."
@@ -261,6 +272,7 @@ class LegacyModel(keras.Model):
         """Legacy name -> variable, in the order in which model_fn made them."""
         return dict(self._legacy.variables)
 
+    @checked(MODEL_RULES)
     def scope(self, scope: str) -> VariableScope:
         """The layer that has the variables of a legacy scope, such as "bert/encoder/layer_0".
 
@@ -273,6 +285,7 @@ class LegacyModel(keras.Model):
             )
         return self._legacy.scopes[scope]
 
+    @checked(MODEL_RULES)
     def load_checkpoint(self, path: str | os.PathLike, partial: bool = False) -> str:
         """Restores all variables from a legacy checkpoint, also those that are made later.
 
@@ -288,6 +301,7 @@ class LegacyModel(keras.Model):
         """
         return self._legacy.load(path, partial)
 
+    @checked(MODEL_RULES)
     def save_checkpoint(self, path: str | os.PathLike) -> str:
         """Writes a legacy checkpoint, which the old program can go on from.
 

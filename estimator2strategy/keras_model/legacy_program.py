@@ -20,8 +20,11 @@ from estimator2strategy.engine.record.replicated import one_shard_of
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import checkpoints
 from estimator2strategy.engine.worlds import legacy_world
+from estimator2strategy.engine.wrong_argument import check, wrong_argument
 from estimator2strategy.errors import CheckpointError
+from estimator2strategy.estimator.arguments import RULES, TPU_RULES
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
+from estimator2strategy.estimator.checks import check_model_fn_args
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
@@ -100,9 +103,10 @@ class LegacyProgram:
             ValueError: Nothing was recorded yet.
         """
         if not self.replayed:
-            raise ValueError(
-                "The model has no variables yet: call build(dataset) first, or fit, evaluate or "
-                "predict."
+            raise wrong_argument(
+                "The model has no variables yet, which save_checkpoint needs",
+                [],
+                "Call build(dataset) first, or fit, evaluate or predict.",
             )
         return max(self.replayed.values(), key=lambda model: len(model.recording.variables))
 
@@ -184,7 +188,12 @@ class LegacyProgram:
         path = os.fspath(path)
         found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
         if not found or not checkpoints.is_there(found):
-            raise CheckpointError(f"There is no checkpoint at {path}.")
+            raise wrong_argument(
+                f"path: There is no checkpoint at {path}",
+                path,
+                "Pass the path of a checkpoint without the ending of its files, or a folder.",
+                CheckpointError,
+            )
         self._partial = partial
         for model in self.replayed.values():
             self._restore(model, found)
@@ -233,6 +242,21 @@ class LegacyProgram:
         with legacy_world(), model.recording.graph.as_default():
             saver = model.recording.scaffold.saver
             return saver.save(model.session, prefix, global_step=step, write_meta_graph=False)
+
+
+def check_program(model_fn: Any, params: Any, config: Any, use_tpu: bool | None) -> None:
+    """Checks the arguments of a `LegacyModel` as Estimator and TPUEstimator check theirs.
+
+    Raises:
+        TypeError, ValueError: As of these.
+    """
+    if config is not None and not isinstance(config, RunConfig):
+        raise wrong_argument(
+            "config must be an instance of `RunConfig`", config, RULES["config"].instead
+        )
+    if use_tpu is not None:
+        check(TPU_RULES, {"params": params})
+    check_model_fn_args(model_fn, params)
 
 
 def features_and_labels(x: Any, y: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +13,11 @@ from estimator2strategy.engine.metrics.objects import KerasMetric, keras_metric_
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import legacy_world, modern_world, recording
+from estimator2strategy.engine.wrong_argument import checked, shown, wrong_argument
 from estimator2strategy.estimator.specs import call_on_host, checked_eval_metric_ops
+from estimator2strategy.keras_model.arguments import METRIC_RULES
 
 tf1 = tf.compat.v1
 
@@ -56,9 +60,10 @@ class EvalMetric(keras.metrics.Metric):
             )
         flat = tf.nest.flatten(list(tensors))
         if len(flat) != self._count:
-            raise ValueError(
-                f"update_state of {self.name} was given {len(flat)} tensors: pass {self._count}, "
-                "those of metric_fn in their order."
+            raise wrong_argument(
+                f"update_state of {self.name} takes {self._count} tensors",
+                len(flat),
+                "Pass those of metric_fn, in their order.",
             )
         self._update(self._inputs_of(*flat))
 
@@ -69,6 +74,7 @@ class EvalMetric(keras.metrics.Metric):
         self.metric.reset_state()
 
 
+@checked(METRIC_RULES)
 def keras_metrics(
     metric_fn: Callable[..., Any], tensors: Sequence[Any] | dict[str, Any]
 ) -> dict[str, keras.metrics.Metric]:
@@ -95,13 +101,16 @@ def keras_metrics(
     Raises:
         TypeError: An argument, or what metric_fn returns, has the wrong type.
     """
-    if not callable(metric_fn):
-        raise TypeError(f"metric_fn is {metric_fn!r}: pass eval_metrics[0], a function.")
-    if not isinstance(tensors, (list, tuple, dict)):
-        raise TypeError(f"tensors is {tensors!r}: pass eval_metrics[1], a list or a dict.")
+    _check_fit(metric_fn, tensors)
     with legacy_world(), recording(None) as graph, observe_metric_calls() as calls:
         feeds = tf.nest.map_structure(_placeholder, tensors)
-        pairs = checked_eval_metric_ops(call_on_host((metric_fn, feeds)))
+        made_by_fn = call_on_host((metric_fn, feeds))
+        if not isinstance(made_by_fn, dict):
+            raise TypeError(
+                "metric_fn must return a dict. eval_metric_ops must be a dict, given: "
+                f"{shown(made_by_fn)}"
+            )
+        pairs = checked_eval_metric_ops(made_by_fn)
     recorded = RecordedGraph(graph)
     made = {name: keras_metric_of(name, recorded, *pair, calls) for name, pair in pairs.items()}
     missing = [name for name, counted in made.items() if counted is None]
@@ -117,6 +126,18 @@ def keras_metrics(
         for name, counted in made.items()
         if counted is not None
     }
+
+
+def _check_fit(metric_fn: Callable[..., Any], tensors: Any) -> None:
+    """Raises TypeError if metric_fn does not take tensors of these names, or so many."""
+    try:
+        signature = inspect.signature(metric_fn)
+    except ValueError:
+        return  # of functions written in C
+    try:
+        signature.bind(**tensors) if isinstance(tensors, dict) else signature.bind(*tensors)
+    except TypeError as error:
+        raise TypeError(f"tensors do not fit {location(metric_fn)}: {error}") from None
 
 
 def _inputs_of(graph: tf.Graph, inputs: Sequence[str], feeds: Sequence[str]) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 from pathlib import Path
 
@@ -50,7 +51,8 @@ def losses_of_fit(model: LegacyModel, data: tf.data.Dataset) -> list[float]:
 
 def legacy_model(strategy=None, fn=model_fn, **kwargs) -> LegacyModel:
     with strategy.scope() if strategy else contextlib.nullcontext():
-        return LegacyModel(fn, PARAMS, **kwargs)
+        params = PARAMS if "params" in inspect.signature(fn).parameters else None
+        return LegacyModel(fn, params, **kwargs)
 
 
 @pytest.fixture(scope="module")

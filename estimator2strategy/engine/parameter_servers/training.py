@@ -14,12 +14,12 @@ from estimator2strategy.engine.parameter_servers.placement_checks import check_p
 from estimator2strategy.engine.parameter_servers.servers import Servers
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.empty_input import warn_of_no_steps
 from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.engine.runtime.training import (
     add_default_saver,
     summarize_loss,
     training_hooks,
-    warn_of_no_steps,
 )
 
 tf1 = tf.compat.v1

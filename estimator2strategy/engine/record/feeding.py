@@ -15,6 +15,7 @@ import tensorflow as tf
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record import input_fn as inputs_lib
 from estimator2strategy.engine.user_code import location, user_line
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import RecordingError, UnsupportedError
 
 tf1 = tf.compat.v1
@@ -264,6 +265,19 @@ def _next_elements(dataset: tf.data.Dataset, count: int):
 
 
 def _split(tensor: tf.Tensor, num_replicas: int, axis: int) -> list[tf.Tensor]:
+    if not tf.is_tensor(tensor):
+        raise wrong_argument(
+            "input_fn returned what cannot be dealt out to cores",
+            tensor,
+            "Return from input_fn a Dataset, or (features, labels): tensors, or dicts of them.",
+            RecordingError,
+        )
+    if tensor.shape.rank is not None and axis >= tensor.shape.rank > 0:
+        raise wrong_argument(
+            f"batch_axis of TPUEstimator has an axis that {tensor} of input_fn has not",
+            axis,
+            f"Pass an axis below {tensor.shape.rank} for it.",
+        )
     size = tf.compat.dimension_value(tensor.shape[axis]) if tensor.shape.rank else None
     if size is None:
         raise ValueError(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy.engine.user_code import argument_names, location, user_line
+from estimator2strategy.engine.user_code import (
+    argument_names,
+    location,
+    needed_arguments,
+    user_line,
+)
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import QueueRunnerError
 
 
@@ -43,11 +49,25 @@ def call_input_fn(input_fn: Callable, available: dict[str, Any], takes_queues: b
         QueueRunnerError: It reads from queue runners.
     """
     names = argument_names(input_fn)
+    _check_arguments(input_fn, available)
     with tf.compat.v1.device("/cpu:0"):
         result = input_fn(**{name: value for name, value in available.items() if name in names})
     if not takes_queues:
         refuse_queue_runners(input_fn)
     return result
+
+
+def _check_arguments(input_fn: Callable, available: Mapping[str, Any]) -> None:
+    """Raises TypeError if input_fn needs arguments that nobody passes."""
+    missing = [name for name in needed_arguments(input_fn) if name not in available]
+    if missing:
+        takes = ", ".join(name for name in available if name != "input_context")
+        raise wrong_argument(
+            f"input_fn {location(input_fn)} has arguments that nobody passes",
+            missing,
+            f"It may take {takes}; bind others: functools.partial(input_fn, {missing[0]}=...).",
+            TypeError,
+        )
 
 
 def refuse_queue_runners(input_fn: Callable) -> None:

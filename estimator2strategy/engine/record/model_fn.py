@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.user_code import argument_names, location
+from estimator2strategy.engine.wrong_argument import wrong_argument
+from estimator2strategy.errors import RecordingError
 
 tf1 = tf.compat.v1
 
@@ -27,14 +31,53 @@ def call_model_fn(
         raise ValueError("model_fn does not take labels, but input_fn returns labels.")
     available = {"labels": labels, "mode": mode, "params": params, "config": config}
     tf1.logging.info("Calling model_fn.")
-    spec = model_fn(features=features, **{k: v for k, v in available.items() if k in names})
+    with blaming_odd_input(features, labels if "labels" in names else ()):
+        spec = model_fn(features=features, **{k: v for k, v in available.items() if k in names})
     tf1.logging.info("Done calling model_fn.")
     return spec
 
 
+@contextlib.contextmanager
+def blaming_odd_input(features: Any, labels: Any) -> Iterator[None]:
+    """Says what model_fn got, if that is no tensors and model_fn fails on it.
+
+    The original hands on whatever input_fn returns, and a model_fn may make sense of it.
+
+    Raises:
+        RecordingError: In place of the error of TensorFlow or Python.
+    """
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as error:
+        parts = {"features": features, "labels": labels}
+        for name, part in parts.items():
+            if _is_odd(part) and (part is not None or "None" in str(error)):
+                raise wrong_argument(
+                    f"model_fn cannot use the {name} that input_fn returned ({error})",
+                    part,
+                    "Return from input_fn a Dataset, or (features, labels): tensors, or dicts of "
+                    "them.",
+                    RecordingError,
+                ) from error
+        raise
+
+
+def _is_odd(part: Any) -> bool:
+    """True for what model_fn cannot take for tensors as it is."""
+    return not all(map(_is_usual, tf.nest.flatten(part)))
+
+
+def _is_usual(leaf: Any) -> bool:
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return True
+    return tf.is_tensor(leaf) and not isinstance(leaf, tf.data.Dataset)
+
+
 def not_a_spec(spec: Any, model_fn: Callable) -> ValueError:
     """The error for what a model_fn returned and should not have."""
-    return ValueError(
+    return wrong_argument(
         f"model_fn should return an EstimatorSpec, but {location(model_fn)} "
-        f"returned {type(spec).__name__}."
+        f"returned {type(spec).__name__}",
+        spec,
+        "Return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op).",
     )

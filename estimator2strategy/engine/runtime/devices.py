@@ -20,12 +20,27 @@ from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import tpu_system
 from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
 from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.engine.wrong_argument import ArgumentRule, checked, wrong_argument
 from estimator2strategy.errors import DeviceError
 
 _emulated_cores = 0
 _emulated_hosts = 1
 
+# Each core is a logical device of the CPU. TPU pods have up to so many; memory does not.
+MOST_CORES = 1024
 
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+_RULES = {
+    "num_cores": ArgumentRule(_is_count, "must be an int", "Pass the number of cores, such as 8."),
+    "num_hosts": ArgumentRule(_is_count, "must be an int", "Pass the number of hosts, such as 1."),
+}
+
+
+@checked(_RULES)
 def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
     """Lets this process behave as if a TPU with `num_cores` cores were attached.
 
@@ -48,9 +63,20 @@ def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
     """
     global _emulated_cores, _emulated_hosts
     if num_cores < 1:
-        raise ValueError(f"num_cores must be at least 1, got {num_cores}.")
+        raise ValueError(f"num_cores must be at least 1, got {num_cores}")
+    if num_cores > MOST_CORES:
+        raise ValueError(f"num_cores must be at most {MOST_CORES}, got {num_cores}")
     if num_hosts < 1 or num_cores % num_hosts:
-        raise ValueError(f"{num_cores} cores cannot be dealt out to {num_hosts} hosts.")
+        what = f"{num_cores} cores cannot be dealt out to {num_hosts} hosts: num_hosts must divide"
+        raise wrong_argument(what, num_hosts, f"Pass a divisor of {num_cores}.")
+    if _emulated_cores and (num_cores, num_hosts) != (_emulated_cores, _emulated_hosts):
+        raise wrong_argument(
+            f"num_cores, num_hosts: a TPU of {_emulated_cores} cores and {_emulated_hosts} hosts "
+            "is emulated already",
+            (num_cores, num_hosts),
+            "Call emulate_tpu once in a process, right after the imports.",
+            DeviceError,
+        )
     if num_cores != _emulated_cores:
         split_cpu(num_cores, f"emulate_tpu(num_cores={num_cores})")
     _emulated_cores, _emulated_hosts = num_cores, num_hosts
@@ -73,10 +99,13 @@ def split_cpu(num_cores: int, asked: str) -> None:
     except RuntimeError as error:
         # Somebody else may have split the CPU already, a test suite for example.
         if len(tf.config.list_logical_devices("CPU")) < num_cores:
-            raise DeviceError(
+            raise wrong_argument(
                 f"{asked} came too late: TensorFlow has started with "
-                f"{len(tf.config.list_logical_devices('CPU'))} CPU device(s). Call it right after "
-                f"the imports, or set {EMULATE_VARIABLE}={num_cores} in the environment."
+                f"{len(tf.config.list_logical_devices('CPU'))} CPU device(s)",
+                num_cores,
+                "Call it right after the imports, or set "
+                f"{EMULATE_VARIABLE}={num_cores} in the environment.",
+                DeviceError,
             ) from error
 
 

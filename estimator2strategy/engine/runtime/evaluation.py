@@ -19,6 +19,7 @@ from estimator2strategy.engine.record.eval_metrics import GLOBAL_STEP, metric_pa
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.runtime.empty_input import warn_of_no_batch
 from estimator2strategy.engine.runtime.lookahead import (
     Iterations,
     IterationsPerLoop,
@@ -106,6 +107,7 @@ class Evaluation:
             store=store,
             give_values=give_values,
         )
+        ran: list[int] = []
         with (
             recording.graph.as_default(),
             creator.recovery.explaining_the_end(
@@ -117,7 +119,10 @@ class Evaluation:
             whole = IterationsPerLoop(sys.maxsize, LoopUnit.STEPS)
             several = recording.iterations is not None
             pace = Iterations(whole, all_hooks) if several else Lookahead(all_hooks)
-            _loop(monitored, creator, self._eval_op, pace)
+            # The `with` swallows the error with which an input ends.
+            _loop(monitored, creator, self._eval_op, pace, ran)
+        if not sum(ran):
+            warn_of_no_batch("evaluate: the loss and the metrics are of nothing")
         tf1.logging.info(f"Inference Time : {time.time() - started:0.5f}s")
         tf1.logging.info("Finished evaluation at " + time.strftime("%Y-%m-%d-%H:%M:%S"))
         return final_hook.final_ops_values
@@ -152,7 +157,9 @@ def _loop(
     creator: ReplaySessionCreator,
     eval_op: tf.Operation,
     pace: Lookahead | Iterations,
+    ran: list[int],
 ) -> None:
+    """Runs batch after batch until something stops it; notes in `ran` how many."""
     assert creator.session  # a MonitoredSession makes it first of all
     is_short = pace.is_short(0, most_batches(creator.session.recorded))
     step = Step(eval_op.name, How.ONE_BY_ONE if is_short else How.PIPELINED)
@@ -170,6 +177,7 @@ def _loop(
         assert creator.session.ran
         pace.ran(creator.session.ran.steps)
         batches += creator.session.ran.steps
+        ran.append(creator.session.ran.steps)
         creator.recovery.got_to(batches)
 
 

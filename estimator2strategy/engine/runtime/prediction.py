@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.empty_input import warn_of_no_batch
 from estimator2strategy.engine.runtime.lookahead import sees_runs
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
@@ -41,7 +42,8 @@ def selected(predictions: Any, keys: Sequence[str] | str | None) -> Any:
     chosen = {key: value for key, value in predictions.items() if key in keys}
     if not chosen:
         raise ValueError(
-            f"Expected to run at least one output from {list(predictions)}, provided {keys}."
+            f"Expected to run at least one output from {list(predictions)}, provided {keys} "
+            "as predict_keys"
         )
     return chosen
 
@@ -81,7 +83,7 @@ def batches(
                 with _inside(recording.graph):
                     batched = creator.session.batched(predictions)
                 if batched:
-                    yield from _batched(batched, recording.graph)
+                    yielded += yield from _batched(batched, recording.graph)
                     break
                 payback = Payback(never=True)
             try:
@@ -94,6 +96,8 @@ def batches(
             yield values
             yielded += 1
             creator.recovery.got_to(yielded)
+        if not yielded:
+            warn_of_no_batch("predict")
     except BaseException as raised:  # of a generator that is closed early too: no hook's `end`
         error = (type(raised), raised, raised.__traceback__)
         raise
@@ -184,8 +188,9 @@ class Growth:
         self._batches = min(2 * self._batches, affordable)
 
 
-def _batched(run: Any, graph: tf.Graph) -> Generator[Any, None, None]:
-    """Yields the values of `ReplaySession.batched`, batch by batch."""
+def _batched(run: Any, graph: tf.Graph) -> Generator[Any, None, int]:
+    """Yields the values of `ReplaySession.batched`, batch by batch; returns how many."""
+    yielded = 0
     growth = Growth()
     error: Exception | None = None
     while error is None:
@@ -195,8 +200,10 @@ def _batched(run: Any, graph: tf.Graph) -> Generator[Any, None, None]:
         seconds = time.perf_counter() - started
         growth.ran(len(values), seconds, sum(map(_size, values)))
         yield from values
+        yielded += len(values)
     if not isinstance(error, tf.errors.OutOfRangeError):
         raise error
+    return yielded
 
 
 def _size(values: Any) -> int:

@@ -17,6 +17,7 @@ from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import worker_steps
 from estimator2strategy.engine.runtime.console import live_line
+from estimator2strategy.engine.runtime.empty_input import warn_of_no_steps
 from estimator2strategy.engine.runtime.hooks import FetchingHook
 from estimator2strategy.engine.runtime.input_position import InputPosition
 from estimator2strategy.engine.runtime.interruption import Interruption
@@ -104,13 +105,6 @@ def train(
     if loss is None:
         warn_of_no_steps()
     return loss
-
-
-def warn_of_no_steps() -> None:
-    """The original's warning after a training that ran no step."""
-    tf1.logging.warn(
-        "Training with estimator made no steps. Perhaps input is empty or misspecified."
-    )
 
 
 @contextlib.contextmanager

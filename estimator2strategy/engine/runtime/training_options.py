@@ -4,10 +4,47 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
 from estimator2strategy.engine.runtime import preemption, profiling
+from estimator2strategy.engine.wrong_argument import ArgumentRule, checked_init
 
 
+def _switch(name: str) -> ArgumentRule:
+    return ArgumentRule(
+        lambda value: value in (True, False),
+        "must be True or False",
+        f"Pass {name}=True or {name}=False.",
+        ValueError,
+    )
+
+
+def _is_int(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+_RULES = {
+    "resume_input": _switch("resume_input"),
+    "jit_compile": _switch("jit_compile"),
+    "async_checkpoints": _switch("async_checkpoints"),
+    "checkpoint_shards": ArgumentRule(
+        lambda value: value is None or _is_int(value, 1),
+        "must be None or >= 1",
+        "Pass a number of files, or None.",
+        ValueError,
+    ),
+    "max_restarts": ArgumentRule(
+        lambda value: _is_int(value, 0), "must be an int >= 0", "Pass a number.", ValueError
+    ),
+    "profile_dir": ArgumentRule(
+        lambda value: value is None or isinstance(value, (str, bytes, os.PathLike)),
+        "must be a path",
+        "Pass a folder as a string, or None.",
+    ),
+}
+
+
+@checked_init(_RULES)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
     """Options of `train` that the legacy API does not have: `Estimator(..., options=...)`.
@@ -52,19 +89,6 @@ class TrainingOptions:
     checkpoint_shards: int | None = None
     max_restarts: int = preemption.MAX_RESTARTS
     profile_dir: str | os.PathLike | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("resume_input", "jit_compile", "async_checkpoints"):
-            if (value := getattr(self, name)) not in (True, False):
-                raise ValueError(f"{name} must be True or False, but provided {value!r}.")
-        shards = self.checkpoint_shards
-        if shards is not None and not (isinstance(shards, int) and shards >= 1):
-            raise ValueError(f"checkpoint_shards must be None or >= 1, but provided {shards!r}.")
-        restarts = self.max_restarts
-        if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
-            raise ValueError(f"max_restarts must be an int >= 0, but provided {restarts!r}.")
-        if self.profile_dir is not None:
-            os.fspath(self.profile_dir)
 
     @property
     def profile_folder(self) -> str | None:

@@ -3,6 +3,8 @@
 Those of TF 1 have the names of `tf.estimator`; those of TF 2, which differed, end in V2.
 """
 
+from estimator2strategy.engine.wrong_argument import checked_init
+from estimator2strategy.estimator.arguments import CANNED_RULES
 from estimator2strategy.estimator.canned.baseline import (
     BaselineClassifier,
     BaselineClassifierV2,
@@ -68,3 +70,7 @@ __all__ = [
     "classifier_parse_example_spec",
     "regressor_parse_example_spec",
 ]
+
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        checked_init(CANNED_RULES)(globals()[_name])

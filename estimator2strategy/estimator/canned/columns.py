@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.wrong_argument import wrong_argument
 
 tf1 = tf.compat.v1
 _api = tf.__internal__.feature_column
@@ -23,9 +25,26 @@ _V1_COLUMNS = (
 def check_features(features: Any) -> None:
     """Raises ValueError unless an input_fn returned a dict of features."""
     if not isinstance(features, dict):
-        raise ValueError(
-            f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
+        raise wrong_argument(
+            f"features should be a dictionary of `Tensor`s. Given type: {type(features)}",
+            features,
+            "Return from input_fn ({name: tensor}, labels), with the names of the feature columns.",
         )
+
+
+@contextlib.contextmanager
+def _naming_the_columns() -> Iterator[None]:
+    """Gives the error for a feature that input_fn does not return the form of a wrong argument."""
+    try:
+        yield
+    except ValueError as error:
+        if "is not in features dictionary" not in str(error):
+            raise
+        raise wrong_argument(
+            "feature_columns name a feature that input_fn does not return",
+            str(error),
+            "Return it from input_fn, by that name, or leave its column out.",
+        ) from error
 
 
 def check_v2(columns: Sequence[Any]) -> None:
@@ -78,6 +97,7 @@ def _named(columns: Sequence[Any]) -> Iterator[Any]:
             yield column
 
 
+@_naming_the_columns()
 def input_layer(
     features: Mapping[str, Any], columns: Sequence[Any], scope: str, training: bool
 ) -> tf.Tensor:
@@ -132,6 +152,7 @@ class LinearSums(NamedTuple):
     weights: list[Any]
 
 
+@_naming_the_columns()
 def linear_model(
     features: Mapping[str, Any], columns: Sequence[Any], units: int, combiner: str, scope: str
 ) -> LinearSums:

@@ -20,6 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.estimator.canned import columns, construction
 from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
 from estimator2strategy.estimator.canned.networks import (
@@ -67,8 +68,10 @@ class Parts:
 
     def check_hidden_units(self) -> None:
         if not self.dnn.hidden_units:
-            raise ValueError(
-                "dnn_hidden_units must be defined when dnn_feature_columns is specified."
+            raise wrong_argument(
+                "dnn_hidden_units must be defined when dnn_feature_columns is specified",
+                None,
+                "Pass the sizes of the hidden layers, such as [64, 32].",
             )
 
 

@@ -20,6 +20,8 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.arguments import KMEANS_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.export import PredictOutput
 from estimator2strategy.estimator.run_config import RunConfig
@@ -66,6 +68,7 @@ class KMeansClustering(Estimator):
     ALL_DISTANCES = "all_distances"
     CLUSTER_CENTERS_VAR_NAME = "clusters"
 
+    @checked(KMEANS_RULES)
     def __init__(
         self,
         num_clusters: Any,
@@ -84,9 +87,11 @@ class KMeansClustering(Estimator):
             RANDOM_INIT,
             KMEANS_PLUS_PLUS_INIT,
         ):
-            raise ValueError(f"Unsupported initialization algorithm '{initial_clusters}'")
+            raise ValueError(
+                f"Unsupported initialization algorithm '{initial_clusters}': initial_clusters"
+            )
         if distance_metric not in (SQUARED_EUCLIDEAN_DISTANCE, COSINE_DISTANCE):
-            raise ValueError(f"Unsupported distance metric '{distance_metric}'")
+            raise ValueError(f"Unsupported distance metric '{distance_metric}': distance_metric")
         self._distance_metric = distance_metric
 
         def model_fn(features: Any, mode: str, config: RunConfig) -> EstimatorSpec:

@@ -44,7 +44,8 @@ class Dnn:
     @classmethod
     def of(cls, hidden_units: Iterable[int] | None, feature_columns: Any, *others: Any) -> Dnn:
         """From what programs give: iterables that may be read once, or None."""
-        return cls(tuple(hidden_units or ()), tuple(feature_columns or ()), *others)
+        sizes = () if hidden_units is None else tuple(hidden_units)
+        return cls(sizes, tuple(feature_columns or ()), *others)
 
     def cut(self, config: RunConfig | None) -> Dnn:
         """With a partitioner."""

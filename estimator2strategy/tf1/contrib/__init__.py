@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.legacy import importing
 from estimator2strategy.tf1.facade import slim_copy, stand_ins, symbols
 from estimator2strategy.tf1.facade.refused import Refused
@@ -50,12 +51,16 @@ def member(module: str, name: str) -> Any:
         # Which private names a file had is not recorded, and most are imported for nothing.
         return Refused(path, "It is not among the names of tf.contrib that are carried over.")
     nearest = table().nearest(path)
-    hint = f" Did you mean {nearest}?" if nearest else ""
-    raise AttributeError(
-        f"TF 1.15 has no {path}.{hint} All names: migration_guide/contrib.md and "
-        f"https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/contrib",
-        name=name,
+    hint = f"Did you mean {nearest}? " if nearest else ""
+    error = wrong_argument(
+        f"TF 1.15 has no {path}",
+        name,
+        f"{hint}All names: migration_guide/contrib.md and "
+        "https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/contrib",
+        AttributeError,
     )
+    error.name = name
+    raise error
 
 
 def _library(module: str) -> str:

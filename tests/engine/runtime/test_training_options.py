@@ -35,18 +35,18 @@ def test_it_is_frozen_and_takes_keywords_only():
 
 @pytest.mark.parametrize("name", ["resume_input", "jit_compile", "async_checkpoints"])
 def test_a_switch_that_is_no_bool_is_refused(name):
-    with pytest.raises(ValueError, match=f"{name} must be True or False, but provided 'yes'"):
+    with pytest.raises(ValueError, match=f"{name} must be True or False, given: 'yes'"):
         estimator.TrainingOptions(**{name: "yes"})
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, True, None])
 def test_restarts_that_are_no_count_are_refused(value):
-    with pytest.raises(ValueError, match=f"max_restarts must be an int >= 0, but provided {value}"):
+    with pytest.raises(ValueError, match=f"max_restarts must be an int >= 0, given: {value}"):
         estimator.TrainingOptions(max_restarts=value)
 
 
 def test_a_profile_dir_that_is_no_path_is_refused():
-    with pytest.raises(TypeError, match="int"):
+    with pytest.raises(TypeError, match="profile_dir must be a path, given: 3"):
         estimator.TrainingOptions(profile_dir=3)
 
 
@@ -61,15 +61,17 @@ def test_options_of_another_type_are_refused(make):
 def test_a_keyword_of_before_names_its_replacement(make, field):
     with pytest.raises(
         TypeError,
-        match=rf"Estimator.__init__\(\) has no argument '{field}' any more: "
-        rf"pass options=TrainingOptions\({field}=...\)\.",
+        match=rf"Estimator.__init__\(\) has no argument '{field}' any more, given: None"
+        rf"\n(.|\n)*  Pass options=TrainingOptions\({field}=...\)\.",
     ):
         make(**{field: None})
 
 
 @each_class
 def test_execution_is_to_be_left_out(make):
-    with pytest.raises(TypeError, match="no argument 'execution' any more: leave it out"):
+    with pytest.raises(
+        TypeError, match=r"no argument 'execution' any more, given: 'auto'(.|\n)*Leave it out"
+    ):
         make(execution="auto")
 
 

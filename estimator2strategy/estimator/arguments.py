@@ -1,0 +1,499 @@
+"""The rules for the arguments of the contract, by their names: an argument means one thing there.
+
+What the original took and made sense of holds: `steps=100.0`, a flag that is 1, a generator of
+hooks. Ranges (`steps > 0`) are checked where the original checked them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from estimator2strategy.engine.wrong_argument import ArgumentRule
+
+# A string is true, also that of a flag that names the TPU; these read as if they were false.
+_FALSE_STRINGS = frozenset(["false", "f", "no", "n", "off", "0", "none", "null"])
+
+
+def _or_none(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or holds(value)
+
+
+def is_number(value: Any) -> bool:
+    """True for whatever can be compared with a number."""
+    try:
+        return bool(value > 0) or bool(value <= 0)  # neither: NaN
+    except (TypeError, ValueError):
+        return False
+
+
+def is_flag(value: Any) -> bool:
+    """True for what is true or false, or a string that does not read as false and act as true."""
+    if isinstance(value, str):
+        return value.strip().lower() not in _FALSE_STRINGS
+    return value is None or isinstance(value, (bool, int, float, np.generic))
+
+
+def is_path(value: Any) -> bool:
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def is_strategy(value: Any) -> bool:
+    """True for a `tf.distribute.Strategy`, of whatever version, and for none."""
+    return not value or hasattr(type(value), "num_replicas_in_sync")
+
+
+def _is_several(value: Any) -> bool:
+    """True for what the original's `list(value or [])` made a list of."""
+    if hasattr(value, "__iter__"):
+        return not isinstance(value, (str, bytes, dict)) or not value
+    return not value
+
+
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(instead: str) -> ArgumentRule:
+    return ArgumentRule(
+        is_flag, "must be True or False", f"{instead}: a string such as 'False' is true."
+    )
+
+
+_INPUT = (
+    "Pass a function that returns a Dataset or (features, labels), and not its result: "
+    "lambda: make_dataset()."
+)
+_INPUT_FN = ArgumentRule(callable, "`input_fn` must be callable", _INPUT)
+_STEPS = "Pass a number above 0; None: until the input ends."
+_HOOKS = ArgumentRule(
+    _is_several,
+    "must be a list; each must be a SessionRunHook",
+    "Pass a list of instances of classes derived from tf.compat.v1.train.SessionRunHook.",
+)
+_CHECKPOINT = (
+    "Pass the path of a checkpoint without the ending of its files: /models/model.ckpt-100."
+)
+_RECEIVER = (
+    "Pass a function that returns a ServingInputReceiver, and not its result: "
+    "estimator.export.build_parsing_serving_input_receiver_fn(feature_spec)."
+)
+_SIZE = "Pass the number of examples in a batch of all cores, above 0."
+_SECONDS = "Pass a number of seconds, 0 or more."
+_STRATEGY = "Pass an instance of tf.distribute.Strategy, such as tf.distribute.MirroredStrategy()."
+_CONFIG = (
+    "Pass an instance of estimator.RunConfig, or of estimator.tpu.RunConfig for a TPUEstimator."
+)
+
+RULES: Mapping[str, ArgumentRule] = {
+    # Of constructors.
+    "model_fn": ArgumentRule(
+        _or_none(callable),
+        "must be callable",
+        "Pass a function model_fn(features, labels, mode, params, config) that returns a spec.",
+    ),
+    "model_dir": ArgumentRule(
+        _or_none(is_path), "must be a path", "Pass the folder of checkpoints as a string, or None."
+    ),
+    "config": ArgumentRule(lambda value: True, "must be a RunConfig", _CONFIG),
+    "params": ArgumentRule(
+        lambda value: True,
+        "must be a dict",
+        "Pass a dict of hyperparameters, and let model_fn take params.",
+    ),
+    "warm_start_from": ArgumentRule(
+        lambda value: True,
+        "must be a path",
+        "Pass the path of a checkpoint or a folder of some, or estimator.WarmStartSettings(path).",
+    ),
+    "options": ArgumentRule(
+        lambda value: True, "", "Pass estimator.TrainingOptions(...), or None."
+    ),
+    "strategy": ArgumentRule(is_strategy, "must be a tf.distribute.Strategy", _STRATEGY),
+    # Of calls.
+    "input_fn": _INPUT_FN,
+    "steps": ArgumentRule(_or_none(is_number), "must be a number", _STEPS),
+    "max_steps": ArgumentRule(
+        _or_none(is_number),
+        "must be a number",
+        "Pass the global step at which to stop, above 0, or None; and only one of steps and "
+        "max_steps.",
+    ),
+    "hooks": _HOOKS,
+    "saving_listeners": ArgumentRule(
+        _is_several,
+        "must be a list of CheckpointSaverListener",
+        "Pass a list of instances of classes derived from "
+        "tf.compat.v1.train.CheckpointSaverListener.",
+    ),
+    "checkpoint_path": ArgumentRule(
+        lambda value: not value or is_path(value), "must be a path", _CHECKPOINT
+    ),
+    "name": ArgumentRule(
+        lambda value: not value or _is_string(value),
+        "`name` must be string",
+        "Pass a string, or None.",
+    ),
+    "predict_keys": ArgumentRule(
+        lambda value: not value or hasattr(value, "__contains__") or hasattr(value, "__iter__"),
+        "must be a list of strings",
+        "Pass the names of some of the predictions of model_fn, in a list.",
+    ),
+    "yield_single_examples": _flag("Pass True for examples, False for batches"),
+    # Of exports.
+    "export_dir_base": ArgumentRule(
+        is_path, "must be a path", "Pass the folder of exports as a string."
+    ),
+    "serving_input_receiver_fn": ArgumentRule(_or_none(callable), "must be callable", _RECEIVER),
+    "input_receiver_fn_map": ArgumentRule(
+        lambda value: isinstance(value, Mapping),
+        "must be a dict",
+        "Pass a dict from ModeKeys.TRAIN, EVAL and PREDICT to functions that return receivers.",
+    ),
+    "experimental_mode": ArgumentRule(
+        _is_string, "must be a mode", "Pass ModeKeys.PREDICT, ModeKeys.EVAL or ModeKeys.TRAIN."
+    ),
+    "assets_extra": ArgumentRule(
+        _or_none(lambda value: isinstance(value, Mapping)),
+        "must be a dict",
+        "Pass a dict from the path below assets.extra to the file to copy there.",
+    ),
+    "as_text": _flag("Pass True for saved_model.pbtxt, False for saved_model.pb"),
+    "strip_default_attrs": _flag("Pass True or False"),
+    # Of TrainSpec, EvalSpec, exporters and hooks.
+    "exporters": ArgumentRule(
+        lambda value: True, "", "Pass an Exporter, or a list of some that have different names."
+    ),
+    "start_delay_secs": ArgumentRule(is_number, "must be a number", _SECONDS),
+    "throttle_secs": ArgumentRule(is_number, "must be a number", _SECONDS),
+    "exports_to_keep": ArgumentRule(
+        _or_none(is_number),
+        "must be a positive number",
+        "Pass the number of exports to keep, above 0; None keeps all.",
+    ),
+    "compare_fn": ArgumentRule(
+        _or_none(callable),
+        "must be callable",
+        "Pass a function compare_fn(best_eval_result, current_eval_result) that returns a bool.",
+    ),
+    "event_file_pattern": ArgumentRule(
+        _or_none(_is_string), "must be a string", "Pass a pattern such as 'eval/*.tfevents.*'."
+    ),
+    "estimator": ArgumentRule(lambda value: True, "", "Pass the Estimator itself."),
+    "train_spec": ArgumentRule(
+        lambda value: True, "", "Pass estimator.TrainSpec(input_fn, max_steps)."
+    ),
+    "eval_spec": ArgumentRule(lambda value: True, "", "Pass estimator.EvalSpec(input_fn, steps)."),
+    # Of TPUEstimator.
+    "use_tpu": _flag("Pass True or False"),
+    "eval_on_tpu": _flag("Pass True or False"),
+    "export_to_tpu": _flag("Pass True or False"),
+    "export_to_cpu": _flag("Pass True or False"),
+    "train_batch_size": ArgumentRule(_or_none(is_number), "must be int", _SIZE),
+    "eval_batch_size": ArgumentRule(_or_none(is_number), "must be int", _SIZE),
+    "predict_batch_size": ArgumentRule(_or_none(is_number), "must be int", _SIZE),
+    "batch_axis": ArgumentRule(
+        _or_none(
+            lambda value: (
+                isinstance(value, (list, tuple))
+                and all(isinstance(axis, (int, np.integer)) for axis in value)
+            )
+        ),
+        "must be a list of ints",
+        "Pass the axis of the batch for each tensor of features and labels, such as [0, 0], or "
+        "None.",
+    ),
+    "embedding_config_spec": ArgumentRule(
+        lambda value: True, "", "Pass estimator.tpu.experimental.EmbeddingConfigSpec(...), or None."
+    ),
+    "export_saved_model_api_version": ArgumentRule(lambda value: True, "", "Pass 1 or 2."),
+}
+
+
+def _has_params(value: Any) -> bool:
+    """True for what TPUEstimator can put `batch_size` into: a dict, or HParams."""
+    settable = hasattr(value, "__setitem__") and not isinstance(value, list)
+    return settable or hasattr(value, "set_hparam")
+
+
+# A TPUEstimator adds to params, and makes its batches of the sizes.
+TPU_RULES: Mapping[str, ArgumentRule] = {
+    **RULES,
+    "config": ArgumentRule(
+        lambda value: True, "", "Pass estimator.tpu.RunConfig(tpu_config=TPUConfig(...), ...)."
+    ),
+    "params": ArgumentRule(
+        _or_none(_has_params),
+        "must be a dict",
+        "Pass a dict of hyperparameters without batch_size and context, which TPUEstimator adds.",
+    ),
+}
+
+_INTERVAL = "Pass one of run_every_secs and run_every_steps, a number, and None for the other."
+_NUMBER = "Pass a number."
+
+# Of hooks that this package has, and of add_metrics.
+HOOK_RULES: Mapping[str, ArgumentRule] = {
+    **RULES,
+    "estimator": ArgumentRule(
+        lambda value: hasattr(value, "config") and hasattr(value, "model_dir"),
+        "`estimator` must have type `tf.estimator.Estimator`",
+        "Pass the Estimator itself, the one that is trained.",
+    ),
+    "metric_name": ArgumentRule(
+        _is_string, "must be a string", "Pass the metric's name, as evaluate returns it."
+    ),
+    "threshold": ArgumentRule(is_number, "must be a number", _NUMBER),
+    "max_steps_without_increase": ArgumentRule(is_number, "must be a number", _NUMBER),
+    "max_steps_without_decrease": ArgumentRule(is_number, "must be a number", _NUMBER),
+    "min_steps": ArgumentRule(is_number, "must be a number", _NUMBER),
+    "eval_dir": ArgumentRule(
+        _or_none(is_path), "must be a path", "Pass the folder of events, or None: eval_dir()."
+    ),
+    "should_stop_fn": ArgumentRule(
+        callable, "must be callable", "Pass a function without arguments."
+    ),
+    "run_every_secs": ArgumentRule(_or_none(is_number), "must be a number", _INTERVAL),
+    "run_every_steps": ArgumentRule(_or_none(is_number), "must be a number", _INTERVAL),
+    "every_n_iter": ArgumentRule(_or_none(is_number), "must be a number", "Pass a number above 0."),
+    "last_step": ArgumentRule(is_number, "must be a number", "Pass the global step to stop at."),
+    "metric_fn": ArgumentRule(
+        callable,
+        "must be callable",
+        "Pass a function of any of features, labels, predictions and config that returns a dict "
+        "of metrics.",
+    ),
+}
+
+_SHUFFLE = "Pass shuffle=True for training, shuffle=False for evaluation and prediction."
+
+
+def _is_count(value: Any) -> bool:
+    return is_number(value) and value >= 1
+
+
+# Of numpy_input_fn and pandas_input_fn.
+INPUT_RULES: Mapping[str, ArgumentRule] = {
+    "x": ArgumentRule(
+        lambda value: True, "", "Pass an array or a dict of arrays; to pandas_input_fn a DataFrame."
+    ),
+    "y": ArgumentRule(
+        lambda value: True, "", "Pass the labels, as many as there are rows in x, or None."
+    ),
+    "shuffle": ArgumentRule(lambda value: True, "", _SHUFFLE),
+    "batch_size": ArgumentRule(_is_count, "must be a number above 0", "Pass the rows of a batch."),
+    "num_epochs": ArgumentRule(
+        _or_none(is_number), "must be a number", "Pass a number of epochs; None: no end."
+    ),
+    "queue_capacity": ArgumentRule(
+        _or_none(is_number), "must be a number", "Pass a number of rows."
+    ),
+    "num_threads": ArgumentRule(
+        _or_none(_is_count), "must be a number above 0", "Leave it out: it multiplies the epochs."
+    ),
+    "target_column": ArgumentRule(
+        lambda value: True, "", "Pass the name that the labels get, a string that x has not."
+    ),
+}
+
+PANDAS_RULES: Mapping[str, ArgumentRule] = {
+    **INPUT_RULES,
+    "x": ArgumentRule(
+        lambda value: hasattr(value, "columns"), "must be a DataFrame", "Pass a DataFrame."
+    ),
+}
+
+_FED = "Pass a dict from names to tensors; of what is fed, usually to tf.compat.v1.placeholder's."
+
+# Of receivers and of the functions that build their functions.
+RECEIVER_RULES: Mapping[str, ArgumentRule] = {
+    "features": ArgumentRule(lambda value: True, "", _FED),
+    "labels": ArgumentRule(lambda value: True, "", _FED),
+    "receiver_tensors": ArgumentRule(lambda value: True, "", _FED),
+    "receiver_tensors_alternatives": ArgumentRule(lambda value: True, "", _FED),
+    "feature_spec": ArgumentRule(
+        lambda value: isinstance(value, Mapping),
+        "must be a dict",
+        "Pass a dict from names to tf.io.FixedLenFeature and the like.",
+    ),
+    "input_fn": _INPUT_FN,
+}
+RAW_RECEIVER_RULES: Mapping[str, ArgumentRule] = {
+    **RECEIVER_RULES,
+    "features": ArgumentRule(lambda value: isinstance(value, Mapping), "must be a dict", _FED),
+}
+
+_PAIR = (
+    "Pass (function, tensors): tensors is a list, which the function takes by position, or a dict, "
+    "which it takes by name."
+)
+
+# Of EstimatorSpec and TPUEstimatorSpec.
+SPEC_RULES: Mapping[str, ArgumentRule] = {
+    "mode": ArgumentRule(lambda value: True, "", "Pass the mode that model_fn got."),
+    "predictions": ArgumentRule(
+        lambda value: True, "", "Pass a tensor of model_fn, or a dict from names to such tensors."
+    ),
+    "loss": ArgumentRule(lambda value: True, "", "Pass a scalar tensor of this call of model_fn."),
+    "train_op": ArgumentRule(
+        lambda value: True,
+        "",
+        "Pass what optimizer.minimize(loss, tf.compat.v1.train.get_global_step()) returns; several "
+        "as tf.group(...).",
+    ),
+    "eval_metric_ops": ArgumentRule(
+        lambda value: True,
+        "",
+        "Pass a dict from names to (value, update_op), as tf.compat.v1.metrics return them.",
+    ),
+    "export_outputs": ArgumentRule(
+        lambda value: True,
+        "",
+        "Pass a dict from names to estimator.export.PredictOutput(...) and the like.",
+    ),
+    "training_hooks": _HOOKS,
+    "training_chief_hooks": _HOOKS,
+    "evaluation_hooks": _HOOKS,
+    "prediction_hooks": _HOOKS,
+    "scaffold": ArgumentRule(
+        lambda value: True, "", "Pass tf.compat.v1.train.Scaffold(...), or None."
+    ),
+    "scaffold_fn": ArgumentRule(
+        lambda value: not value or callable(value),
+        "must be callable",
+        "Pass a function without arguments that returns a tf.compat.v1.train.Scaffold.",
+    ),
+    "eval_metrics": ArgumentRule(lambda value: True, "", _PAIR),
+    "host_call": ArgumentRule(lambda value: True, "", _PAIR),
+}
+
+
+def _is_columns(value: Any) -> bool:
+    """False for names of features, and for a lone column, which is a named tuple itself."""
+    several = _is_several(value) and not hasattr(value, "_fields")
+    return several and not any(isinstance(column, str) for column in value or ())
+
+
+def _is_units(value: Any) -> bool:
+    if value is None or not _is_several(value) or isinstance(value, str):
+        return False
+    try:
+        return all(int(units) > 0 for units in value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_optimizer(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD")
+    return not isinstance(value, (int, float, list, tuple, dict))
+
+
+_OPTIMIZER = (
+    "Pass 'Adagrad', 'Adam', 'Ftrl', 'RMSProp' or 'SGD', an optimizer, or a function without "
+    "arguments that returns one."
+)
+_COLUMNS = "Pass a list of columns of tf.feature_column, such as numeric_column('size')."
+_UNITS = ArgumentRule(
+    _or_none(_is_units),
+    "must be a list of numbers above 0",
+    "Pass the sizes of the hidden layers, such as [64, 32].",
+)
+_FEATURE_COLUMNS = ArgumentRule(
+    _or_none(_is_columns), "must be a list of feature columns", _COLUMNS
+)
+_OPTIMIZER_RULE = ArgumentRule(
+    _is_optimizer,
+    "must be an optimizer. Unsupported optimizer name or instance",
+    _OPTIMIZER,
+    ValueError,
+)
+_ACTIVATION = ArgumentRule(
+    _or_none(lambda value: callable(value) or isinstance(value, str)),
+    "must be callable",
+    "Pass a function such as tf.nn.relu, the name of one, or None.",
+)
+_HEAD = ArgumentRule(
+    lambda value: hasattr(value, "logits_dimension"),
+    "must be a head",
+    "Pass a head, such as estimator.BinaryClassHead().",
+)
+
+# Of canned Estimators and of heads.
+CANNED_RULES: Mapping[str, ArgumentRule] = {
+    **RULES,
+    "hidden_units": _UNITS,
+    "dnn_hidden_units": _UNITS,
+    "feature_columns": _FEATURE_COLUMNS._replace(
+        holds=lambda value: bool(value) and _is_columns(value),
+        must="must not be empty, and a list of feature columns",
+        error=ValueError,
+    ),
+    "linear_feature_columns": _FEATURE_COLUMNS,
+    "dnn_feature_columns": _FEATURE_COLUMNS,
+    "n_classes": ArgumentRule(
+        _or_none(is_number), "must be a number", "Pass the number of classes, 2 or more."
+    ),
+    "label_dimension": ArgumentRule(
+        is_number, "must be a number", "Pass the number of values of a label, 1 or more."
+    ),
+    "weight_column": ArgumentRule(
+        lambda value: not isinstance(value, (int, float, list, tuple)) or hasattr(value, "key"),
+        "must be a string or NumericColumn. Weight column must be either a string or NumericColumn",
+        "Pass the name of the feature that weights examples, or None.",
+    ),
+    "label_vocabulary": ArgumentRule(
+        lambda value: True, "", "Pass a list of the names of all classes, or None."
+    ),
+    "optimizer": _OPTIMIZER_RULE,
+    "linear_optimizer": _OPTIMIZER_RULE,
+    "dnn_optimizer": _OPTIMIZER_RULE,
+    "activation_fn": _ACTIVATION,
+    "dnn_activation_fn": _ACTIVATION,
+    "dropout": ArgumentRule(
+        lambda value: not isinstance(value, (str, list, dict)) and (value is None or value < 1),
+        "must be a number below 1",
+        "Pass the part of a hidden layer's outputs to drop, such as 0.5, or None.",
+    ),
+    "batch_norm": _flag("Pass True or False"),
+    "loss_reduction": ArgumentRule(lambda value: True, "", "Pass a tf.compat.v1.losses.Reduction."),
+    "head": _HEAD,
+    "sparse_combiner": ArgumentRule(
+        lambda value: value in ("sum", "mean", "sqrtn"),
+        "must be a combiner",
+        "Pass 'sum', 'mean' or 'sqrtn'.",
+        ValueError,
+    ),
+    "num_clusters": ArgumentRule(
+        lambda value: not isinstance(value, (int, float, str, list)) or _is_count(value),
+        "must be a number above 0",
+        "Pass the number of clusters.",
+    ),
+    "initial_clusters": ArgumentRule(
+        lambda value: True, "", "Pass KMeans.RANDOM_INIT, KMEANS_PLUS_PLUS_INIT, or the centers."
+    ),
+    "distance_metric": ArgumentRule(
+        lambda value: True, "", "Pass KMeans.SQUARED_EUCLIDEAN_DISTANCE or COSINE_DISTANCE."
+    ),
+    "thresholds": ArgumentRule(
+        _or_none(_is_several),
+        "must be a list of numbers",
+        "Pass a list of numbers between 0 and 1, such as [0.5].",
+    ),
+    "loss_fn": ArgumentRule(
+        _or_none(callable), "must be callable", "Pass a function loss_fn(labels, logits), or None."
+    ),
+    "heads": ArgumentRule(
+        lambda value: (
+            not value
+            or (_is_several(value) and all(hasattr(head, "logits_dimension") for head in value))
+        ),
+        "must be a list of heads",
+        "Pass a list of heads that have names, such as [estimator.BinaryClassHead(name='a')].",
+    ),
+    "head_weights": ArgumentRule(lambda value: True, "", "Pass a number for each head, or None."),
+}
+KMEANS_RULES: Mapping[str, ArgumentRule] = {**CANNED_RULES, "feature_columns": _FEATURE_COLUMNS}
