@@ -26,6 +26,7 @@ from tests.hostile.usages import (
     of_commands,
     of_configs,
     of_estimator,
+    of_failing_inputs,
     of_inputs,
     of_loops,
     of_ours,
@@ -41,6 +42,7 @@ _AREAS = (
     of_specs,
     of_loops,
     of_inputs,
+    of_failing_inputs,
     of_ours,
     of_canned,
 )

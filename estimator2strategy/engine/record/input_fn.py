@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.record.cut_records import warn_of_cut_records
 from estimator2strategy.engine.user_code import (
     argument_names,
     location,
@@ -52,6 +53,7 @@ def call_input_fn(input_fn: Callable, available: dict[str, Any], takes_queues: b
     _check_arguments(input_fn, available)
     with tf.compat.v1.device("/cpu:0"):
         result = input_fn(**{name: value for name, value in available.items() if name in names})
+    warn_of_cut_records(tf.compat.v1.get_default_graph())
     if not takes_queues:
         refuse_queue_runners(input_fn)
     return result

@@ -22,6 +22,7 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import uninitialized
 from estimator2strategy.engine.replay.engines import Ran, Request, Step, Stopped
+from estimator2strategy.engine.replay.failed_input import named_failure, naming_failed_input
 from estimator2strategy.engine.replay.fetches import Fetches, readable
 from estimator2strategy.engine.replay.no_room import explaining_no_room
 from estimator2strategy.engine.replay.replay import Replay
@@ -119,8 +120,12 @@ class ReplaySession(_tf_private.SessionInterface):
         names = tuple(t.name for t in tensors)
         fed = tuple(t.name for t, _ in feeds)
         request = Request(names, tuple(op.name for op in ops), fed)
-        named = uninitialized.naming_unopened_writers(self.recorded, self.state)
-        with modern_world(), named, explaining_no_room():
+        with (
+            modern_world(),
+            uninitialized.naming_unopened_writers(self.recorded, self.state),
+            explaining_no_room(),
+            naming_failed_input(self.recorded),
+        ):
             values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
             late = self.runs.late(request)
             if not late:
@@ -166,6 +171,7 @@ class ReplaySession(_tf_private.SessionInterface):
         def run(batches: int) -> tuple[list[Any], Exception | None]:
             with modern_world():
                 values, error = engine.run(batches)
+            error = error and named_failure(self.recorded, error)
             return [handler.build_results(self, of_batch) for of_batch in values], error
 
         return run

@@ -1,0 +1,173 @@
+"""An input that fails midway: the error says what came, the user's line, and what to do.
+
+TensorFlow names the op that takes the next batch, which is not the user's, and no line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.user_code import is_user_file, source_line, user_line
+
+# The end of an input is no failure; the others may end by trying again.
+_NO_FAILURES = (
+    tf.errors.OutOfRangeError,
+    tf.errors.AbortedError,
+    tf.errors.UnavailableError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
+_OURS = "The Dataset of input_fn failed midway, got: "
+# Lines of a message that say nothing of the failure itself.
+_AROUND = re.compile(
+    r"\s*$|Graph execution error|Detected at node|<stack traces|\s*File \"|\s*\[\["
+    r"|\d+ root error"
+)
+_NUMBERED = re.compile(r"\(\d+\) [A-Z_]+:\s*")
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)')
+
+
+class _Failure(NamedTuple):
+    """A kind of failure.
+
+    Attributes:
+        words: A regular expression that finds it in TensorFlow's message.
+        makers: The types of the ops of the dataset that fails so begin with one of these.
+        instead: What to do.
+    """
+
+    words: str
+    makers: tuple[str, ...]
+    instead: str
+
+
+_FAILURES = (
+    _Failure(
+        "`generator` yielded",
+        ("FlatMapDataset", "GeneratorDataset"),
+        "Let the generator yield what output_types and output_shapes of from_generator say.",
+    ),
+    _Failure(
+        r"returned by pyfunc_\d+",
+        ("MapDataset", "ParallelMapDataset", "MapAndBatch"),
+        "Let the function of py_func return arrays of the type in Tout: value.astype(np.float32).",
+    ),
+    _Failure(
+        r"Traceback \(most recent call last\)",
+        ("FlatMapDataset", "GeneratorDataset", "MapDataset", "ParallelMapDataset"),
+        "Mend the Python function that the Dataset calls.",
+    ),
+    _Failure(
+        "to the batch|Cannot batch tensors",
+        ("BatchDataset", "ParallelBatchDataset", "MapAndBatch"),
+        "Let all elements of a batch have one shape, or use padded_batch.",
+    ),
+    _Failure(
+        "truncated record|corrupted record",
+        ("TFRecordDataset", "ParallelInterleaveDataset", "InterleaveDataset", "FlatMapDataset"),
+        "The file is cut or damaged: write it again, or leave it out.",
+    ),
+    _Failure(
+        "No such file|not found|NotFound",
+        ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset"),
+        "Look at the names of the files.",
+    ),
+    _Failure(
+        r"Could not parse example|Feature: |Key: ",
+        ("ParseExampleDataset", "MapDataset", "ParallelMapDataset", "MapAndBatch"),
+        "Let the feature spec be that of the files: the names, types and lengths of features.",
+    ),
+    _Failure(
+        "Incompatible shapes at component|Incompatible types at component",
+        (),
+        "Let each batch have the type and shape that the Dataset declares: set_shape in a map does "
+        "not change what comes.",
+    ),
+)
+_ANY = _Failure("", (), "Look at the functions and files of this Dataset.")
+
+
+@contextlib.contextmanager
+def naming_failed_input(recorded: RecordedGraph) -> Iterator[None]:
+    """Gives an error of the user's Dataset the user's line.
+
+    Raises:
+        tf.errors.OpError: In place of TensorFlow's own, of the same class.
+    """
+    try:
+        yield
+    except tf.errors.OpError as error:
+        named = named_failure(recorded, error)
+        if named is error:
+            raise
+        raise named from error
+
+
+def named_failure(recorded: RecordedGraph, error: Exception) -> Exception:
+    """As `error`, with the user's line, if it is of the user's Dataset; else `error` itself."""
+    if not _is_failure(error):
+        return error
+    failed: Any = error
+    message = str(failed.message)
+    failure = next((kind for kind in _FAILURES if re.search(kind.words, message)), _ANY)
+    line = _line_in(message) or _line_of_maker(recorded, failure.makers)
+    if line is None:
+        return error
+    text = (
+        f"{_OURS}{_sentence(message)}\n  At {line}\n  {failure.instead}\n"
+        f"  TensorFlow's words: {message}"
+    )
+    named: Exception = type(failed)(failed.node_def, failed.op, text)
+    return named
+
+
+def _is_failure(error: Exception) -> bool:
+    """True for errors of taking a batch that are not named yet."""
+    if not isinstance(error, tf.errors.OpError) or isinstance(error, _NO_FAILURES):
+        return False
+    is_input = "IteratorGetNext" in error.message and _OURS not in error.message
+    return is_input and type(error) is not tf.errors.OpError
+
+
+def _sentence(message: str) -> str:
+    """The line of a message that says what was expected, and what came."""
+    said = [line.strip() for line in message.splitlines() if not _AROUND.match(line)]
+    return _NUMBERED.sub("", said[0]).rstrip(".") if said else "it gave no batch"
+
+
+def _line_in(message: str) -> str | None:
+    """The innermost line of the user's own in the traceback of a Python function."""
+    _, begins, traceback = message.partition("\nTraceback (most recent call last):")
+    frames = [match for match in _FRAME.finditer(traceback) if is_user_file(match["file"])]
+    if not begins or not frames:
+        return None
+    return source_line(frames[-1]["file"], int(frames[-1]["line"]))
+
+
+def _line_of_maker(recorded: RecordedGraph, makers: tuple[str, ...]) -> str | None:
+    """The line that made the last dataset of such a type; without types, the last of all."""
+    made = [op for op in recorded.graph.get_operations() if op.type == "MakeIterator"]
+    datasets = [make.inputs[0].op for make in made]
+    for op in datasets:
+        chosen = next((part for part in _parts(op) if part.type.startswith(makers or "")), op)
+        line = user_line(chosen.traceback)
+        if line != "unknown line":
+            return line
+    return None
+
+
+def _parts(op: tf.Operation) -> Iterator[tf.Operation]:
+    """A dataset's op, and those of the datasets that it is made of, from the last one on."""
+    waiting, seen = [op], set()
+    while waiting:
+        op = waiting.pop(0)
+        if op.name not in seen:
+            seen.add(op.name)
+            yield op
+            waiting += [given.op for given in op.inputs if given.dtype == tf.variant]
