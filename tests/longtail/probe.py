@@ -383,8 +383,6 @@ def install(here):
         from estimator2strategy import tf1 as tf
     else:
         import tensorflow as tf
-
-        dir(tf.contrib.layers)  # imported at its first use, it draws NumPy's random numbers
     _replace_random_ops()
     if here:
         _replace_stateless_ops()

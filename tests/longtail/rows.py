@@ -385,14 +385,6 @@ ROWS = (
     ),
     Row("tflearn-logical", *TFLEARN, "examples/basics/logical.py", path=("",), runs=60),
     Row(
-        "tflearn-wide-and-deep",
-        *TFLEARN,
-        "examples/others/recommender_wide_and_deep.py --n_epoch=2",
-        data.census("adult.data", "adult.test"),
-        path=("",),
-        runs=20,
-    ),
-    Row(
         "brightmart-text-rnn",
         "brightmart/text_classification",
         "091ff99",
@@ -417,14 +409,6 @@ ROWS = (
     ),
     Row("ctr-xdeepfm", *CTR, "main.py --model=xDeepFM --dataset=census", data.amazon),
     Row("ctr-pnn", *CTR, "main.py --model=PNN --dataset=census", data.amazon),
-    Row(
-        "baselines-ppo2",
-        "openai/baselines",
-        "ea25b9e",
-        "-m baselines.run --alg=ppo2 --env=CartPole-v0 --network=mlp --num_timesteps=10000 --seed=1 --nsteps=32 --nminibatches=4",
-        path=("",),
-        runs=120,
-    ),
     Row(
         "hunkim-stock-prediction",
         *HUNKIM,
