@@ -204,6 +204,9 @@ def test_training_ends_with_the_same_variables(machines, num_hosts):
         (Pipeline.BROADCAST, input_fn, 1),
         (Pipeline.BROADCAST, input_fn, 2),
         (Pipeline.SLICED, input_fn, 1),
+        (Pipeline.SLICED, input_fn, 2),
+        (Pipeline.PER_HOST_V2, input_fn, 1),
+        (Pipeline.PER_HOST_V2, input_fn, 2),
     ],
 )
 @pytest.mark.evidence("inputs", "rehearsed")
@@ -216,13 +219,11 @@ def test_every_input_pipeline_feeds_the_cores(machines, pipeline, feed, num_host
     assert_equal(rehearsed, emulated)
 
 
+@one_and_two_hosts
 @pytest.mark.evidence("host_call", "rehearsed")
-def test_a_host_call_writes_summaries(machines):
+def test_a_host_call_writes_summaries_at_every_step(machines, num_hosts):
     def write(step, loss, folder):
-        with (
-            tf.summary.create_file_writer(folder).as_default(),
-            tf.summary.record_if(tf.equal(step[0] % 2, 0)),
-        ):
+        with tf.summary.create_file_writer(folder).as_default():
             tf.summary.write("loss", tf.reduce_mean(loss), step=step[0])
             return tf1.summary.all_v2_summary_ops()
 
@@ -236,8 +237,8 @@ def test_a_host_call_writes_summaries(machines):
         values = [(event.step, value) for event in events for value in event.summary.value]
         return {step: tf.make_ndarray(value.tensor) for step, value in values}
 
-    emulated, rehearsed = machines().both(run)
-    assert sorted(rehearsed) == [0, 2, 4]
+    emulated, rehearsed = machines(num_hosts).both(run)
+    assert sorted(rehearsed) == [0, 1, 2, 3, 4, 5]
     assert_equal(rehearsed, emulated)
 
 
@@ -301,14 +302,19 @@ def test_evaluation_has_the_same_metrics(machines, num_hosts):
     assert_equal(rehearsed, emulated)
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "num_hosts"), [(Pipeline.PER_HOST_V2, 1), (Pipeline.BROADCAST, 2)]
+)
 @pytest.mark.evidence("prediction", "rehearsed")
-def test_prediction_leaves_out_the_padding(machines):
+def test_prediction_leaves_out_the_padding(machines, pipeline, num_hosts):
+    """Several hosts predict in BROADCAST alone, as TPUEstimator's did."""
+
     def run(folder, cluster):
-        model = make(folder, cluster)
+        model = make(folder, cluster, pipeline=pipeline)
         model.train(input_fn, max_steps=5)
         return list(model.predict(all_once))
 
-    emulated, rehearsed = machines().both(run)
+    emulated, rehearsed = machines(num_hosts).both(run)
     assert len(rehearsed) == EXAMPLES  # a batch of 32, and one of 16 that is padded
     assert_equal(rehearsed, emulated)
     np.testing.assert_array_equal([example["features"] for example in rehearsed], IMAGES)
@@ -402,8 +408,9 @@ def test_one_shard_is_one_core(machines):
 # Several estimators, and what they hand on.
 
 
+@one_and_two_hosts
 @pytest.mark.evidence("warm_start", "rehearsed")
-def test_estimators_of_one_process_warm_start_from_one_another(machines):
+def test_estimators_of_one_process_warm_start_from_one_another(machines, num_hosts):
     def run(folder, cluster):
         make(folder / "first", cluster).train(input_fn, max_steps=5)
         first = str(folder / "first")
@@ -411,15 +418,16 @@ def test_estimators_of_one_process_warm_start_from_one_another(machines):
         make(folder / "third", cluster).train(input_fn, max_steps=5)
         return [variables(folder / name) for name in ("first", "second", "third")]
 
-    emulated, rehearsed = machines().both(run)
+    emulated, rehearsed = machines(num_hosts).both(run)
     assert_equal(rehearsed, emulated)
     first, second, third = rehearsed
     assert_equal(third, first)
     assert not np.allclose(second["weights"], first["weights"])
 
 
+@one_and_two_hosts
 @pytest.mark.evidence("checkpoints", "rehearsed")
-def test_a_cpu_goes_on_with_what_a_tpu_saved_and_back(machines):
+def test_a_cpu_goes_on_with_what_a_tpu_saved_and_back(machines, num_hosts):
     def one_batch(params):
         dataset = tf.data.Dataset.from_tensor_slices((IMAGES[:16], LABELS[:16]))
         return dataset.batch(params["batch_size"], drop_remainder=True).repeat()
@@ -436,10 +444,11 @@ def test_a_cpu_goes_on_with_what_a_tpu_saved_and_back(machines):
             return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     def train(folder, cluster, use_tpu, max_steps):
-        model = make(folder, cluster, Steady(), Pipeline.PER_HOST_V1, use_tpu=use_tpu)
+        pipeline = Pipeline.SLICED if use_tpu else Pipeline.PER_HOST_V1
+        model = make(folder, cluster, Steady(), pipeline, use_tpu=use_tpu)
         model.train(one_batch, max_steps=max_steps)
 
-    with machines().tpu() as (folder, cluster):
+    with machines(num_hosts).tpu() as (folder, cluster):
         train(folder / "mixed", cluster, True, 5)
         train(folder / "mixed", None, False, 10)
         train(folder / "mixed", cluster, True, 15)
@@ -449,12 +458,14 @@ def test_a_cpu_goes_on_with_what_a_tpu_saved_and_back(machines):
     assert_equal(found, expected)
 
 
+@one_and_two_hosts
 @pytest.mark.evidence("export", "rehearsed")
-def test_what_a_tpu_trained_is_exported(machines):
-    with machines().tpu() as (folder, cluster):
+def test_what_a_tpu_trained_is_exported(machines, num_hosts):
+    with machines(num_hosts).tpu() as (folder, cluster):
         model = make(folder, cluster)
         model.train(input_fn, max_steps=5)
-        expected = next(model.predict(all_once))["logits"]
+        on_cpu = make(folder, None, use_tpu=False)  # two hosts do not predict
+        expected = next(on_cpu.predict(all_once))["logits"]
 
         def receiver():
             placeholder = tf1.placeholder(tf.float32, [None, FEATURES], name="x")
