@@ -42,7 +42,7 @@ class Kind:
 KINDS = {
     "traced": Kind("traced for a TPU", r"tpu_strategy|tpu_program|tpu_traced"),
     "compiled": Kind("compiled by the TPU compiler", r"TpuCompiler|tpu_compiled|compiled_for"),
-    "cpu": Kind("executed on CPU", r"emulate|for_cpu"),
+    "cpu": Kind("executed on CPU", r"emulate|for_cpu|mirrored"),
     "rehearsed": Kind("rehearsed", r"rehearsal|rehearsed"),
     "xla": Kind("executed as XLA program", r"xla_cpu|step_on_xla"),
 }
@@ -70,6 +70,8 @@ FEATURES = {
     "profile": "`--profile_dir`",
     "hosts": "several hosts: a pod",
     "preemption": "a TPU that is lost, and the training that goes on",
+    "adapt": "`adapt`: the steps in a loop of one's own",
+    "legacy_model": "`LegacyModel`: `fit`, `evaluate`, `predict`",
     "mnist": "the MNIST example, a whole program",
     "bert": "BERT of google-research, a whole program",
     "flowers": "the flowers example, a whole program",

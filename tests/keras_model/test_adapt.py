@@ -157,6 +157,7 @@ def test_replicas_train_and_evaluate_as_those_of_estimator(start, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.evidence("adapt", "cpu")
 def test_cores_train_evaluate_and_predict_as_those_of_tpu_estimator(start, tmp_path):
     def of_batches(repeat):
         return lambda params: dataset(params["batch_size"], repeat, take=512)

@@ -199,6 +199,7 @@ def test_a_replica_with_nothing_to_train_on_is_an_error(two_cpus):
 
 
 @pytest.mark.parametrize("use_tpu", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.evidence("legacy_model", "cpu")
 def test_losses_are_those_of_tpu_estimator(use_tpu, two_cpus, emulated_cores, model_dir):
     if use_tpu:
         emulated_cores(2)

@@ -8,12 +8,13 @@ import tensorflow as tf_2
 
 import estimator2strategy.tf1 as tf
 from estimator2strategy import Estimator, LegacyModel, adapt
-from estimator2strategy.estimator import RunConfig
+from estimator2strategy.estimator import RunConfig, tpu
 from tests.keras_model.programs import dataset, digits, metrics_of, train_op_of
 from tests.rehearsal import rehearsal
 from tests.strategies import mirrored
 
 BATCH = 64
+Pipeline = tpu.InputPipelineConfig
 
 
 def network(images, training):
@@ -51,14 +52,21 @@ def model_fn(features, labels, mode):
     )
 
 
+def tpu_strategy(runtime):
+    """A TPUStrategy, as a TF2 program makes one."""
+    resolver = runtime.resolver()
+    # By default a process that connects to a pod is on its first host from then on: so would be
+    # all tests after this one.
+    tf_2.config.experimental_connect_to_cluster(resolver, make_master_device_default=False)
+    tf_2.tpu.experimental.initialize_tpu_system(resolver)
+    return tf_2.distribute.TPUStrategy(resolver)
+
+
 @pytest.fixture
 def strategies():
     """Eight emulated cores, and a TPUStrategy of eight."""
-    with rehearsal() as tpu:
-        resolver = tpu.resolver()
-        tf_2.config.experimental_connect_to_cluster(resolver)
-        tf_2.tpu.experimental.initialize_tpu_system(resolver)
-        yield mirrored(8), tf_2.distribute.TPUStrategy(resolver)
+    with rehearsal() as runtime:
+        yield mirrored(8), tpu_strategy(runtime)
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +80,19 @@ def whole(params):
     return dataset(params["batch_size"], repeat=False)
 
 
-def looped(start, strategy):
+def endless(params):
+    return dataset(params["batch_size"])
+
+
+def looped(start, strategy, pipeline):
     """What an adapted model does; it evaluates and predicts twice, for traces are kept."""
-    endless = lambda params: dataset(params["batch_size"])  # noqa: E731
     model = adapt(
         tpu_model_fn,
         endless,
         eval_input_fn=lambda params: dataset(params["batch_size"], take=640).take(5),
         predict_input_fn=whole,
         params={},
+        config=tpu.RunConfig(tpu_config=tpu.TPUConfig(per_host_input_for_training=pipeline)),
         use_tpu=True,
         train_batch_size=BATCH,
         steps_per_execution=4,
@@ -105,11 +117,18 @@ def assert_close(found, expected):
 
 
 @pytest.mark.slow
-def test_an_adapted_model_does_what_it_does_on_emulated_cores(start, strategies):
-    cores, tpu = strategies
-    found = looped(start, tpu)
+@pytest.mark.parametrize(
+    ("num_hosts", "pipeline"),
+    [(1, Pipeline.PER_HOST_V1), (2, Pipeline.SLICED)],
+    ids=["1x8", "2x4"],
+)
+@pytest.mark.evidence("adapt", "rehearsed")
+def test_an_adapted_model_does_what_it_does_on_emulated_cores(start, num_hosts, pipeline):
+    """Several hosts evaluate and predict from one input alone."""
+    with rehearsal(num_hosts, 8 // num_hosts) as runtime:
+        found = looped(start, tpu_strategy(runtime), pipeline)
     assert found[0][0]["loss"] != found[0][2]["loss"]
-    assert_close(found, looped(start, cores))
+    assert_close(found, looped(start, mirrored(8), pipeline))
 
 
 def fitted(start, strategy):
@@ -127,9 +146,10 @@ def fitted(start, strategy):
 
 
 @pytest.mark.slow
+@pytest.mark.evidence("legacy_model", "rehearsed")
 def test_a_legacy_model_does_what_it_does_on_emulated_cores(start, strategies):
-    cores, tpu = strategies
-    assert_close(fitted(start, tpu), fitted(start, cores))
+    cores, on_tpu = strategies
+    assert_close(fitted(start, on_tpu), fitted(start, cores))
 
 
 def test_a_legacy_model_on_a_tpu_asks_for_batches_of_one_size(strategies):
