@@ -33,13 +33,12 @@ AGAIN = re.compile(r"[IWE]\d{4} ")
 
 
 def cluster_of(workers):
-    """A cluster on free ports: with one worker, that is the chief."""
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(workers + 1)]
+    """A cluster on free ports."""
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(workers + 2)]
     addresses = ["localhost:%d" % each.getsockname()[1] for each in sockets]
     for each in sockets:
         each.close()
-    cluster = {"ps": addresses[:1], "chief": addresses[1:2], "worker": addresses[2:]}
-    return {job: tasks for job, tasks in cluster.items() if tasks}
+    return {"ps": addresses[:1], "chief": addresses[1:2], "worker": addresses[2:]}
 
 
 def start(job, index, cluster, args, model_dir):
@@ -86,13 +85,13 @@ def run(workers, args):
     model_dir = os.path.join(folder, "model")
     os.makedirs(model_dir)
     cluster = cluster_of(workers)
-    print(f"--- {workers} worker(s): TF_CONFIG's cluster is {json.dumps(cluster)}")
+    print(f"--- chief and {workers} worker(s): TF_CONFIG's cluster is {json.dumps(cluster)}")
     server = start("ps", 0, cluster, args, model_dir)
     tasks = [("chief", 0), ("evaluator", 0)]
     processes = {task: start(*task, cluster, args, model_dir) for task in tasks}
     # In any order would do, but a worker looks only every 30 s whether the chief is ready.
     wait_for_checkpoint(model_dir, processes["chief", 0])
-    for index in range(len(cluster.get("worker", ()))):
+    for index in range(len(cluster["worker"])):
         processes["worker", index] = start("worker", index, cluster, args, model_dir)
     try:
         codes = {task: process.wait() for task, process in processes.items()}
@@ -112,7 +111,7 @@ def wait_for_checkpoint(model_dir, chief):
 
 
 def losses_by_time(model_dir):
-    """Seconds since the first summary, and means of the losses that the chief summarized."""
+    """Seconds since the first point, and means of the losses that the chief summarized."""
     import tensorflow as tf
 
     found = []
@@ -122,7 +121,8 @@ def losses_by_time(model_dir):
             found += [(event.wall_time, value) for value in values]
     found.sort()
     groups = [found[i : i + SMOOTHED] for i in range(0, len(found), SMOOTHED)]
-    seconds = [group[-1][0] - found[0][0] for group in groups]
+    # The others start after the first checkpoint, so the first summaries are of the chief alone.
+    seconds = [group[-1][0] - groups[0][-1][0] for group in groups]
     return seconds, [sum(loss for _, loss in group) / len(group) for group in groups]
 
 
@@ -135,12 +135,12 @@ def main():
     parser.add_argument("--python", help="a Python with TensorFlow 1.15, to run that instead")
     args = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    named = {f"{n} worker{'s'[: n - 1]}": losses_by_time(run(n, args)) for n in (1, 2)}
+    named = {f"chief and {n} worker{'s'[: n - 1]}": losses_by_time(run(n, args)) for n in (1, 2)}
 
     def draw(axes):
         for name, (seconds, losses) in named.items():
             axes.plot(seconds, losses, label=name)
-        axes.set(xlabel="seconds since the first summary", ylabel="loss of the chief")
+        axes.set(xlabel="seconds", ylabel="loss of the chief")
         axes.legend()
 
     shared.pictures(
