@@ -61,8 +61,17 @@ def check_cluster(config: RunConfig, strategy: Any) -> None:
     Raises:
         ValueError: `TF_CONFIG` names several that train, and not which of them this process is.
         UnsupportedError: The cluster has several workers and neither parameter servers nor a
-            strategy that spans them.
+            strategy that spans them, or is a `remote_cluster`.
     """
+    distribute = getattr(config, "_experimental_distribute", None)
+    remote = getattr(distribute, "remote_cluster", None)
+    if remote:
+        raise UnsupportedError(
+            f"experimental_distribute.remote_cluster is {remote}: this process was to drive the "
+            "servers of a whole cluster by itself.\n"
+            "  Start the program as each task of the cluster, with TF_CONFIG, and leave "
+            "remote_cluster out. See migration_guide/cluster.md."
+        )
     if over_parameter_servers(config, strategy):
         return
     if config.num_worker_replicas <= 1:

@@ -67,13 +67,19 @@ def check_server(config: RunConfig, strategy: Any) -> None:
     lacking = None
     if not config.cluster_spec or not config.task_type or config.task_id is None:
         lacking = "cluster_spec, task_type, and task"
-    elif not config.master and sum(map(len, config.cluster_spec.as_dict().values())) > 1:
+    elif not config.master and not _is_alone(config):
         lacking = "master"
     if lacking:
         raise RuntimeError(
             f"Could not start server; be sure to specify {lacking} in RunConfig or set the "
             "TF_CONFIG environment variable."
         )
+
+
+def _is_alone(config: RunConfig) -> bool:
+    """True if the cluster is one process that trains: it needs no server."""
+    nodes = sum(map(len, config.cluster_spec.as_dict().values()))
+    return nodes == 1 and config.task_type != TaskType.PS
 
 
 def serve(config: RunConfig) -> None:

@@ -30,7 +30,7 @@ from estimator2strategy.keras_model.legacy_program import (
     check_program,
     features_and_labels,
 )
-from estimator2strategy.keras_model.refused_strategies import check_strategy
+from estimator2strategy.keras_model.refused_strategies import check_one_process, check_strategy
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
 # What `compile` of a Keras model takes and model_fn brings along.
@@ -61,7 +61,7 @@ class LegacyModel(keras.Model):
         name: The model's name.
 
     Raises:
-        UnsupportedError: It is made under a ParameterServerStrategy.
+        UnsupportedError: It is made under a ParameterServerStrategy, or one of several processes.
     """
 
     @checked(MODEL_RULES)
@@ -77,6 +77,7 @@ class LegacyModel(keras.Model):
         super().__init__(name=name or "legacy_model", autocast=False)
         strategy = self.distribute_strategy
         check_strategy("LegacyModel", strategy)
+        check_one_process(strategy)
         check_program(model_fn, params, config, use_tpu)
         self._legacy = LegacyProgram(
             model_fn, params, config or RunConfig(), use_tpu, strategy, self._add_scope

@@ -1,4 +1,4 @@
-"""The strategies under which no TF2 loop can run a legacy model."""
+"""The strategies under which a legacy model cannot run in a TF2 loop."""
 
 from __future__ import annotations
 
@@ -35,4 +35,21 @@ def check_strategy(what: str, strategy: Any) -> None:
             "  train in step, under tf.distribute.MirroredStrategy(), or\n"
             "  write the model in TF2 and give its step to a ClusterCoordinator. "
             "See migration_guide/servers.md."
+        )
+
+
+def check_one_process(strategy: tf.distribute.Strategy) -> None:
+    """Refuses a strategy whose replicas are in several processes, for a LegacyModel.
+
+    Raises:
+        UnsupportedError: It spans several.
+    """
+    replicas = strategy.num_replicas_in_sync
+    if replicas > 1 and replicas > (here := len(strategy.extended.worker_devices)):
+        raise UnsupportedError(
+            f"LegacyModel is made under a {type(strategy).__name__} of {replicas} replicas, "
+            f"{here} of them in this process: its variables are those of one process.\n"
+            "  Train in several processes with Estimator: RunConfig(train_distribute="
+            "tf.distribute.MultiWorkerMirroredStrategy()), or\n"
+            "  take one process with all devices of its machine: tf.distribute.MirroredStrategy()."
         )

@@ -8,6 +8,7 @@ import pathlib
 import socket
 import subprocess
 import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -105,6 +106,20 @@ class TestRefused:
             train_and_evaluate(model)
         assert not tf.io.gfile.exists(model_dir)
 
+    def test_a_remote_cluster_that_one_process_was_to_drive(self, model_dir):
+        class DistributeConfig(NamedTuple):
+            train_distribute: Any
+            eval_distribute: Any
+            remote_cluster: Any
+
+        distribute = DistributeConfig(mirrored(2), None, {"worker": ["host0:1", "host1:1"]})
+        model = host_estimator(model_dir, experimental_distribute=distribute)
+        with pytest.raises(
+            UnsupportedError, match=r"(?s)remote_cluster is .*host0:1.* with TF_CONFIG"
+        ):
+            train_and_evaluate(model)
+        assert not tf.io.gfile.exists(model_dir)
+
     def test_a_second_evaluator(self, task, model_dir):
         task("evaluator", 1)
         with pytest.raises(ValueError, match="only be one `evaluator` task"):
@@ -145,7 +160,10 @@ class TestRefused:
 
     @pytest.mark.parametrize(
         ("setting", "value", "lacking"),
-        [("_cluster_spec", None, "cluster_spec, task_type, and task"), ("_master", "", "master")],
+        [
+            ("_cluster_spec", None, "cluster_spec, task_type, and task"),
+            ("_master", "", "master"),
+        ],
     )
     @pytest.mark.parametrize("job", ["chief", "worker", "ps"])
     def test_a_config_without_what_a_server_needs(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
 import pytest
 import tensorflow as tf
 
 import estimator2strategy as e2s
 from estimator2strategy.errors import UnsupportedError
+from tests import fresh
 
 tf1 = tf.compat.v1
 
@@ -34,3 +41,39 @@ def test_adapt_names_the_ways_out(strategy):
         e2s.adapt(model_fn, input_fn, strategy=strategy)
     for way in ("TF_CONFIG", "MirroredStrategy", "ClusterCoordinator", "servers.md"):
         assert way in str(refused.value)
+
+
+TWO_PROCESSES = """
+import tensorflow as tf
+import estimator2strategy as e2s
+
+with tf.distribute.MultiWorkerMirroredStrategy().scope():
+    e2s.LegacyModel(lambda features, labels, mode: None)
+"""
+
+
+@pytest.mark.slow
+def test_a_legacy_model_in_several_processes_names_the_ways_out():
+    with (
+        socket.create_server(("localhost", 0)) as one,
+        socket.create_server(("localhost", 0)) as two,
+    ):
+        hosts = [f"localhost:{each.getsockname()[1]}" for each in (one, two)]
+    cluster = {"chief": hosts[:1], "worker": hosts[1:]}
+    processes = [
+        subprocess.Popen(
+            [fresh.python(), "-c", TWO_PROCESSES],
+            env={
+                **os.environ,
+                "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}}),
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+            },
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for job in cluster
+    ]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert "2 replicas, 1 of them in this process" in said
+        assert "Train in several processes with Estimator" in said
