@@ -169,6 +169,18 @@ def covers(name: str) -> bool:
     return name in _DROPPED
 
 
+def todays(name: str) -> str | None:
+    """What a dropped name ("numpy.float", "sklearn.grid_search.X") is today, for legacy modules."""
+    home, _, last = name.rpartition(".")
+    if name in _MOVED or home in _MOVED:
+        return _MOVED.get(name) or f"{_MOVED[home]}.{last}"
+    dropped = _DROPPED.get(home, {})
+    if last not in dropped or (home, last) in _CHANGED:
+        return None
+    today = dropped[last]
+    return today.replace(":", ".") if isinstance(today, str) else getattr(today, "__name__", last)
+
+
 @functools.cache
 def module(name: str) -> ModuleType:
     """A copy of a module, with the names that it lost."""

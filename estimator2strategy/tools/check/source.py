@@ -449,7 +449,10 @@ def parse(path: str, shown: str, text: str) -> Source:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Source(path, shown, text, ast.parse(text))
+        tree = ast.parse(text)
+        # Some errors are not of the grammar: a return outside of a function, a late __future__.
+        compile(tree, shown, "exec", dont_inherit=True)
+    return Source(path, shown, text, tree)
 
 
 def parents(node: ast.AST) -> Iterator[ast.AST]:

@@ -83,6 +83,7 @@ class TestBadInput:
             ("print 'x'\n", "E2S002", "a print statement"),
             ("x = 1\nraise ValueError, 'no'\n", "E2S002", "`raise Error, message`"),
             ("def f(:\n", "E2S001", "cannot be parsed"),
+            ("return 3\n", "E2S001", "'return' outside function"),
             ("x = 'a\0b'\n", "E2S001", "null bytes"),
             ("(" * 3000 + ")" * 3000, "E2S001", "nothing in it is checked"),
         ],

@@ -1,6 +1,6 @@
 """Names of TF 1.15 that TensorFlow 2.16 does not have and this package does."""
 
-from estimator2strategy.tools.check import symbol_uses
+from estimator2strategy.tools.check import symbol_uses, tensorflow2_homes
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
@@ -34,7 +34,8 @@ def find(source, context):
             continue
         on_tf2 = context.runs_on_tensorflow2(source, use.flavour)
         times = f", used {use.count} times here," if use.count > 1 else ""
-        instead = f"On TensorFlow 2: {use.row.advice}." if use.row.advice else None
+        home = tensorflow2_homes.home(use.name, use.row.advice)
+        instead = f"On TensorFlow 2: {home}." if home else None
         gone = f"is not in TensorFlow: {use.row.left}" if use.row.left else _GONE
         yield Hit(
             use.node,

@@ -1,0 +1,90 @@
+"""Names that NumPy, SciPy, scikit-learn and Keras have dropped since TensorFlow 1.15."""
+
+import ast
+from collections.abc import Iterator
+
+from estimator2strategy.legacy import removed_names
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.source import Source, parents
+from estimator2strategy.tools.check.symbol_uses import Flavour
+
+_KERAS_FOLDERS = (
+    "advanced_activations convolutional convolutional_recurrent core embeddings local merge noise "
+    "normalization pooling recurrent wrappers"
+)
+# Name, and what is below it -> what has its place, in programs that run by this package, too.
+_GONE = {
+    **{f"keras.layers.{folder}": "keras.layers" for folder in _KERAS_FOLDERS.split()},
+    "keras.engine": "keras, keras.layers",
+    "keras.backend.tensorflow_backend": "tensorflow",
+    "keras.utils.np_utils": "keras.utils",
+    "keras.utils.vis_utils": "keras.utils",
+    "keras.utils.generic_utils": "keras.utils",
+    "keras.objectives": "keras.losses",
+    "scipy.misc.imread": "imageio.v2.imread",
+    "scipy.misc.imresize": "PIL.Image.fromarray(array).resize",
+    "scipy.misc.imrotate": "PIL.Image.fromarray(array).rotate",
+    "scipy.misc.imsave": "imageio.v2.imwrite",
+    "scipy.misc.toimage": "PIL.Image.fromarray",
+    "scipy.misc.logsumexp": "scipy.special.logsumexp",
+    "scipy.misc.comb": "scipy.special.comb",
+    "scipy.misc.factorial": "scipy.special.factorial",
+    "sklearn.datasets.load_boston": "sklearn.datasets.fetch_california_housing",
+    "sklearn.datasets.fetch_mldata": "sklearn.datasets.fetch_openml",
+    "sklearn.externals.six": "six",
+    "sklearn.learning_curve": "sklearn.model_selection",
+    "sklearn.preprocessing.Imputer": "sklearn.impute.SimpleImputer",
+    "sklearn.utils.linear_assignment_": "scipy.optimize.linear_sum_assignment",
+}
+
+
+@rule(
+    "E2S109",
+    "dropped-elsewhere",
+    Severity.ERROR,
+    title="A name that NumPy, SciPy, scikit-learn or Keras has dropped",
+    why="The releases that go with TensorFlow 2.16 do not have it: the line is an AttributeError "
+    "or a ModuleNotFoundError. Where `e2s run` brings today's under the old name, it is found with "
+    "`--target tf2` only.",
+    fix="Use the name of today.",
+    bad="from scipy.misc import imresize\n",
+    good="try:\n    from scipy.misc import imresize\nexcept ImportError:\n    imresize = None\n",
+)
+def find(source, context):
+    on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
+    seen = set()
+    for node, name in _names(source):
+        old, now = _dropped(name)
+        if old is None and on_tf2 and (today := removed_names.todays(name)):
+            old, now = name, today
+        if old is None or old in seen or _is_guarded(node):
+            continue
+        seen.add(old)
+        yield Hit(node, f"{old} is gone", fix=f"Today: {now}.")
+
+
+def _names(source: Source) -> Iterator[tuple[ast.AST, str]]:
+    """Names of other modules, as they are imported and as they are used."""
+    for target, _ in source.imports:
+        name = source.follow(source, target)
+        if name is not None and not name.startswith("@") and not target.level:
+            yield target.node, name
+    for node, scope in source.chains:
+        name = source.resolve(node, scope)
+        if name is not None and not name.startswith(("@", "builtins.")):
+            yield node, name
+
+
+def _dropped(name: str) -> tuple[str | None, str]:
+    """(the dropped name that `name` is or lies in, what has its place)."""
+    while name:
+        if name in _GONE:
+            return name, _GONE[name]
+        name = name.rpartition(".")[0]
+    return None, ""
+
+
+def _is_guarded(node: ast.AST) -> bool:
+    """True if the program can do without: in a try, or under a condition."""
+    return any(isinstance(outer, (ast.Try, ast.If)) for outer in parents(node))

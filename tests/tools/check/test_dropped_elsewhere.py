@@ -1,0 +1,48 @@
+"""Names that other libraries have dropped, and those that legacy modules still find."""
+
+from __future__ import annotations
+
+import pytest
+
+from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.settings import Settings, Target
+
+
+def dropped(text, target=Target.FACADE):
+    report = check_text(text, Settings(target=target))
+    return [f"{f.message}. {f.fix}" for f in report.findings if f.rule == "E2S109"]
+
+
+@pytest.mark.parametrize(
+    ("text", "today"),
+    [
+        ("from sklearn.externals import joblib\n", "joblib"),
+        ("from sklearn.grid_search import GridSearchCV\n", "sklearn.model_selection.GridSearchCV"),
+        ("import numpy as np\n\nx = np.float(3)\n", "float"),
+        ("import numpy as np\n\nx = np.alltrue([True])\n", "numpy.all"),
+    ],
+)
+def test_names_that_legacy_modules_find_are_errors_on_tensorflow_2_only(text, today):
+    assert dropped(text) == []
+    assert [found.partition(" is gone. ")[2] for found in dropped(text, Target.TF2)] == [
+        f"Today: {today}."
+    ]
+
+
+@pytest.mark.parametrize("target", Target)
+def test_names_that_nothing_brings_back_are_errors_for_both(target):
+    text = "from keras.layers.merge import add\nimport scipy.misc\n\nscipy.misc.imread('a')\n"
+    assert dropped(text, target) == [
+        "keras.layers.merge is gone. Today: keras.layers.",
+        "scipy.misc.imread is gone. Today: imageio.v2.imread.",
+    ]
+
+
+def test_what_a_program_can_do_without_is_no_finding():
+    text = "try:\n    from scipy.misc import imread\nexcept ImportError:\n    imread = None\n"
+    assert dropped(text, Target.TF2) == []
+
+
+def test_names_of_the_program_itself_are_no_finding():
+    text = "def f(numpy):\n    return numpy.float\n\n\nclass keras:\n    engine = 1\n"
+    assert dropped(text, Target.TF2) == []
