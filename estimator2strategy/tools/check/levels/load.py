@@ -15,8 +15,8 @@ from estimator2strategy.engine import legacy_code
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator import estimator as estimator_lib
-from estimator2strategy.estimator import train_evaluate
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
+from estimator2strategy.estimator.train_evaluate import TrainingExecutor
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_command
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted, of_program
@@ -263,17 +263,17 @@ def _intercepted(found: dict[str, Any]) -> Iterator[None]:
 
         return stop
 
-    def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, _: Any) -> None:
-        inputs = {Mode.TRAIN: train_spec.input_fn, Mode.EVAL: eval_spec.input_fn}
-        note("train_and_evaluate", estimator, inputs)
+    def run(self: Any) -> None:
+        inputs = {Mode.TRAIN: self._train_spec.input_fn}
+        if self._eval_spec:
+            inputs[Mode.EVAL] = self._eval_spec.input_fn
+        note("train_and_evaluate", self._estimator, inputs)
 
     stops = {
         (estimator_lib.Estimator, "train"): method("train", Mode.TRAIN),
         (estimator_lib.Estimator, "evaluate"): method("evaluate", Mode.EVAL),
         (estimator_lib.Estimator, "predict"): method("predict", Mode.PREDICT),
-        # What `train_and_evaluate` hands over to: by itself, and in a cluster.
-        (train_evaluate, "_train_and_evaluate"): train_and_evaluate,
-        (train_evaluate, "_task"): lambda config: train_and_evaluate,
+        (TrainingExecutor, "run"): run,  # of `train_and_evaluate`, whatever the task
     }
     before = {(owner, name): getattr(owner, name) for owner, name in stops}
     for (owner, name), stop in stops.items():
