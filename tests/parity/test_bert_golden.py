@@ -53,7 +53,9 @@ def records(bert, tmp_path_factory):
     return write
 
 
-def estimator(bert, model_dir: str, use_tpu: bool = False, iterations: int = 1):
+def estimator(
+    bert, model_dir: str, use_tpu: bool = False, iterations: int = 1, cluster: object = None
+):
     model_fn = bert.model_fn_builder(
         bert_config=bert.modeling.BertConfig.from_json_file(str(DATA / "bert_config.json")),
         num_labels=2,
@@ -67,6 +69,7 @@ def estimator(bert, model_dir: str, use_tpu: bool = False, iterations: int = 1):
     pipeline = tpu.InputPipelineConfig.PER_HOST_V2
     config = tpu.RunConfig(
         model_dir=model_dir,
+        cluster=cluster,
         tpu_config=tpu.TPUConfig(iterations, per_host_input_for_training=pipeline),
     )
     return tpu.TPUEstimator(
@@ -145,27 +148,29 @@ def test_bert_is_fine_tuned_evaluated_and_served(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("num_hosts", [1, 2], ids=["1x8", "2x4"])
 @pytest.mark.evidence("bert", "rehearsed")
 def test_a_rehearsed_tpu_fine_tunes_like_emulated_cores(
-    bert, records, no_dropout, emulated_cores, tmp_path
+    bert, records, no_dropout, emulated_cores, tmp_path, num_hosts
 ):
     once = bert.file_based_input_fn_builder(records("test"), LENGTH, False, drop_remainder=True)
 
-    def run(name):
+    def run(name, cluster):
         shutil.copytree(CASE / "init", tmp_path / name)
-        classifier = estimator(bert, str(tmp_path / name), use_tpu=True)
+        classifier = estimator(bert, str(tmp_path / name), use_tpu=True, cluster=cluster)
         recorder = LossRecorder()
         classifier.train(in_order(bert, records("train")), max_steps=2, hooks=[recorder])
         metrics = classifier.evaluate(in_order(bert, records("dev")), steps=1)
-        return recorder.losses, metrics, list(classifier.predict(once))
+        predictions = list(classifier.predict(once)) if num_hosts == 1 else []
+        return recorder.losses, metrics, predictions
 
-    with rehearsal(cores_per_host=8):
-        rehearsed = run("rehearsed")
-    emulated_cores(8)
+    with rehearsal(num_hosts, 8 // num_hosts) as runtime:
+        rehearsed = run("rehearsed", runtime.resolver())
+    emulated_cores(8, num_hosts)
     tf.nest.map_structure(
         lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6),
         rehearsed,
-        run("emulated"),
+        run("emulated", None),
     )
 
 
