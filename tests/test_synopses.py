@@ -38,6 +38,7 @@ OF_THE_READER = frozenset(
     {
         "base",
         "batch",
+        "call",
         "call_model_fn",
         "calls",
         "chosen",

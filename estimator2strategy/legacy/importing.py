@@ -16,14 +16,16 @@ an int.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import os
+import random
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -178,6 +180,18 @@ def _announce() -> None:
         sys.stderr.write("e2s: starting TensorFlow ...\n")
 
 
+@contextlib.contextmanager
+def _random_numbers_kept() -> Iterator[None]:
+    """Keeps the state of Python's generator: TensorFlow 1.15 drew no numbers when it was imported.
+
+    A program may seed it before.
+    """
+    before = random.getstate() if "tensorflow" not in sys.modules else None
+    yield
+    if before is not None:
+        random.setstate(before)
+
+
 @functools.cache
 def _start() -> None:
     """Switches on the behaviour that holds once legacy code has imported TensorFlow."""
@@ -202,9 +216,10 @@ def _start() -> None:
 def _walk(name: str, tf2: bool) -> tuple[Any, Any]:
     """The first and the last of the modules in `tensorflow.a.b`."""
     _announce()
-    from estimator2strategy.tf1.facade import namespace
+    with _random_numbers_kept():
+        from estimator2strategy.tf1.facade import namespace
 
-    _start()
+        _start()
     top, *rest = name.split(".")
     tensorflow = "tf.compat.v2" if tf2 else "tf"
     module = root = namespace.resolve(tensorflow if top == "tensorflow" else top, tf2)

@@ -89,6 +89,9 @@ def test_protocol_is_that_of_the_server_of_a_ps(model_dir, monkeypatch):
         def __init__(self, cluster, protocol=None, **kwargs):
             started.append(protocol)
 
+        def start(self):
+            pass
+
         def join(self):
             pass
 

@@ -91,6 +91,17 @@ def test_processes_that_the_program_starts_have_its_tensorflow():
     assert observed["package"] == "package"
 
 
+@pytest.mark.slow
+def test_a_program_that_seeds_first_draws_what_it_drew(tmp_path):
+    program = tmp_path / "draws.py"
+    program.write_text(
+        "import random\n\nrandom.seed(1)\nbefore = random.getstate()\n"
+        "import tensorflow as tf\n\ntf.estimator\nassert random.getstate() == before\n"
+    )
+    ran = e2s("run", "draws.py", folder=tmp_path, python=sys.executable)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_a_package_that_imports_tensorflow_starts_in_graph_mode(tmp_path):
     package = tmp_path / "trainer" / "jobs"
     package.mkdir(parents=True)

@@ -2,7 +2,7 @@
 
 Keras's optimizers call their `gradient_aggregator` with the gradients before they apply them.
 
-    wrap = wrap_of(module, adam, "optimizer")   # optimizer = CrossShardOptimizer(optimizer)
+    wrap = wrap_of(module, call, "optimizer")   # optimizer = CrossShardOptimizer(optimizer)
     yield from wrap.changes(module, "optimizer", "sum_over_cores")
 """
 

@@ -1,7 +1,7 @@
 """Where a file reads flags while it is imported, before `app.run` has parsed the command line.
 
-    for node in flag_reads.early(module):
-        yield Todo(node, "absl reads the command line in app.run only")
+    for node in early(module):
+        print(node.lineno)
 
 tf.flags parses at the first read, absl does not. What a function reads is read where it is called.
 """
