@@ -1,7 +1,9 @@
 """A step that does not fit into the memory of a TPU core: the compiler's verdict, and what to do.
 
-with explaining_no_room():
-    runs.run(...)
+    with explaining_no_room():
+        step()
+
+The error keeps its class.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The class `KerasLoop` that estimator-to-fit writes into a program, as text.
 
-text = keras_loop.text(tf="tf", e2s="e2s", keras="keras", inspect="inspect")
+    source = text(tf="tf", e2s="e2s", keras="keras", inspect="inspect")
+
+Each argument is what the file calls that module.
 """
 
 from __future__ import annotations
