@@ -41,20 +41,26 @@ def _check_cluster(cluster: Any) -> None:
     if not isinstance(cluster, dict):
         raise ValueError(wrong("cluster", cluster, _CLUSTER))
     owner: dict[str, str] = {}
-    for job, tasks in cluster.items():
-        for index, address in _tasks(job, tasks):
-            field = f"cluster.{job}[{index}]"
-            port = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
-            if not port:
-                raise ValueError(wrong(field, address, '"host:port"'))
-            if int(port[1]) > _MOST_PORT:
-                raise ValueError(wrong(field, address, f"of a port up to {_MOST_PORT}"))
-            if job == "evaluator":  # it has no server, so it may have any address
-                continue
-            known = owner.setdefault(address.lower(), field)
-            if known != field:
-                form = f"an address of its own: {known} has this one"
-                raise ValueError(wrong(field, address, form))
+    listed = [(job, *task) for job, tasks in cluster.items() for task in _tasks(job, tasks)]
+    # To a process that trains alone nobody connects: any text is an address for it.
+    alone = sum(job != "evaluator" for job, _, _ in listed) == 1
+    for job, index, address in listed:
+        field = f"cluster.{job}[{index}]"
+        if not isinstance(address, str):
+            raise ValueError(wrong(field, address, '"host:port"'))
+        if alone:
+            continue
+        port = _ADDRESS.fullmatch(address)
+        if not port:
+            raise ValueError(wrong(field, address, '"host:port"'))
+        if int(port[1]) > _MOST_PORT:
+            raise ValueError(wrong(field, address, f"of a port up to {_MOST_PORT}"))
+        if job == "evaluator":  # it has no server, so it may have any address
+            continue
+        known = owner.setdefault(address.lower(), field)
+        if known != field:
+            form = f"an address of its own: {known} has this one"
+            raise ValueError(wrong(field, address, form))
 
 
 def _tasks(job: str, tasks: Any) -> Iterator[tuple[Any, Any]]:

@@ -107,6 +107,13 @@ def test_the_original_s_errors_say_the_field_too(monkeypatch, content, sentence)
     assert sentence in refusal(monkeypatch, content)
 
 
+@pytest.mark.parametrize("address", ["localhost", "", "127.0.0.1:0"])
+def test_a_process_that_trains_alone_may_have_any_address(monkeypatch, address):
+    content = {"cluster": {"chief": [address], "evaluator": ["h"]}, "task": CHIEF}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(content))
+    assert estimator.RunConfig().num_worker_replicas == 1
+
+
 def test_a_task_in_another_case_is_not_taken_for_none(monkeypatch):
     said = refusal(monkeypatch, {"Cluster": {"chief": ["host0:1"]}, "Task": CHIEF})
     assert said == "TF_CONFIG: Cluster is no field of it; it must be cluster."
