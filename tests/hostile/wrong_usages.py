@@ -13,12 +13,14 @@ import io
 import logging
 import os
 import re
+import sys
 import tempfile
 import types
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from estimator2strategy.engine import legacy_code
 from estimator2strategy.engine.runtime import devices
 from tests.hostile.report import Report
 from tests.hostile.usages import (
@@ -186,13 +188,19 @@ def _row(cells: Sequence[object]) -> str:
 
 @contextlib.contextmanager
 def _put_back() -> Iterator[None]:
-    """No row emulates cores for the next one."""
+    """No row emulates cores for the next one, or makes a legacy program of this process."""
     kept = devices._emulated_cores, devices._emulated_hosts
     devices._emulated_cores, devices._emulated_hosts = 0, 1
+    programs, finders, environment = legacy_code._added, sys.meta_path[:], dict(os.environ)
+    arguments, path = sys.argv[:], sys.path[:]
     try:
         yield
     finally:
         devices._emulated_cores, devices._emulated_hosts = kept
+        legacy_code._added = programs
+        sys.meta_path[:], sys.argv[:], sys.path[:] = finders, arguments, path
+        os.environ.clear()
+        os.environ.update(environment)
 
 
 class _Warnings(logging.Handler):
