@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime.checkpoints import is_there
+from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.engine.wrong_argument import ArgumentRule, check, wrong_argument
 from estimator2strategy.estimator.arguments import is_path
 
@@ -99,7 +100,7 @@ def warm_start(settings: WarmStartSettings) -> None:
         ValueError: There is no such checkpoint.
     """
     path = os.fsdecode(settings.ckpt_to_initialize_from)
-    found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
     if not found or not (tf.io.gfile.exists(f"{found}.index") or is_there(found)):
         raise wrong_argument(
             "warm_start_from, or its ckpt_to_initialize_from, is no checkpoint",
@@ -119,7 +120,7 @@ def warm_start(settings: WarmStartSettings) -> None:
                 )
             )
         )
-    tf1.train.warm_start(*settings)
+    tf1.train.warm_start(*settings._replace(ckpt_to_initialize_from=found))
 
 
 def settings_from(warm_start_from: Any) -> WarmStartSettings | None:

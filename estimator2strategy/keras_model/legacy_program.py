@@ -19,6 +19,7 @@ from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.record.replicated import one_shard_of
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import checkpoints
+from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.engine.worlds import legacy_world
 from estimator2strategy.engine.wrong_argument import check, wrong_argument
 from estimator2strategy.errors import CheckpointError
@@ -186,7 +187,7 @@ class LegacyProgram:
             CheckpointError: There is none, or it lacks variables, or they have other shapes.
         """
         path = os.fspath(path)
-        found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+        found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
         if not found or not checkpoints.is_there(found):
             raise wrong_argument(
                 f"path: There is no checkpoint at {path}",

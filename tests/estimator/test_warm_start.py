@@ -70,3 +70,10 @@ def test_paths_come_as_strings_bytes_or_paths():
 def test_anything_else_is_refused():
     with pytest.raises(ValueError, match="must be a string or a WarmStartSettings"):
         settings_from(3)
+
+
+def test_the_newest_checkpoint_of_a_folder_is_found_without_its_list(model_dir, trained):
+    Path(trained, "checkpoint").write_bytes(b"\x80")
+    model = warm(model_dir, trained)
+    model.train(numbers(2))
+    assert model.get_variable_value("weight") == -6.0 - 3.0

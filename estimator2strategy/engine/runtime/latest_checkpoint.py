@@ -1,18 +1,24 @@
 """Chooses the checkpoint to go on from: the latest complete one in a folder.
 
 If a process was killed, or a disk was full, while a checkpoint was written, that checkpoint is
-passed over with a line in the log. Its files stay.
+passed over with a line in the log. Its files stay. If the list of checkpoints cannot be read, those
+in the folder are taken.
 """
 
 from __future__ import annotations
 
 import functools
+import os
+import re
+from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.errors import CheckpointError
 
 tf1 = tf.compat.v1
+
+_OF_STEP = re.compile(r"(.*-(\d+))\.index", re.DOTALL)
 
 
 def latest_checkpoint(folder: str) -> str | None:
@@ -53,19 +59,44 @@ def checkpoints_up_to_latest(folder: str) -> list[str]:
 
 
 def _listed(folder: str) -> list[str]:
-    """The checkpoints that the `checkpoint` file names, the latest last."""
-    state = tf.train.get_checkpoint_state(folder)
+    """The checkpoints that the `checkpoint` file names, the latest last.
+
+    If that file is empty or damaged, as a power failure can leave it: those in the folder.
+    """
+    state = _state(folder)
     if state is None:
         if not tf.io.gfile.exists(f"{folder}/checkpoint"):
             return []
-        state = tf.train.get_checkpoint_state(folder)  # another process may have just written it
+        state = _state(folder)  # another process may have just written it
     if state is None:
-        raise CheckpointError(
-            f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read. Write "
-            'a line model_checkpoint_path: "model.ckpt-N" into it, or remove it to start anew.'
+        found = _found(folder)
+        if not found:
+            raise CheckpointError(
+                f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read, and "
+                "none is beside it. Put back a copy of one, or remove the file to start anew."
+            )
+        _say_once(
+            f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read. Those "
+            f"beside it are used: {', '.join(map(os.path.basename, found))}."
         )
+        return found
     newest = state.model_checkpoint_path
     return [*(path for path in state.all_model_checkpoint_paths if path != newest), newest]
+
+
+def _state(folder: str) -> Any:
+    """The contents of the `checkpoint` file; None if there is none, or if they make no sense."""
+    try:
+        return tf.train.get_checkpoint_state(folder)
+    except ValueError:  # it is empty, or no text
+        return None
+
+
+def _found(folder: str) -> list[str]:
+    """The checkpoints in a folder, by their step."""
+    indices = tf.io.gfile.glob(f"{folder}/*.index")
+    by_step = {int(found[2]): found[1] for path in indices if (found := _OF_STEP.fullmatch(path))}
+    return [by_step[step] for step in sorted(by_step)]
 
 
 @functools.lru_cache(maxsize=1)

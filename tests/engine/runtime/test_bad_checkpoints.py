@@ -101,10 +101,36 @@ def test_all_missing_stops_training_but_not_an_evaluation_with_initial_values(tr
     assert trained.evaluate(numbers(1))["global_step"] == 0
 
 
-def test_list_that_cannot_be_read_is_not_taken_for_an_untrained_model(trained):
-    Path(trained.model_dir, "checkpoint").write_text("?")
-    with pytest.raises(CheckpointError, match="cannot be read"):
-        trained.train(numbers(1))
+UNREADABLE = {
+    "empty": b"",
+    "cut short": b'model_checkpoint_path: "model.ck',
+    "of other text": b"?",
+    "of random bytes": b"\x80\xff\x00\x01" * 64,
+    "of zeros": bytes(512),  # a file system's own, after a power failure
+}
+
+
+@pytest.mark.parametrize("list_of_checkpoints", UNREADABLE)
+def test_without_a_list_that_can_be_read_the_newest_checkpoint_is_found(
+    trained, list_of_checkpoints
+):
+    Path(trained.model_dir, "checkpoint").write_bytes(UNREADABLE[list_of_checkpoints])
+    DAMAGE["data cut short"](checkpoint(trained, 6))
+    assert trained.latest_checkpoint() == checkpoint(trained, 4)
+    assert trained.evaluate(numbers(1))["global_step"] == 4
+    trained.train(numbers(1))
+    assert tf.train.latest_checkpoint(trained.model_dir) == checkpoint(trained, 5)
+
+
+@pytest.mark.parametrize("list_of_checkpoints", UNREADABLE)
+def test_a_list_that_cannot_be_read_is_not_taken_for_an_untrained_model(
+    model_dir, list_of_checkpoints
+):
+    model = host_estimator(model_dir)
+    Path(model.model_dir).mkdir(exist_ok=True)
+    Path(model.model_dir, "checkpoint").write_bytes(UNREADABLE[list_of_checkpoints])
+    with pytest.raises(CheckpointError, match="cannot be read, and none is beside it"):
+        model.train(numbers(1))
 
 
 def test_a_list_that_another_process_writes_first_right_now_is_read(trained, monkeypatch):
