@@ -131,6 +131,9 @@ class Lookahead:
         self._seconds_per_step = _LONGEST_BLOCK  # the first block is one step: it also compiles
         self._started = 0.0
         self._counted = 0  # steps that hooks were told of before they ran
+        self._before: int | None = None  # the global step before the last block
+        self._ran = 0  # steps of the last block
+        self._increment = 1.0  # what a step adds to the global step: two optimizers may count both
 
     @staticmethod
     def _patience_of(hook: Hook, watched: Sequence[tf.Tensor]) -> Callable[[Hook, int], float]:
@@ -142,9 +145,12 @@ class Lookahead:
 
     def steps(self, step: int) -> int:
         """The most steps that the next block may run, after step number `step`."""
+        if self._ran and self._before is not None:
+            self._increment = max(1.0, (step - self._before) / self._ran)
+        self._before, self._ran = step, 0
         until = min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
-        planned = max(1, int(min(until, affordable)))
+        planned = max(1, int(min(until / self._increment, affordable)))
         self._count(planned - 1)  # so that a hook finds its run to be the last step's
         self._started = time.perf_counter()
         return planned
@@ -155,6 +161,7 @@ class Lookahead:
             self._seconds_per_step = (time.perf_counter() - self._started) / steps
         self._count(steps - 1)
         self._counted = 0
+        self._ran = steps
 
     def _count(self, steps: int) -> None:
         for hook in self._counting:

@@ -53,6 +53,19 @@ class TestCalls:
 
 
 class TestHooks:
+    @pytest.mark.parametrize("steps", [5, 41, 101])
+    def test_training_ends_at_the_step_where_every_step_counts_two(self, model_dir, steps):
+        """Two optimizers may each count: the original looked after every step."""
+
+        def model_fn(features, labels, mode, params):
+            step = tf1.train.get_global_step()
+            train_op = tf.group(step.assign_add(1), step.assign_add(1))
+            return estimator.EstimatorSpec(mode, loss=tf.reduce_sum(features), train_op=train_op)
+
+        model = host_estimator(model_dir, model_fn)
+        model.train(numbers(200), steps=steps)
+        assert model.get_variable_value("global_step") == steps + 1
+
     def test_user_hook_sees_every_step_on_the_host(self, model_dir):
         hook = Steps()
         host_estimator(model_dir).train(numbers(12), hooks=[hook])
