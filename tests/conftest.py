@@ -123,8 +123,7 @@ def emulated_cores(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         if num_cores > LOGICAL_CPUS:
             raise ValueError(f"Test processes have {LOGICAL_CPUS} logical CPUs, not {num_cores}.")
         if num_cores:
-            monkeypatch.setattr(devices, "_emulated_cores", 0)
-            devices.emulate_tpu(num_cores, num_hosts)
+            devices.emulate(num_cores, num_hosts)
 
     return emulate
 

@@ -61,6 +61,23 @@ def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
         DeviceError: TensorFlow has started its devices already, with another number.
         ValueError: `num_cores` is not positive, or cannot be dealt out to `num_hosts`.
     """
+    emulated = _emulated_cores, _emulated_hosts
+    if _emulated_cores and emulated != (num_cores, num_hosts):
+        raise wrong_argument(
+            f"num_cores, num_hosts: a TPU of {_emulated_cores} cores and {_emulated_hosts} hosts "
+            "is emulated already",
+            (num_cores, num_hosts),
+            "Call emulate_tpu once in a process, right after the imports.",
+            DeviceError,
+        )
+    emulate(num_cores, num_hosts)
+
+
+def emulate(num_cores: int, num_hosts: int = 1) -> None:
+    """As `emulate_tpu`, in the place of what is emulated already.
+
+    For tools that look at one model after another: each brings its number of cores.
+    """
     global _emulated_cores, _emulated_hosts
     if num_cores < 1:
         raise ValueError(f"num_cores must be at least 1, got {num_cores}")
@@ -69,14 +86,6 @@ def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
     if num_hosts < 1 or num_cores % num_hosts:
         what = f"{num_cores} cores cannot be dealt out to {num_hosts} hosts: num_hosts must divide"
         raise wrong_argument(what, num_hosts, f"Pass a divisor of {num_cores}.")
-    if _emulated_cores and (num_cores, num_hosts) != (_emulated_cores, _emulated_hosts):
-        raise wrong_argument(
-            f"num_cores, num_hosts: a TPU of {_emulated_cores} cores and {_emulated_hosts} hosts "
-            "is emulated already",
-            (num_cores, num_hosts),
-            "Call emulate_tpu once in a process, right after the imports.",
-            DeviceError,
-        )
     if num_cores != _emulated_cores:
         split_cpu(num_cores, f"emulate_tpu(num_cores={num_cores})")
     _emulated_cores, _emulated_hosts = num_cores, num_hosts

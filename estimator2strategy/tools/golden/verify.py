@@ -178,7 +178,7 @@ def verified(
     from estimator2strategy.tools.golden.recorder.command import record
 
     if cores:
-        devices.emulate_tpu(cores)
+        devices.emulate(cores)
     platform = here_lib.Here()
     recorder = here_lib.HostRecorder(platform.calls(), None, like=golden)
     with contextlib.closing(recorder):

@@ -128,7 +128,7 @@ def report_of(asked: Asked, level: Evidence) -> LevelReport:
 
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
     try:
-        devices.emulate_tpu(asked.cores)
+        devices.emulate(asked.cores)
         check = importlib.import_module(LEVELS[level].module).check
         report = check(asked if LEVELS[level].runs_the_program else subject_of(asked))
     except CheckError as error:

@@ -116,7 +116,7 @@ class Subject:
     def strategy(self) -> tf.distribute.Strategy:
         """One over `cores` emulated cores; the same at every call."""
         if "strategy" not in self._cache:
-            devices.emulate_tpu(self.cores)
+            devices.emulate(self.cores)
             self._cache["strategy"] = devices.emulated_strategy(self.cores)
         return self._cache["strategy"]
 
