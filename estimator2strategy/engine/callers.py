@@ -48,6 +48,12 @@ def asks_for_keras() -> bool:
     return _is_tf115s(_outside("tf_keras.", "tensorflow.", "estimator2strategy."))
 
 
+def asks_for_notices() -> bool:
+    """True if TF 1.15's code calls what TensorFlow now logs a notice about."""
+    libraries = ("tf_keras.", "tensorflow.", "tf_slim.", "logging", "absl.", "estimator2strategy.")
+    return _is_tf115s(_outside(*libraries))
+
+
 def makes_estimator() -> bool:
     """True if TF 1.15's code makes an Estimator: its module holds the facade, whatever else."""
     frame = _outside("estimator2strategy.")

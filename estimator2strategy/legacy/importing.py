@@ -33,7 +33,7 @@ from typing import Any
 from estimator2strategy.engine import legacy_code
 from estimator2strategy.engine.legacy_code import LEGACY_PACKAGES as LEGACY_PACKAGES
 from estimator2strategy.engine.legacy_code import Scope
-from estimator2strategy.legacy import python2, quiet, removed_names
+from estimator2strategy.legacy import python2, removed_names
 
 
 def import_module(name: str, also: Sequence[str] = (), *, tf2: bool = False) -> ModuleType:
@@ -197,7 +197,7 @@ def _start() -> None:
     """Switches on the behaviour that holds once legacy code has imported TensorFlow."""
     from estimator2strategy.engine import behavior
     from estimator2strategy.engine.runtime import devices, requested_strategy
-    from estimator2strategy.tf1.facade import by_caller, modes, namespace
+    from estimator2strategy.tf1.facade import by_caller, modes, namespace, quiet
 
     devices.emulate_tpu_if_asked()
     requested_strategy.prepare()
@@ -206,6 +206,8 @@ def _start() -> None:
     scope = legacy_code.scope()
     if scope.whole_program:
         quiet.install()
+    else:
+        by_caller.hold_notices_back()
     if scope.graph_mode:
         modes.start_in_graph_mode()
     if os.environ.get("TF_CONFIG"):

@@ -92,6 +92,36 @@ def printed(
     return ran.stderr
 
 
+MIXED = """\
+import estimator2strategy.tf1 as tf
+import modern
+
+tf.layers
+column = tf.feature_column.numeric_column("mine")
+modern.column()
+with tf.Graph().as_default():
+    tf.feature_column.input_layer({"mine": tf.ones([2, 1])}, [column])
+"""
+
+
+def test_notices_are_one_line_where_the_import_has_changed_and_stay_for_modern_code(tmp_path):
+    modern = "import tensorflow as tf\ndef column():\n    tf.feature_column.bucketized_column"
+    (tmp_path / "modern.py").write_text(modern + "(tf.feature_column.numeric_column('x'), [1.0])\n")
+    (tmp_path / "program.py").write_text(MIXED)
+    ran = subprocess.run(
+        [fresh.python(), str(tmp_path / "program.py")],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert ran.stderr.count("E2S_DEPRECATIONS=1") == 1
+    assert "bucketized_column (from" in ran.stderr
+    assert "input_layer (from" not in ran.stderr
+    assert "program.py" not in ran.stderr
+
+
 def test_notices_of_deprecation_are_one_line_that_says_how_to_see_them(tmp_path):
     errors = printed(tmp_path, LAYERS)
     assert errors.count("E2S_DEPRECATIONS=1") == 1

@@ -12,6 +12,7 @@ import types
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_switches, behavior, callers, legacy_code
+from estimator2strategy.tf1.facade import quiet
 
 
 def tell_tensors_apart() -> None:
@@ -20,6 +21,11 @@ def tell_tensors_apart() -> None:
     _tf_switches.tensor_equality_by(callers.asks_for_identity)
     # Averages of tensors, which are no variables, are variables of their own.
     _build_as_their_maker(tf.compat.v1.train.ExponentialMovingAverage, "apply")
+
+
+def hold_notices_back() -> None:
+    """From now on TensorFlow does not tell TF 1.15's code that what it calls is deprecated."""
+    quiet.install_for(callers.asks_for_notices)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 VARIABLE = "E2S_DEPRECATIONS"
@@ -26,10 +27,18 @@ _WARNED = re.compile(
 
 
 class _Notices(logging.Filter):
-    """Holds back notices of deprecation; all other records pass."""
+    """Holds back notices of deprecation; all other records pass.
+
+    Args:
+        is_legacy: Says of the code that calls what is deprecated now if its notices are held back.
+    """
+
+    def __init__(self, is_legacy: Callable[[], bool]):
+        super().__init__()
+        self._is_legacy = is_legacy
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if not (isinstance(record.msg, str) and _LOGGED.match(record.msg)):
+        if not (isinstance(record.msg, str) and _LOGGED.match(record.msg)) or not self._is_legacy():
             return True
         _say_so()
         return False
@@ -38,9 +47,9 @@ class _Notices(logging.Filter):
 @functools.cache
 def install() -> None:
     """Holds back notices of deprecation in this process, unless E2S_DEPRECATIONS is set."""
-    if os.environ.get(VARIABLE, "0") not in ("", "0"):
+    if _are_wanted():
         return
-    logging.getLogger("tensorflow").addFilter(_Notices())
+    logging.getLogger("tensorflow").addFilter(_Notices(lambda: True))
     shown = warnings.showwarning
 
     def show(message: Any, category: Any, *place: Any, **options: Any) -> None:
@@ -50,6 +59,17 @@ def install() -> None:
             shown(message, category, *place, **options)
 
     warnings.showwarning = show
+
+
+@functools.cache
+def install_for(is_legacy: Callable[[], bool]) -> None:
+    """As `install`, for logged notices about the code that `is_legacy` answers for alone."""
+    if not _are_wanted():
+        logging.getLogger("tensorflow").addFilter(_Notices(is_legacy))
+
+
+def _are_wanted() -> bool:
+    return os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
 @functools.cache
