@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.tf_config_form import TASK, check_form, wrong
 from estimator2strategy.engine.wrong_argument import wrong_argument
-from estimator2strategy.estimator.tf_config_form import TASK, check_form, wrong
 
 
 class TaskType:

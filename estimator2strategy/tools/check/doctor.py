@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
+from estimator2strategy.engine.runtime.tf_config_form import check_form
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
 
@@ -315,6 +316,10 @@ def _bad_tf_config(here: Environment) -> Problem | None:
         assert isinstance(config, dict)
     except (ValueError, AssertionError):
         return Problem(Severity.ERROR, "TF_CONFIG is set, and is no JSON object", "unset TF_CONFIG")
+    try:
+        check_form(config)
+    except ValueError as error:
+        return Problem(Severity.ERROR, str(error), "Correct it: `e2s guide cluster` has examples")
     return None
 
 

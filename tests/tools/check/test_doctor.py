@@ -54,6 +54,7 @@ def test_versions_that_go_together_are_no_problem():
         ),
         (environment({"libtpu": "0.0.51"}), "warning", "libtpu.so is not there"),
         (environment(settings={"TF_CONFIG": "{"}), "error", "no JSON"),
+        (environment(settings={"TF_CONFIG": '{"task": 1}'}), "error", "TF_CONFIG: task is 1"),
     ],
 )
 def test_clash_is_named(here, severity, words):
