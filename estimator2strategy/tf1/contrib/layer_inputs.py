@@ -55,15 +55,12 @@ def input_from_feature_columns(
     """
     feature_columns = list(feature_columns)
     check_feature_columns(feature_columns)
-    parts = []
     with _v1.variable_scope(scope, "input_from_feature_columns"):
         get = _transformer(columns_to_tensors)
-        for column in sorted(feature_columns, key=lambda column: column.key):
-            with _v1.variable_scope(None, column.name):
-                parts.append(_dense(column, get(column), weight_collections, trainable))
-            if cols_to_outs is not None:
-                cols_to_outs[column] = parts[-1]
-        return tf.concat(parts, 1)
+        parts = _dense_parts(feature_columns, get, weight_collections, trainable)
+        if cols_to_outs is not None:
+            cols_to_outs.update(parts)
+        return tf.concat([part for _, part in parts], 1)
 
 
 def sequence_input_from_feature_columns(
@@ -89,14 +86,28 @@ def sequence_input_from_feature_columns(
     check_feature_columns(feature_columns)
     for column in feature_columns:
         _check_sequence_column(column)
-    parts = []
     with _v1.variable_scope(scope, "sequence_input_from_feature_columns"):
         get = _transformer(columns_to_tensors)
-        for column in sorted(feature_columns, key=lambda column: column.key):
-            with _v1.variable_scope(None, column.name):
-                transformed = tf.nest.map_structure(_of_sequence, get(column))
-                parts.append(_dense(column, transformed, weight_collections, trainable))
-        return tf.concat(parts, 2)
+
+        def of_sequence(column: Any) -> Any:
+            return tf.nest.map_structure(_of_sequence, get(column))
+
+        parts = _dense_parts(feature_columns, of_sequence, weight_collections, trainable)
+        return tf.concat([part for _, part in parts], 2)
+
+
+def _dense_parts(
+    feature_columns: Iterable[Any],
+    get: Callable[[Any], Any],
+    weight_collections: Iterable[str] | None,
+    trainable: bool,
+) -> list[tuple[Any, tf.Tensor]]:
+    """Each column and its part of the input, by their keys; `get` transforms the features."""
+    parts = []
+    for column in sorted(feature_columns, key=lambda column: column.key):
+        with _v1.variable_scope(None, column.name):
+            parts.append((column, _dense(column, get(column), weight_collections, trainable)))
+    return parts
 
 
 def _check_sequence_column(column: Any) -> None:

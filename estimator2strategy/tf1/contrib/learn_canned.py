@@ -6,7 +6,7 @@ Sources: `tf.contrib.learn` linear.py, dnn.py and dnn_linear_combined.py, TF 1.1
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -45,7 +45,7 @@ class _OneOutput(Estimator):
         return (one[key] for one in made) if as_iterable else made[key]
 
 
-class _Classifier(_OneOutput):
+class Classifier(_OneOutput):
     _output = PredictionKey.CLASSES
 
     def predict_classes(
@@ -70,7 +70,7 @@ class _Classifier(_OneOutput):
         return self._only(PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
 
 
-class _Regressor(_OneOutput):
+class Regressor(_OneOutput):
     _output = PredictionKey.SCORES
 
     def predict_scores(
@@ -93,8 +93,40 @@ class _Regressor(_OneOutput):
         }
 
 
-def _params(given: Mapping[str, Any], names: str) -> dict[str, Any]:
-    """The arguments of `names` of a constructor.
+class Kind(NamedTuple):
+    """A kind of canned model.
+
+    Attributes:
+        model_fn: A model_fn of `learn_models`.
+        params: The arguments of constructors that are its params, beside the head.
+    """
+
+    model_fn: Callable[..., Any]
+    params: tuple[str, ...]
+
+
+_LINEAR = Kind(learn_models.linear_model_fn, ("feature_columns", "optimizer", "gradient_clip_norm"))
+_DNN = Kind(
+    learn_models.dnn_model_fn,
+    (
+        "hidden_units",
+        "feature_columns",
+        "optimizer",
+        "activation_fn",
+        "dropout",
+        "gradient_clip_norm",
+    ),
+)
+_REFUSED = ("_joint_weight", "_joint_weights", "_joint_linear_weights", "embedding_lr_multipliers")
+
+
+def parts_of(kind: Kind, head: Head, given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of `learn.Estimator` for a canned model.
+
+    Args:
+        kind: The kind of the model.
+        head: Its head.
+        given: The arguments of its constructor, by name.
 
     Raises:
         UnsupportedError: An argument is given that is not supported.
@@ -105,16 +137,28 @@ def _params(given: Mapping[str, Any], names: str) -> dict[str, Any]:
                 f"tf.contrib.learn: {name} is not supported. Give the columns one optimizer, or "
                 "write a model_fn for tf.estimator.Estimator."
             )
-    return {name: given[name] for name in names.split()}
+    params = {"head": head, **{name: given[name] for name in kind.params}}
+    engineering = given["feature_engineering_fn"]
+    return kind.model_fn, given["model_dir"], given["config"], params, engineering
 
 
-_REFUSED = ("_joint_weight", "_joint_weights", "_joint_linear_weights", "embedding_lr_multipliers")
-_OF_LINEAR = "feature_columns optimizer gradient_clip_norm"
-_OF_DNN = "hidden_units feature_columns optimizer activation_fn dropout gradient_clip_norm"
-_OF_BOTH = (
-    "linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer dnn_hidden_units "
-    "dnn_activation_fn dnn_dropout gradient_clip_norm fix_global_step_increment_bug"
-)
+def head_of_classes(given: Mapping[str, Any]) -> Head:
+    """The head of a classifier, by the arguments of its constructor."""
+    return multi_class_head(
+        given["n_classes"],
+        weight_column_name=given["weight_column_name"],
+        enable_centered_bias=given["enable_centered_bias"],
+        label_keys=given["label_keys"],
+    )
+
+
+def head_of_numbers(given: Mapping[str, Any]) -> Head:
+    """The head of a regression, by the arguments of its constructor."""
+    return regression_head(
+        weight_column_name=given["weight_column_name"],
+        label_dimension=given["label_dimension"],
+        enable_centered_bias=given["enable_centered_bias"],
+    )
 
 
 class LinearEstimator(Estimator):
@@ -141,13 +185,10 @@ class LinearEstimator(Estimator):
         config: Any = None,
         feature_engineering_fn: Callable | None = None,
     ):
-        params = {"head": head, **_params(locals(), _OF_LINEAR)}
-        super().__init__(
-            learn_models.linear_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_LINEAR, head, locals()))
 
 
-class LinearClassifier(_Classifier):
+class LinearClassifier(Classifier):
     """A linear model of classes.
 
     Args:
@@ -170,19 +211,10 @@ class LinearClassifier(_Classifier):
         feature_engineering_fn: Callable | None = None,
         label_keys: Sequence[str] | None = None,
     ):
-        head = multi_class_head(
-            n_classes,
-            weight_column_name=weight_column_name,
-            enable_centered_bias=enable_centered_bias,
-            label_keys=label_keys,
-        )
-        params = {"head": head, **_params(locals(), _OF_LINEAR)}
-        super().__init__(
-            learn_models.linear_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_LINEAR, head_of_classes(locals()), locals()))
 
 
-class LinearRegressor(_Regressor):
+class LinearRegressor(Regressor):
     """A linear model of numbers.
 
     Args:
@@ -204,15 +236,7 @@ class LinearRegressor(_Regressor):
         config: Any = None,
         feature_engineering_fn: Callable | None = None,
     ):
-        head = regression_head(
-            weight_column_name=weight_column_name,
-            label_dimension=label_dimension,
-            enable_centered_bias=enable_centered_bias,
-        )
-        params = {"head": head, **_params(locals(), _OF_LINEAR)}
-        super().__init__(
-            learn_models.linear_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_LINEAR, head_of_numbers(locals()), locals()))
 
 
 class DNNEstimator(Estimator):
@@ -246,13 +270,10 @@ class DNNEstimator(Estimator):
         embedding_lr_multipliers: Any = None,
         input_layer_min_slice_size: int | None = None,
     ):
-        params = {"head": head, **_params(locals(), _OF_DNN)}
-        super().__init__(
-            learn_models.dnn_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_DNN, head, locals()))
 
 
-class DNNClassifier(_Classifier):
+class DNNClassifier(Classifier):
     """A network of classes.
 
     Args:
@@ -280,19 +301,10 @@ class DNNClassifier(_Classifier):
         input_layer_min_slice_size: int | None = None,
         label_keys: Sequence[str] | None = None,
     ):
-        head = multi_class_head(
-            n_classes,
-            weight_column_name=weight_column_name,
-            enable_centered_bias=enable_centered_bias,
-            label_keys=label_keys,
-        )
-        params = {"head": head, **_params(locals(), _OF_DNN)}
-        super().__init__(
-            learn_models.dnn_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_DNN, head_of_classes(locals()), locals()))
 
 
-class DNNRegressor(_Regressor):
+class DNNRegressor(Regressor):
     """A network of numbers.
 
     Args:
@@ -319,12 +331,4 @@ class DNNRegressor(_Regressor):
         embedding_lr_multipliers: Any = None,
         input_layer_min_slice_size: int | None = None,
     ):
-        head = regression_head(
-            weight_column_name=weight_column_name,
-            label_dimension=label_dimension,
-            enable_centered_bias=enable_centered_bias,
-        )
-        params = {"head": head, **_params(locals(), _OF_DNN)}
-        super().__init__(
-            learn_models.dnn_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_DNN, head_of_numbers(locals()), locals()))

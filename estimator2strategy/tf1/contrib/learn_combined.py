@@ -12,8 +12,30 @@ import tensorflow as tf
 
 from estimator2strategy.tf1.contrib import learn_models
 from estimator2strategy.tf1.contrib.learn import Estimator
-from estimator2strategy.tf1.contrib.learn_canned import _OF_BOTH, _Classifier, _params, _Regressor
-from estimator2strategy.tf1.contrib.learn_heads import Head, multi_class_head, regression_head
+from estimator2strategy.tf1.contrib.learn_canned import (
+    Classifier,
+    Kind,
+    Regressor,
+    head_of_classes,
+    head_of_numbers,
+    parts_of,
+)
+from estimator2strategy.tf1.contrib.learn_heads import Head
+
+_BOTH = Kind(
+    learn_models.combined_model_fn,
+    (
+        "linear_feature_columns",
+        "linear_optimizer",
+        "dnn_feature_columns",
+        "dnn_optimizer",
+        "dnn_hidden_units",
+        "dnn_activation_fn",
+        "dnn_dropout",
+        "gradient_clip_norm",
+        "fix_global_step_increment_bug",
+    ),
+)
 
 
 class DNNLinearCombinedEstimator(Estimator):
@@ -54,13 +76,10 @@ class DNNLinearCombinedEstimator(Estimator):
         fix_global_step_increment_bug: bool = False,
         input_layer_partitioner: Any = None,
     ):
-        params = {"head": head, **_params(locals(), _OF_BOTH)}
-        super().__init__(
-            learn_models.combined_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_BOTH, head, locals()))
 
 
-class DNNLinearCombinedClassifier(_Classifier):
+class DNNLinearCombinedClassifier(Classifier):
     """A linear model and a network of classes.
 
     Args:
@@ -91,19 +110,10 @@ class DNNLinearCombinedClassifier(_Classifier):
         label_keys: Sequence[str] | None = None,
         fix_global_step_increment_bug: bool = False,
     ):
-        head = multi_class_head(
-            n_classes,
-            weight_column_name=weight_column_name,
-            enable_centered_bias=enable_centered_bias,
-            label_keys=label_keys,
-        )
-        params = {"head": head, **_params(locals(), _OF_BOTH)}
-        super().__init__(
-            learn_models.combined_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_BOTH, head_of_classes(locals()), locals()))
 
 
-class DNNLinearCombinedRegressor(_Regressor):
+class DNNLinearCombinedRegressor(Regressor):
     """A linear model and a network of numbers.
 
     Args:
@@ -133,12 +143,4 @@ class DNNLinearCombinedRegressor(_Regressor):
         input_layer_min_slice_size: int | None = None,
         fix_global_step_increment_bug: bool = False,
     ):
-        head = regression_head(
-            weight_column_name=weight_column_name,
-            label_dimension=label_dimension,
-            enable_centered_bias=enable_centered_bias,
-        )
-        params = {"head": head, **_params(locals(), _OF_BOTH)}
-        super().__init__(
-            learn_models.combined_model_fn, model_dir, config, params, feature_engineering_fn
-        )
+        super().__init__(*parts_of(_BOTH, head_of_numbers(locals()), locals()))

@@ -43,6 +43,24 @@ def _sharded(name: str, shape: list[int], dtype: Any, shards: int) -> tf.Tensor:
     return parts[0] if shards == 1 else tf.concat(parts, 0, name=f"{name}/concat")
 
 
+class _Linears:
+    """The `_Linear` of each variable scope, made at its first use.
+
+    Args:
+        build_bias: True if they have a bias.
+    """
+
+    def __init__(self, build_bias: bool):
+        self._build_bias = build_bias
+        self._made: dict[str, _Linear] = {}
+
+    def __call__(self, scope: str, inputs: tf.Tensor | list[tf.Tensor], size: int) -> tf.Tensor:
+        with _v1.variable_scope(scope):
+            if scope not in self._made:
+                self._made[scope] = _Linear(inputs, size, self._build_bias)
+            return self._made[scope](inputs)
+
+
 class CoupledInputForgetGateLSTMCell(_cells.RNNCell):
     """An LSTM that takes in as much as it forgets.
 
@@ -192,7 +210,7 @@ class GLSTMCell(_cells.RNNCell):
         self._groups = number_of_groups
         self._forget_bias = forget_bias
         self._activation = activation
-        self._linear: dict[Any, _Linear] = {}
+        self._mapped = _Linears(build_bias=False)
 
     @property
     def state_size(self) -> Any:
@@ -238,12 +256,6 @@ class GLSTMCell(_cells.RNNCell):
         gates = [tf.concat(gate, 1) for gate in zip(*of_groups, strict=True)]
         return [tf.nn.bias_add(gate, bias) for gate, bias in zip(gates, biases, strict=True)]
 
-    def _mapped(self, scope: str, inputs: tf.Tensor, size: int) -> tf.Tensor:
-        with _v1.variable_scope(scope):
-            if scope not in self._linear:
-                self._linear[scope] = _Linear(inputs, size, False)
-            return self._linear[scope](inputs)
-
 
 class PhasedLSTMCell(_cells.RNNCell):
     """An LSTM whose units are open at times of their own.
@@ -280,7 +292,7 @@ class PhasedLSTMCell(_cells.RNNCell):
         self._ratio_on = ratio_on
         self._trainable_ratio_on = trainable_ratio_on
         self._periods = period_init_min, period_init_max
-        self._linear: dict[str, _Linear] = {}
+        self._mapped = _Linears(build_bias=True)
 
     @property
     def state_size(self) -> Any:
@@ -295,23 +307,17 @@ class PhasedLSTMCell(_cells.RNNCell):
         cell, output = state
         seen = [features, output]
         peeped = [cell] if self._use_peepholes else []
-        gates = tf.sigmoid(self._mapped("mask_gates", [*seen, *peeped], 2))
+        gates = tf.sigmoid(self._mapped("mask_gates", [*seen, *peeped], 2 * self._num_units))
         entry, forget = tf.split(gates, 2, 1)
-        new = tf.tanh(self._mapped("new_input", seen, 1))
+        new = tf.tanh(self._mapped("new_input", seen, self._num_units))
         new_cell = cell * forget + entry * new
         peeped = [new_cell] if self._use_peepholes else []
-        exit_ = tf.sigmoid(self._mapped("output_gate", [*seen, *peeped], 1))
+        exit_ = tf.sigmoid(self._mapped("output_gate", [*seen, *peeped], self._num_units))
         new_output = tf.tanh(new_cell) * exit_
         is_open = self._openness(time)
         cell = is_open * new_cell + (1 - is_open) * cell
         output = is_open * new_output + (1 - is_open) * output
         return output, _cells.LSTMStateTuple(cell, output)
-
-    def _mapped(self, scope: str, inputs: list[tf.Tensor], parts: int) -> tf.Tensor:
-        with _v1.variable_scope(scope):
-            if scope not in self._linear:
-                self._linear[scope] = _Linear(inputs, parts * self._num_units, True)
-            return self._linear[scope](inputs)
 
     def _openness(self, time: tf.Tensor) -> tf.Tensor:
         """How open each unit is [batch, units]: it rises, falls, and then leaks."""

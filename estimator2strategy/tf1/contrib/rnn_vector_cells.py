@@ -132,18 +132,16 @@ class _Gates:
         return tf.nn.bias_add(tf.matmul(inputs, self._kernel) + own, self._bias)
 
 
-class IndyGRUCell(_VectorCell):
-    """A GRU of independent units.
+class _GatedCell(_VectorCell):
+    """A cell whose gates are `_Gates`.
 
     Args:
         num_units: Size of state and output.
-        activation: Of new inputs; tanh by default.
+        activation: Of inner states and outputs; tanh by default.
         reuse: True if variables are those that the scope has.
         kernel_initializer: Of the matrices; the scope's by default.
-        bias_initializer: Of the biases; ones for gates and else zeros by default.
+        bias_initializer: Of the biases; by default ones for a GRU's gates and else zeros.
         name, dtype: As of `tf.layers`.
-
-    Source: `tf.contrib.rnn.IndyGRUCell`, TF 1.15; https://arxiv.org/abs/1803.04831.
     """
 
     def __init__(
@@ -159,6 +157,15 @@ class IndyGRUCell(_VectorCell):
         super().__init__(num_units, activation, reuse, name=name, dtype=dtype)
         self._kernel_initializer = kernel_initializer
         self._bias_initializer = bias_initializer
+
+
+class IndyGRUCell(_GatedCell):
+    """A GRU of independent units.
+
+    Args: As of `_GatedCell`.
+
+    Source: `tf.contrib.rnn.IndyGRUCell`, TF 1.15; https://arxiv.org/abs/1803.04831.
+    """
 
     def _make_variables(self, columns: int) -> None:
         ones = _v1.constant_initializer(1.0, dtype=self.dtype)
@@ -175,17 +182,12 @@ class IndyGRUCell(_VectorCell):
         return state, state
 
 
-class IndyLSTMCell(_VectorCell):
+class IndyLSTMCell(_GatedCell):
     """An LSTM of independent units.
 
     Args:
-        num_units: Size of state and output.
         forget_bias: Added to the forget gate.
-        activation: Of inner states and outputs; tanh by default.
-        reuse: True if variables are those that the scope has.
-        kernel_initializer: Of the matrix; the scope's by default.
-        bias_initializer: Of the bias; zeros by default.
-        name, dtype: As of `tf.layers`.
+        num_units, and the others: As of `_GatedCell`.
 
     Source: `tf.contrib.rnn.IndyLSTMCell`, TF 1.15; https://arxiv.org/abs/1903.08023.
     """
@@ -201,10 +203,10 @@ class IndyLSTMCell(_VectorCell):
         name: str | None = None,
         dtype: Any = None,
     ):
-        super().__init__(num_units, activation, reuse, name=name, dtype=dtype)
+        super().__init__(
+            num_units, activation, reuse, kernel_initializer, bias_initializer, name, dtype
+        )
         self._forget_bias = forget_bias
-        self._kernel_initializer = kernel_initializer
-        self._bias_initializer = bias_initializer
 
     @property
     def state_size(self) -> Any:

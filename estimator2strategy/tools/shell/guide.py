@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import functools
 import importlib.metadata
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,7 @@ def guide_folder() -> Path | None:
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
+@functools.cache
 def address() -> str:
     """Where the guide can be read: at the address that a release states, or in its own folder.
 
