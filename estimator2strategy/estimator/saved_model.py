@@ -27,6 +27,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.runtime import unfinished_exports
 from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import serving
@@ -95,29 +96,35 @@ def write_saved_model(
     Raises:
         ValueError: The checkpoint lacks variables of a graph.
     """
+    unfinished_exports.clear(os.fsdecode(base))
     folder = export.get_timestamped_export_dir(os.fspath(base))
     # Servers take numbered folders only, so they see the new one when it is complete.
     unfinished = export.get_temp_export_dir(folder)
     builder = tf1.saved_model.Builder(unfinished)
-    for i, served in enumerate(graphs):
-        with serving(config.tf_random_seed, tf115):
-            _add_graph(
-                builder,
-                served,
-                checkpoint_path,
-                config,
-                strip_default_attrs,
-                first=i == 0,
-                signatures_of=_signatures_of_tf115 if tf115 else _signatures,
-            )
-    with tf.Graph().as_default():
-        builder.save(as_text)
-    for relative, source in (assets_extra or {}).items():
-        target = os.path.join(os.fsdecode(unfinished), _ASSETS_EXTRA, os.fsdecode(relative))
-        tf.io.gfile.makedirs(os.path.dirname(target))
-        tf.io.gfile.copy(source, target)
+    with unfinished_exports.claimed(os.fsdecode(unfinished)):
+        for i, served in enumerate(graphs):
+            with serving(config.tf_random_seed, tf115):
+                _add_graph(
+                    builder,
+                    served,
+                    checkpoint_path,
+                    config,
+                    strip_default_attrs,
+                    first=i == 0,
+                    signatures_of=_signatures_of_tf115 if tf115 else _signatures,
+                )
+        with tf.Graph().as_default():
+            builder.save(as_text)
+        _add_assets(os.fsdecode(unfinished), assets_extra or {})
     tf.io.gfile.rename(unfinished, folder)
     return folder
+
+
+def _add_assets(folder: str, assets_extra: Mapping[str, str]) -> None:
+    for relative, source in assets_extra.items():
+        target = os.path.join(folder, _ASSETS_EXTRA, os.fsdecode(relative))
+        tf.io.gfile.makedirs(os.path.dirname(target))
+        tf.io.gfile.copy(source, target)
 
 
 def _add_graph(

@@ -82,6 +82,10 @@ class InputPosition(tf1.train.SessionRunHook):
     def after_save(self, step: int) -> None:
         self._files.seal(self._unsealed, f"{self._files.checkpoints}-{step}")
 
+    def not_saved(self) -> None:
+        """Removes the position of a checkpoint that could not be written, to free its disk."""
+        self._files.remove_pending_but(None)
+
     def remove(self) -> None:
         """Removes all that was saved."""
         self._files.remove_all()
@@ -107,6 +111,7 @@ class InputPosition(tf1.train.SessionRunHook):
                 return self._files.write(checkpoint, records)
         except (tf.errors.OpError, _TooLargeError) as error:
             self._can_be_saved = False
+            self._files.remove_pending_but(None)
             tf1.logging.warn(
                 "The position of the input cannot be saved with the checkpoints, so after an "
                 "interruption the input starts anew: %s",
@@ -126,6 +131,10 @@ class PositionListener(tf1.train.CheckpointSaverListener):
 
     def after_save(self, session, global_step_value):
         self._position.after_save(int(global_step_value))
+
+    def not_saved(self, step: int) -> None:
+        """Called when a checkpoint could not be written."""
+        self._position.not_saved()
 
 
 class _TooLargeError(Exception):

@@ -58,6 +58,17 @@ def checkpoints_up_to_latest(folder: str) -> list[str]:
     return paths
 
 
+def is_complete(path: str) -> bool:
+    """True if all values of a checkpoint can be read."""
+    return _defect(path) is None
+
+
+def listed_names(folder: str) -> set[str]:
+    """The names of the checkpoints that the `checkpoint` file of `folder` lists."""
+    state = _state(folder)
+    return set(map(os.path.basename, state.all_model_checkpoint_paths)) if state else set()
+
+
 def _listed(folder: str) -> list[str]:
     """The checkpoints that the `checkpoint` file names, the latest last.
 

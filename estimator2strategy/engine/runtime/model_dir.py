@@ -4,7 +4,7 @@
         ...
 
 The lock is an advisory one on the folder itself: no file is added, and it goes with the process
-that holds it, however that ends.
+that holds it, however that ends. What a killed training left half written is removed then.
 """
 
 from __future__ import annotations
@@ -17,29 +17,16 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import unfinished_exports, unfinished_saves
+from estimator2strategy.engine.runtime.folder_lock import FolderLock
 from estimator2strategy.errors import ModelDirInUseError
-
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None  # type: ignore[assignment]
-
-# Descriptors with a lock on them. A forked process must not keep its parent's lock alive.
-_held: set[int] = set()
-
-
-def _let_go_of_the_parents_locks() -> None:
-    while _held:
-        os.close(_held.pop())
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_of_the_parents_locks)
 
 
 @contextlib.contextmanager
 def held_for_training(folder: str) -> Iterator[None]:
     """Makes `folder`, checks that one can write there, and keeps other trainings out of it.
+
+    Unfinished checkpoints and exports of processes that were killed are removed.
 
     Folders on remote file systems (`gs://...`) are made, and no more.
 
@@ -52,13 +39,14 @@ def held_for_training(folder: str) -> Iterator[None]:
         yield
         return
     _check_writable(folder)
-    descriptor = _locked(folder)
+    lock = _locked(folder)
     try:
+        unfinished_saves.clear(folder)
+        unfinished_exports.clear_below(folder)
         yield
     finally:
-        if descriptor is not None:
-            _held.discard(descriptor)
-            os.close(descriptor)
+        if lock:
+            lock.release()
 
 
 def _make(folder: str) -> None:
@@ -80,30 +68,21 @@ def _check_writable(folder: str) -> None:
         ) from error
 
 
-def _locked(folder: str) -> int | None:
-    """A descriptor that holds the lock of `folder`; None where the file system has no locks."""
-    if fcntl is None:
-        return None
-    descriptor = os.open(folder, os.O_RDONLY)
+def _locked(folder: str) -> FolderLock | None:
+    """The lock of `folder`; None where the file system has no locks."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        other = _holder(descriptor)
-        os.close(descriptor)
-        if not isinstance(error, BlockingIOError):
-            return None
+        return FolderLock.of(folder)
+    except BlockingIOError as error:
         raise ModelDirInUseError(
-            f"model_dir {folder!r} is in use by another training: {other}.\n"
+            f"model_dir {folder!r} is in use by another training: {_holder(folder)}.\n"
             "  Both would overwrite each other's checkpoints. Stop that one, or choose another "
             "model_dir."
         ) from error
-    _held.add(descriptor)
-    return descriptor
 
 
-def _holder(descriptor: int) -> str:
+def _holder(folder: str) -> str:
     """The process that holds the lock, as far as /proc tells."""
-    stat = os.fstat(descriptor)
+    stat = os.stat(folder)
     place = f"{os.major(stat.st_dev):02x}:{os.minor(stat.st_dev):02x}:{stat.st_ino}"
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():

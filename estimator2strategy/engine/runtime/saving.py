@@ -19,10 +19,13 @@ from estimator2strategy.engine.replay.snapshot import Snapshot
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import checkpoints
 from estimator2strategy.engine.runtime.input_position import PositionListener
+from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
 
 tf1 = tf.compat.v1
 
 _LARGE_NODE = 2**16  # bytes
+# Listeners that may be called in the thread that writes.
+_OURS = (PositionListener, SaveMarker)
 
 
 def can_save_beside(recording: Recording) -> bool:
@@ -100,7 +103,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
     def _save(self, session: tf1.Session, step: Any) -> bool:
         self._wait_for_checkpoint()
         saver = self._get_saver()
-        ours = all(isinstance(listener, PositionListener) for listener in self._listeners)
+        ours = all(isinstance(listener, _OURS) for listener in self._listeners)
         plain = type(saver) is tf1.train.Saver and saver.saver_def.version == tf1.train.SaverDef.V2
         if not (self._beside and ours and plain):
             return super()._save(session, step)
@@ -131,6 +134,8 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         except Exception as error:  # whatever it is, nobody would see it in a thread
             self._failed = True
             checkpoints.remove_unfinished(path)
+            for listener in self._listeners:
+                listener.not_saved(step)
             tf1.logging.error(
                 "The checkpoint %s COULD NOT BE WRITTEN. Training goes on, and the earlier ones "
                 "are kept. %s",

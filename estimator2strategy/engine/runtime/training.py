@@ -29,6 +29,7 @@ from estimator2strategy.engine.runtime.saving import LastSaveHook, SaverHook, ca
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.sharded_saving import default_saver
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
 from estimator2strategy.engine.runtime.worker_steps import SameStartHook
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.errors import UnsupportedError
@@ -75,6 +76,8 @@ def train(
         all_hooks = [*all_hooks, position]
     elif position:
         position.remove()
+    if config.is_chief:
+        SaveMarker.attach(config.model_dir, all_hooks)
     creator = ReplaySessionCreator(
         recording,
         checkpoint_dir=config.model_dir,

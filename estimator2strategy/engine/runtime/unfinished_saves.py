@@ -1,0 +1,148 @@
+"""Clears what a training that was killed while it saved has left in its model_dir.
+
+    .saving.model.ckpt-200      there while the training that holds the folder writes a checkpoint
+    model.ckpt-200_temp/...     what the saver had written of it
+
+A training makes the first file only while it holds the lock of the folder, and the lock goes with
+its process. So whoever gets the lock, and finds that file, knows that nobody writes that checkpoint
+any more. What no such file names stays, as it may be the work of a program that takes no lock: an
+older TensorFlow, a saver of somebody's own. So does all where locks do not reach every machine
+(`folder_lock.excludes_all`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+
+import tensorflow as tf
+
+from estimator2strategy.engine.runtime.folder_lock import excludes_all, is_held
+from estimator2strategy.engine.runtime.latest_checkpoint import is_complete, listed_names
+
+tf1 = tf.compat.v1
+
+_MARK = ".saving."
+_MARKED = re.compile(re.escape(_MARK) + r"(.+-\d+)")
+# What TensorFlow writes before it is renamed to `checkpoint`; that takes milliseconds.
+_LIST = re.compile(r"checkpoint\.tmp[0-9a-f]{32}")
+_LIST_SECONDS = 1.0
+
+
+class SaveMarker(tf1.train.CheckpointSaverListener):
+    """Marks the checkpoint that is being written; `after_save` may be called in another thread.
+
+    Args:
+        folder: The model_dir.
+        prefix: The name of its checkpoints, up to the dash before the step.
+    """
+
+    def __init__(self, folder: str, prefix: str):
+        self._folder = folder
+        self._prefix = prefix
+
+    @classmethod
+    def attach(cls, folder: str, hooks: Iterable[tf1.train.SessionRunHook]) -> None:
+        """Adds a marker to each hook that writes checkpoints to the folder."""
+        for hook in hooks:
+            if not isinstance(hook, tf1.train.CheckpointSaverHook):
+                continue
+            prefix = os.path.basename(hook._save_path)
+            if hook._save_path == os.path.join(folder, prefix):
+                earlier = [x for x in hook._listeners if not isinstance(x, SaveMarker)]
+                hook._listeners[:] = [cls(folder, prefix), *earlier]
+
+    def before_save(self, session, global_step_value):
+        del session
+        if is_held(self._folder):
+            with contextlib.suppress(OSError):  # of a full disk the saver itself tells
+                open(self._mark(global_step_value), "w").close()
+
+    def after_save(self, session, global_step_value):
+        del session
+        self._remove(global_step_value)
+
+    def not_saved(self, step: int) -> None:
+        """Called when a checkpoint could not be written, and its files are removed."""
+        self._remove(step)
+
+    def _remove(self, step: int) -> None:
+        with contextlib.suppress(OSError):
+            os.remove(self._mark(step))
+
+    def _mark(self, step: int) -> str:
+        return os.path.join(self._folder, f"{_MARK}{self._prefix}-{int(step)}")
+
+
+def clear(folder: str) -> None:
+    """Removes unfinished checkpoints of earlier trainings. The caller holds the folder's lock."""
+    if not is_held(folder):
+        return
+    names = os.listdir(folder)
+    marked = [match[1] for name in names if (match := _MARKED.fullmatch(name))]
+    if not marked:
+        return
+    if not excludes_all(folder):
+        tf1.logging.warn(
+            "A training was killed while it saved %s, and left files of it in %s. They stay: it is "
+            "not certain that locks on this file system keep all other machines out.",
+            ", ".join(marked),
+            folder,
+        )
+        return
+    listed = listed_names(folder)
+    doomed = [name for prefix in marked for name in _unfinished(folder, prefix, names, listed)]
+    doomed += [name for name in names if _LIST.fullmatch(name) and _has_settled(folder, name)]
+    try:
+        size = sum(removed(os.path.join(folder, name)) for name in doomed)
+        for prefix in marked:
+            os.remove(os.path.join(folder, _MARK + prefix))
+    except OSError as error:
+        tf1.logging.warn("Of a training that was killed files stay in %s: %s", folder, error)
+        return
+    if doomed:
+        tf1.logging.info(
+            "Removed what a training that was killed left of %s in %s: %.1f MB.",
+            ", ".join(marked),
+            folder,
+            size / 2**20,
+        )
+
+
+def _unfinished(folder: str, prefix: str, names: list[str], listed: set[str]) -> list[str]:
+    """The files of a checkpoint whose writing was killed; those of a complete one stay."""
+    beginning = re.escape(prefix)
+    temporary = re.compile(rf"{beginning}(_temp|\.(data-\d+-of-\d+|index)\.tempstate\d+)")
+    final = re.compile(rf"{beginning}\.(data-\d+-of-\d+|index|meta)")
+    found = [name for name in names if temporary.fullmatch(name)]
+    # What the list names stays even if it is damaged: its owner is told, and may want to save it.
+    if prefix not in listed and not is_complete(os.path.join(folder, prefix)):
+        found += [name for name in names if final.fullmatch(name)]
+    return found
+
+
+def _has_settled(folder: str, name: str) -> bool:
+    """True for a file that nobody can be about to rename: it waits until it is old enough."""
+    path = os.path.join(folder, name)
+    time.sleep(_LIST_SECONDS)
+    with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=folder) as now:
+        # By the clock of the file system, which may be another machine's.
+        return os.fstat(now.fileno()).st_mtime - os.stat(path).st_mtime >= _LIST_SECONDS
+    return False
+
+
+def removed(path: str) -> int:
+    """Removes a file or a folder, and returns its bytes. A link is never followed."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        size = os.lstat(path).st_size
+        os.remove(path)
+        return size
+    inside = [os.path.join(folder, n) for folder, _, names in os.walk(path) for n in names]
+    size = sum(os.lstat(name).st_size for name in inside)
+    shutil.rmtree(path)
+    return size

@@ -1,0 +1,119 @@
+"""The trainings that are killed. Each next step depends on all steps before it.
+
+    python killed_program.py KIND MODEL_DIR LOSSES MAX_STEPS
+
+KIND is `device`, `cores` (two emulated ones) or `processes` (one of two, as TF_CONFIG says). The
+process writes its number to `LOSSES.pid`. It appends `step loss` to LOSSES after each step, as
+tests/programs/resumable.py does, which is the training on one device.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import tensorflow as tf
+
+from estimator2strategy import estimator
+from tests.programs import resumable
+
+tf1 = tf.compat.v1
+tpu = estimator.tpu
+
+SAVE_EVERY = 4
+ITERATIONS = 2
+
+
+def on_device(model_dir: str, losses: str, max_steps: int) -> None:
+    resumable.main(model_dir, losses, max_steps, f"save={SAVE_EVERY}")
+
+
+def _loss_of(features, labels):
+    kernel = tf1.get_variable("kernel", [6, 16])
+    hidden = tf.nn.relu(tf.matmul(features, kernel))
+    out = tf.matmul(hidden, tf1.get_variable("out", [16, 1]))
+    return tf.reduce_mean(tf.square(out - labels))
+
+
+def _on_cores_model_fn(features, labels, mode, params):
+    del params
+    loss = _loss_of(features, labels)
+    optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.AdamOptimizer(0.01))
+    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def _on_cores_input_fn(params):
+    labels = resumable.FEATURES.sum(axis=1, keepdims=True)
+    dataset = tf.data.Dataset.from_tensor_slices((resumable.FEATURES, labels))
+    dataset = dataset.shuffle(20, seed=3).repeat()
+    return dataset.batch(params["batch_size"], drop_remainder=True)
+
+
+def on_cores(model_dir: str, losses: str, max_steps: int) -> None:
+    config = tpu.RunConfig(
+        model_dir=model_dir,
+        tf_random_seed=11,
+        save_checkpoints_steps=SAVE_EVERY,
+        tpu_config=tpu.TPUConfig(iterations_per_loop=ITERATIONS, num_shards=2),
+    )
+    model = tpu.TPUEstimator(_on_cores_model_fn, config=config, train_batch_size=4)
+    model.train(_on_cores_input_fn, max_steps=max_steps, hooks=[Executions(losses)])
+
+
+class Executions(tf1.train.SessionRunHook):
+    """Writes down the loss of the last step of each execution on cores."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def before_run(self, run_context):
+        return tf1.train.SessionRunArgs(tf1.get_collection(tf1.GraphKeys.LOSSES)[-1])
+
+    def after_run(self, run_context, run_values):
+        step = int(run_context.session.run(tf1.train.get_global_step()))
+        with open(self._path, "a") as file:
+            file.write(f"{step - ITERATIONS} {float(run_values.results).hex()}\n")
+
+
+def _in_processes_model_fn(features, labels, mode):
+    loss = _loss_of(features, labels)
+    train_op = tf1.train.AdamOptimizer(0.01).minimize(loss, tf1.train.get_global_step())
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def _in_processes_input_fn(input_context):
+    # Only the chief's place in its input is kept, so all batches of a process are the same.
+    labels = resumable.FEATURES.sum(axis=1, keepdims=True)
+    dataset = tf.data.Dataset.from_tensor_slices((resumable.FEATURES, labels))
+    dataset = dataset.shard(input_context.num_input_pipelines, input_context.input_pipeline_id)
+    return dataset.batch(20).repeat()
+
+
+def in_processes(model_dir: str, losses: str, max_steps: int) -> None:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    config = estimator.RunConfig(
+        model_dir=model_dir,
+        tf_random_seed=11,
+        train_distribute=strategy,
+        save_checkpoints_steps=SAVE_EVERY,
+    )
+    model = estimator.Estimator(_in_processes_model_fn, config=config)
+    chief = json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "chief"
+    hooks = [resumable.Losses(losses)] if chief else []
+    model.train(_in_processes_input_fn, max_steps=max_steps, hooks=hooks)
+
+
+KINDS = {"device": on_device, "cores": on_cores, "processes": in_processes}
+
+
+def main(kind: str, model_dir: str, losses: str, max_steps: str) -> None:
+    with open(f"{losses}.pid.new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(f"{losses}.pid.new", f"{losses}.pid")
+    KINDS[kind](model_dir, losses, int(max_steps))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,37 @@
+"""Some kills of each kind of training; `python -m tests.hostile kills` does a thousand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hostile import kills
+
+
+@pytest.mark.slow
+def test_trainings_that_are_killed_lose_nothing_and_leave_nothing():
+    found = kills.counts(12, of_one=4, at_once=2)
+    assert [line for count in found.values() for line in count.wrong] == []
+    assert sum(count.kills for count in found.values()) >= 8
+    assert all(count.trainings for count in found.values())
+
+
+def test_a_file_that_nothing_clears_is_counted(tmp_path):
+    training = kills.Training("device", tmp_path / "model")
+    training.model_dir.mkdir()
+    (training.model_dir / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-4"\n')
+    for name in ("model.ckpt-4.index", "events.out.tfevents.1", "model.ckpt-8.index"):
+        (training.model_dir / name).write_bytes(b"12345")
+    left = training.leftovers()
+    assert [(path.rpartition("/")[2], size) for path, _, size in left] == [
+        ("model.ckpt-8.index", 5)
+    ]
+    count = kills.Count()
+    kills._compare_litter(count, "device", left)
+    assert (count.litter, count.cleared) == (5, 0)
+
+
+def test_a_start_that_goes_back_too_far_is_counted():
+    count = kills.Count()
+    kills._compare_start(count, "device", first=4, done=20, latest=12)
+    assert count.lost_checkpoints == 1
+    assert len(count.wrong) == 2
