@@ -132,6 +132,14 @@ _DROPPED: dict[str, dict[str, Any]] = {
 # Still there, but no longer for what it was used for then.
 _CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "reshape")}
 
+# What to write today for those that only legacy modules still get.
+_OWN = {
+    ("inspect", "getargspec"): "inspect.getfullargspec",
+    ("numpy", "NINF"): "-math.inf",
+    ("numpy", "asscalar"): "array.item()",
+    ("numpy", "cast"): "numpy.asarray(values, dtype)",
+}
+
 # Modules that packages have moved or dropped -> the module that has their names today.
 _MOVED = {
     "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
@@ -178,6 +186,8 @@ def todays(name: str) -> str | None:
     if last not in dropped or (home, last) in _CHANGED:
         return None
     today = dropped[last]
+    if (home, last) in _OWN:
+        return _OWN[home, last]
     return today.replace(":", ".") if isinstance(today, str) else getattr(today, "__name__", last)
 
 

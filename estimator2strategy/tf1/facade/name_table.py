@@ -142,6 +142,9 @@ def _in_its_modules(parts: list[str], start: int) -> bool:
 def nearest(name: str) -> str | None:
     """The existing name that looks most like `name`: in its module, else in any."""
     module, _, last = name.rpartition(".")
+    below = [m for m, listed in names().items() if m.startswith(f"{module}.") and last in listed]
+    if below and module != "tf":
+        return f"{min(below, key=len)}.{last}"
     close = difflib.get_close_matches(last, names().get(module, ()), 1, cutoff=0.8)
     if close:
         return f"{module}.{close[0]}"

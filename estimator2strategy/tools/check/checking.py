@@ -33,6 +33,7 @@ from estimator2strategy.tools.check.settings import Settings, Target
 from estimator2strategy.tools.check.source import Source, parse
 from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions
 from estimator2strategy.tools.check.symbol_uses import Flavour
+from estimator2strategy.tools.check.unreached import is_reached
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "build", "dist"}
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
@@ -226,6 +227,8 @@ def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]
         for rule in rules_of(Evidence.STATIC)
         if rule.id in chosen
         for hit in rule.find(source, context)
+        if not isinstance(hit.node, ast.AST)
+        or is_reached(hit.node, source, on_tensorflow_2=context.runs_on_tensorflow2(source))
     ]
     comments = suppressions(source)
     kept, used = [], set()

@@ -59,8 +59,9 @@ def given_input(call: Call) -> ast.expr | None:
 
 
 def is_input_function(function: Function) -> bool:
-    """True if a `def` is named as an input_fn."""
-    return function.name.strip("_").endswith("input_fn")
+    """True if a `def` is named as an input_fn, and not as the test of one."""
+    name = function.name.strip("_")
+    return name.endswith("input_fn") and not name.startswith("test_")
 
 
 def input_functions(source: Source, project: Project) -> list[Definition]:

@@ -202,6 +202,16 @@ class Project:
         return found
 
     @functools.cached_property
+    def has_estimator(self) -> bool:
+        """True if one of the checked files makes an Estimator, or a spec for one."""
+        return any(
+            is_tensorflow(call.name)
+            and call.last.endswith(("Estimator", "EstimatorSpec", "Classifier", "Regressor"))
+            for source in self.sources
+            for call in source.calls
+        )
+
+    @functools.cached_property
     def tpu_code(self) -> dict[Source, list[Call]]:
         """The calls in model functions for a TPU, and in the functions that these call, by file."""
         starts = [

@@ -7,10 +7,11 @@ import dataclasses
 import enum
 import functools
 import re
+from collections.abc import Iterator
 
 from estimator2strategy.tf1.facade.symbols import Symbol
-from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.source import Source, parents
+from estimator2strategy.tools.check import tables, unreached
+from estimator2strategy.tools.check.source import Import, LexicalScope, Source
 
 
 class Flavour(enum.Enum):
@@ -57,16 +58,19 @@ def flavour(raw: str | None) -> Flavour:
     return Flavour.PLAIN
 
 
-@functools.lru_cache(maxsize=4)
-def uses(source: Source) -> tuple[Use, ...]:
-    """The uses of TensorFlow's names in a file, in order."""
+@functools.lru_cache(maxsize=8)
+def uses(source: Source, on_tensorflow_2: bool | None = None) -> tuple[Use, ...]:
+    """The uses of TensorFlow's names in a file, in order.
+
+    Given what the program is to run on, those are left out that it keeps for another TensorFlow.
+    """
     if not re.search(r"\btensorflow|estimator2strategy", source.text) and not source.imports:
         return ()
     first: dict[tuple[str, Flavour], ast.AST] = {}
     lines: dict[tuple[str, Flavour], set[int]] = {}
     imported = set()
     for target, _ in source.imports:
-        if target.name == "*":
+        if target.name == "*" or not _counts(target.node, source, on_tensorflow_2):
             continue
         raw = source.follow(source, target)
         if raw is None or raw.startswith("@"):
@@ -84,7 +88,9 @@ def uses(source: Source) -> tuple[Use, ...]:
         if raw is None or raw.startswith(("@", "builtins.")):
             continue
         name = source.canonical(raw)
-        if not name.startswith("tf."):
+        if not name.startswith("tf.") or not _counts(node, source, on_tensorflow_2):
+            continue
+        if not all(_counts(i.node, source, on_tensorflow_2) for i in _imports(node, scope, source)):
             continue
         key = (tables.public(name), flavour(raw))
         first.setdefault(key, node)
@@ -95,16 +101,22 @@ def uses(source: Source) -> tuple[Use, ...]:
     )
 
 
-def is_guarded(node: ast.AST) -> bool:
-    """True if the program is prepared for the name not to be there."""
-    for outer in parents(node):
-        if isinstance(outer, ast.Try):
-            caught = " ".join(
-                ast.unparse(h.type) if h.type else "Exception" for h in outer.handlers
-            )
-            if any(e in caught for e in ("AttributeError", "ImportError", "NotFound", "Exception")):
-                return True
-    return False
+def _imports(node: ast.AST, scope: LexicalScope, source: Source) -> Iterator[Import]:
+    """The imports of names of TensorFlow that the first word of a dotted name may come from."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    where = scope.find(node.id) if isinstance(node, ast.Name) else None
+    for bound in where.bindings[node.id] if where else ():  # type: ignore[attr-defined]
+        raw = source.follow(source, bound) if isinstance(bound, Import) else None
+        if raw is not None and source.canonical(raw).startswith("tf."):
+            yield bound
+
+
+def _counts(node: ast.AST, source: Source, on_tensorflow_2: bool | None) -> bool:
+    return on_tensorflow_2 is None or (
+        not unreached.is_tried(node)
+        and unreached.is_reached(node, source, on_tensorflow_2=on_tensorflow_2)
+    )
 
 
 def _use(name: str, how: Flavour, node: ast.AST, count: int, is_import: bool) -> Use:

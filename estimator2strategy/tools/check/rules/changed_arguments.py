@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.check import symbol_uses, tables
+from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
@@ -27,6 +27,8 @@ def find(source, context):
             continue
         flavour = symbol_uses.flavour(source.resolve(call.node.func, call.scope))
         plain = flavour is symbol_uses.Flavour.PLAIN
+        if unreached.is_tried(call.node, ["TypeError"]):
+            continue
         if not plain or not context.runs_on_tensorflow2(source, flavour):
             continue
         # What stands at a position may be meant as in TF2 already.
@@ -65,6 +67,7 @@ def _positions(call, change):
 # Another name, the same meaning.
 _RENAMED = {
     ("tensor", "data"),
+    ("values", "data"),
     ("tensor", "input"),
     ("filter", "filters"),
     ("value", "input"),

@@ -4,9 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from estimator2strategy.legacy import removed_names
+from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
-from estimator2strategy.tools.check.source import Source, parents
+from estimator2strategy.tools.check.source import Source
 from estimator2strategy.tools.check.symbol_uses import Flavour
 
 _KERAS_FOLDERS = (
@@ -23,6 +24,7 @@ _GONE = {
     "keras.utils.generic_utils": "keras.utils",
     "keras.objectives": "keras.losses",
     "scipy.misc.imread": "imageio.v2.imread",
+    "scipy.misc.imshow": "matplotlib.pyplot.imshow",
     "scipy.misc.imresize": "PIL.Image.fromarray(array).resize",
     "scipy.misc.imrotate": "PIL.Image.fromarray(array).rotate",
     "scipy.misc.imsave": "imageio.v2.imwrite",
@@ -58,7 +60,7 @@ def find(source, context):
         old, now = _dropped(name)
         if old is None and on_tf2 and (today := removed_names.todays(name)):
             old, now = name, today
-        if old is None or old in seen or _is_guarded(node):
+        if old is None or old in seen or unreached.is_expendable(node):
             continue
         seen.add(old)
         yield Hit(node, f"{old} is gone", fix=f"Today: {now}.")
@@ -83,8 +85,3 @@ def _dropped(name: str) -> tuple[str | None, str]:
             return name, _GONE[name]
         name = name.rpartition(".")[0]
     return None, ""
-
-
-def _is_guarded(node: ast.AST) -> bool:
-    """True if the program can do without: in a try, or under a condition."""
-    return any(isinstance(outer, (ast.Try, ast.If)) for outer in parents(node))

@@ -20,7 +20,7 @@ from estimator2strategy.tools.check.rule import Hit, rule
     good="import estimator2strategy.tf1 as tf\n\ny = tf.layers.dense(tf.ones([2, 3]), 1)\n",
 )
 def find(source, context):
-    for use in symbol_uses.uses(source):
+    for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if not use.needs_keras_2:
             continue
         on_tf2 = context.runs_on_tensorflow2(source, use.flavour)

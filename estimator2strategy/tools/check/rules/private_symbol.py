@@ -1,6 +1,6 @@
 """Imports from TensorFlow's inside."""
 
-from estimator2strategy.tools.check import symbol_uses
+from estimator2strategy.tools.check import symbol_uses, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
@@ -18,10 +18,12 @@ from estimator2strategy.tools.check.rule import Hit, rule
     good="from tensorflow.compat.v1 import placeholder\n",
 )
 def find(source, context):
-    for use in symbol_uses.uses(source):
+    for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if use.is_import and use.name.startswith("tf.python.") and use.in_tensorflow is not False:
             if use.name.startswith("tf.python.keras"):
                 continue  # E2S507
+            if unreached.is_expendable(use.node):
+                continue
             on_tf2 = context.runs_on_tensorflow2(source, use.flavour)
             yield Hit(
                 use.node,

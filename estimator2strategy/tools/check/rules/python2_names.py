@@ -1,6 +1,7 @@
 """Built-ins and modules of Python 2, which Python 3 meets only when it runs the line."""
 
 import ast
+import re
 
 from estimator2strategy.legacy.python2 import CONVERT
 from estimator2strategy.tools.check.check_report import Severity
@@ -29,6 +30,8 @@ _MODULES = {
     "commands": "subprocess",
     "imp": "importlib (gone since Python 3.12)",
 }
+# A file that a program imports on Python 2 only.
+_FOR_PYTHON_2 = re.compile(r"(^|[/_])py(thon)?_?2[^/]*\.py$")
 _METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
 
 
@@ -43,6 +46,8 @@ _METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "h
     good="from six.moves import xrange\n\nfor i in xrange(3):\n    pass\n",
 )
 def find(source, context):
+    if _FOR_PYTHON_2.search(source.shown):
+        return
     for node, scope in source.chains:
         if isinstance(node, ast.Name):
             now = _BUILTINS.get(node.id)

@@ -64,6 +64,7 @@ def find(source, context):
         if call.name in _QUEUES:
             function = call.scope.function
             takes_params = function is not None and "params" in arguments_of(function)
-            outside = Severity.WARNING if takes_params else Severity.INFO
+            for_estimator = takes_params and project.has_estimator
+            outside = Severity.WARNING if for_estimator else Severity.INFO
             severity = None if function in inside else outside
             yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)

@@ -1,6 +1,6 @@
 """Names of TF 1.15 that neither TensorFlow 2.16 nor this package has."""
 
-from estimator2strategy.tools.check import symbol_uses, tables
+from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
@@ -18,11 +18,11 @@ from estimator2strategy.tools.check.rule import Hit, rule
     good="import tensorflow as tf\n\nlayer = tf.contrib.layers.fully_connected\n",
 )
 def find(source, context):
-    uses = symbol_uses.uses(source)
+    uses = symbol_uses.uses(source, context.runs_on_tensorflow2(source))
     for use in uses:
         if use.is_import and any(other.name.startswith(f"{use.name}.") for other in uses):
             continue
-        if use.name in tables.contrib().modules or symbol_uses.is_guarded(use.node):
+        if use.name in tables.contrib().modules or unreached.is_tried(use.node, unreached.ANY):
             continue  # importing a module is no error, and the names in it are uses of their own
         times = f" ({use.count} times here)" if use.count > 1 else ""
         if use.row is not None and use.row.status == "refused":

@@ -9,8 +9,6 @@ _METHODS = {
     "experimental_run_v2": "run",
     "experimental_local_results_v2": "experimental_local_results",
     "experimental_make_numpy_dataset": "tf.data.Dataset.from_tensor_slices",
-    "make_dataset_iterator": "iter(strategy.experimental_distribute_dataset(dataset))",
-    "make_input_fn_iterator": "strategy.distribute_datasets_from_function",
     "call_for_each_replica": "run",
 }
 

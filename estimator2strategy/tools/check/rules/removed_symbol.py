@@ -27,7 +27,7 @@ _ON_TF2 = (
     good="import estimator2strategy.tf1 as tf\n\nlogits = tf.layers.dense(tf.ones([2, 3]), 1)\n",
 )
 def find(source, context):
-    for use in symbol_uses.uses(source):
+    for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if use.row is None or use.row.status == "refused" or use.flavour in _ELSEWHERE:
             continue
         if use.in_tensorflow is not False or use.needs_keras_2:

@@ -1,9 +1,32 @@
 """Names that TensorFlow never had."""
 
 from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import symbol_uses, tables
+from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
+
+# Names of TensorFlow 0.x -> those since 1.0.
+_SINCE_1_0 = {
+    "tf.audio_summary": "tf.summary.audio",
+    "tf.batch_matmul": "tf.matmul",
+    "tf.complex_abs": "tf.abs",
+    "tf.concat_v2": "tf.concat",
+    "tf.histogram_summary": "tf.summary.histogram",
+    "tf.image_summary": "tf.summary.image",
+    "tf.inv": "tf.reciprocal",
+    "tf.listdiff": "tf.setdiff1d",
+    "tf.merge_all_summaries": "tf.summary.merge_all",
+    "tf.merge_summary": "tf.summary.merge",
+    "tf.mul": "tf.multiply",
+    "tf.neg": "tf.negative",
+    "tf.pack": "tf.stack",
+    "tf.scalar_summary": "tf.summary.scalar",
+    "tf.select": "tf.where",
+    "tf.split_v": "tf.split",
+    "tf.sub": "tf.subtract",
+    "tf.train.SummaryWriter": "tf.summary.FileWriter",
+    "tf.unpack": "tf.unstack",
+}
 
 
 @rule(
@@ -17,16 +40,19 @@ from estimator2strategy.tools.check.rule import Hit, rule
     good="import tensorflow as tf\n\nx = tf.reduce_mean([1.0])\n",
 )
 def find(source, context):
-    for use in symbol_uses.uses(source):
+    for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if (
             use.row is not None
             or use.flavour is symbol_uses.Flavour.V2
             or not _is_in_tables(use.name)
         ):
             continue
-        if symbol_uses.is_guarded(use.node):
+        if unreached.is_tried(use.node, unreached.ANY):
             continue
         if tables.exists(use.name, "v1") is False and tables.exists(use.name, "v2") is False:
+            if now := _SINCE_1_0.get(use.name):
+                yield Hit(use.node, f"{use.name} is gone since TensorFlow 1.0", fix=f"Use {now}.")
+                continue
             nearest = facade.nearest(use.name)
             hint = f"Did you mean {nearest}?" if nearest else None
             yield Hit(use.node, f"{use.name} is in no TensorFlow", fix=hint)

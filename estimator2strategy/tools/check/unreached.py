@@ -1,0 +1,242 @@
+"""Code that a program keeps for another TensorFlow, or another Python, than it is to run on.
+
+if tf.__version__ < "2":        # is_reached: the first on the facade, the second on TensorFlow 2
+    tf.layers.dense(...)
+else:
+    tf.keras.layers.Dense(...)
+
+try:
+    tf.layers.dense(...)        # is_tried: the program goes on without it
+except AttributeError:
+    ...
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.check.source import Call, LexicalScope, Source, names_in, parents
+
+# What a program is told of the versions that it runs on, on the facade and on TensorFlow 2.
+_TENSORFLOW = {False: "1.15.5", True: "2.16.1"}
+_PYTHON: dict[str, Any] = {
+    "six.PY2": False,
+    "six.PY3": True,
+    "six.PY34": True,
+    "sys.version_info": (3, 12, 0, "final", 0),
+    "sys.version_info.major": 3,
+    "sys.version_info.minor": 12,
+    "sys.version": "3.12.0",
+}
+_OUR_VERSION = {"tf.__version__", "tf.VERSION", "tf.version.VERSION"}
+# A name in a question for a version whose answer cannot be worked out.
+_ASKS = re.compile(
+    r"tf_?version|tensorflow_?version|__version__|version_info|is_?tf_?v?[12]|\bPY[23]", re.I
+)
+_MAY_ASK = re.compile(r"version|PY[23]|hasattr|tf_?v?[12]\b", re.I)
+_VERSIONS = {"LooseVersion", "StrictVersion", "Version", "parse_version", "parse"}
+_DEPTH = 12
+
+# The errors by which a name shows that it is gone.
+MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError"})
+ANY = MISSING | {"Exception", "BaseException", "NotFoundError", ""}
+
+
+def is_tried(node: ast.AST, errors: Iterable[str] = MISSING) -> bool:
+    """True if a `try` around a node catches one of these errors, and does not raise it again."""
+    inner = node
+    for outer in parents(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return False  # it runs when it is called, elsewhere
+        if isinstance(outer, ast.Try) and inner in outer.body:
+            for handler in outer.handlers:
+                caught = names_in(handler.type) if handler.type else {""}
+                raises = any(isinstance(statement, ast.Raise) for statement in handler.body)
+                if not raises and not caught.isdisjoint(errors):
+                    return True
+        inner = outer
+    return False
+
+
+def is_expendable(node: ast.AST) -> bool:
+    """True if a program can do without a name: a `try` is around it, or comes before it."""
+    return is_tried(node, ANY) or any(
+        isinstance(outer, ast.ExceptHandler)
+        and not (names_in(outer.type) if outer.type else {""}).isdisjoint(MISSING)
+        for outer in parents(node)
+    )
+
+
+def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
+    """False if a question for a version stands around a node, and the answer leads elsewhere.
+
+    It is False, too, where such a question cannot be answered here: the program knows of versions.
+    """
+    if not _MAY_ASK.search(source.text):
+        return True
+    inner = node
+    for outer in parents(node):
+        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
+            then = outer.body if isinstance(outer.body, list) else [outer.body]
+            answer = _answer(outer, source, on_tensorflow_2)
+            if answer is _ASKED or (answer is not None and answer != (inner in then)):
+                return False
+        inner = outer
+    return True
+
+
+_ASKED: Any = object()
+
+
+@functools.lru_cache(maxsize=4096)
+def _answer(question: ast.If | ast.IfExp, source: Source, on_tensorflow_2: bool) -> Any:
+    """Whether a condition about versions holds; `_ASKED` if nobody can tell, None for others."""
+    text = ast.unparse(question.test)
+    if not _MAY_ASK.search(text):
+        return None
+    try:
+        scope = source.scope_of(question)
+        return bool(_Reader(source, on_tensorflow_2).value(question.test, scope))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return _ASKED if _ASKS.search(text) else None
+
+
+class _Reader:
+    """Works out expressions about versions, without running them.
+
+    All methods raise LookupError for what is not known.
+    """
+
+    def __init__(self, source: Source, on_tensorflow_2: bool):
+        self._source, self._on_tensorflow_2 = source, on_tensorflow_2
+        self._depth = 0
+
+    def value(self, node: ast.AST, scope: LexicalScope) -> Any:
+        work = _WORK.get(type(node))
+        if work is None or self._depth > _DEPTH:
+            raise LookupError
+        self._depth += 1
+        try:
+            return work(self, node, scope)
+        finally:
+            self._depth -= 1
+
+    def name(self, node: Any, scope: LexicalScope) -> Any:
+        name = self._source.name(node, scope)
+        if name in _OUR_VERSION:
+            return _TENSORFLOW[self._on_tensorflow_2]
+        if name in _PYTHON:
+            return _PYTHON[name]
+        found = self._source.assigned(node, scope)
+        if found is None:
+            raise LookupError
+        return self.value(*found)
+
+    def several(self, node: Any, scope: LexicalScope) -> Any:
+        return tuple(self.value(element, scope) for element in node.elts)
+
+    def subscript(self, node: Any, scope: LexicalScope) -> Any:
+        return self.value(node.value, scope)[self.value(node.slice, scope)]
+
+    def part(self, node: Any, scope: LexicalScope) -> Any:
+        ends = (node.lower, node.upper, node.step)
+        return slice(*(end and self.value(end, scope) for end in ends))
+
+    def negation(self, node: Any, scope: LexicalScope) -> Any:
+        value = self.value(node.operand, scope)
+        if isinstance(node.op, ast.Not):
+            return not value
+        if isinstance(node.op, ast.USub):
+            return -value
+        raise LookupError
+
+    def logic(self, node: Any, scope: LexicalScope) -> bool:
+        """`and` and `or` of what is known: one side may decide alone."""
+        decisive = isinstance(node.op, ast.Or)
+        unknown = False
+        for part in node.values:
+            try:
+                if bool(self.value(part, scope)) == decisive:
+                    return decisive
+            except (LookupError, TypeError, ValueError, AttributeError):
+                unknown = True
+        if unknown:
+            raise LookupError
+        return not decisive
+
+    def comparison(self, node: Any, scope: LexicalScope) -> bool:
+        left = self.value(node.left, scope)
+        for operator, term in zip(node.ops, node.comparators, strict=True):
+            right = self.value(term, scope)
+            if not _COMPARED[type(operator)](left, right):
+                return False
+            left = right
+        return True
+
+    def call(self, node: Any, scope: LexicalScope) -> Any:
+        call = Call(node, scope, self._source)
+        if call.name == "builtins.hasattr":
+            return self._has(node, scope)
+        arguments = [self.value(a, scope) for a in node.args if not isinstance(a, ast.Name)]
+        if call.name in _FUNCTIONS and len(arguments) == 1:
+            return _FUNCTIONS[call.name](arguments[0])
+        if call.name == "builtins.map" and len(arguments) == 1:
+            return tuple(map(int, arguments[0]))
+        if call.last in _VERSIONS and len(node.args) == 1:
+            return tuple(int(part) for part in re.findall(r"\d+", self.value(node.args[0], scope)))
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("split", "startswith"):
+            return getattr(self.value(node.func.value, scope), node.func.attr)(*arguments)
+        raise LookupError
+
+    def _has(self, node: ast.Call, scope: LexicalScope) -> bool:
+        owner, attribute = node.args
+        raw, name = self._source.resolve(owner, scope), self._source.name(owner, scope)
+        if raw is None or name is None or not f"{name}.".startswith("tf."):
+            raise LookupError
+        full = f"{name}.{self.value(attribute, scope)}"
+        if not self._on_tensorflow_2 or raw.startswith("estimator2strategy"):
+            return tables.served(full) is not None
+        if full.startswith(("tf.contrib", "tf.estimator")):
+            return False
+        there = tables.exists(full, "v1" if raw.startswith("tensorflow.compat.v1") else "v2")
+        if there is None:
+            raise LookupError
+        return there
+
+
+_WORK: dict[type, Callable[[_Reader, Any, LexicalScope], Any]] = {
+    ast.Constant: lambda reader, node, scope: node.value,
+    ast.Name: _Reader.name,
+    ast.Attribute: _Reader.name,
+    ast.Tuple: _Reader.several,
+    ast.List: _Reader.several,
+    ast.Subscript: _Reader.subscript,
+    ast.Slice: _Reader.part,
+    ast.UnaryOp: _Reader.negation,
+    ast.BoolOp: _Reader.logic,
+    ast.Compare: _Reader.comparison,
+    ast.Call: _Reader.call,
+}
+_COMPARED: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Lt: lambda a, b: a < b,
+    ast.LtE: lambda a, b: a <= b,
+    ast.Gt: lambda a, b: a > b,
+    ast.GtE: lambda a, b: a >= b,
+    ast.Eq: lambda a, b: a == b,
+    ast.NotEq: lambda a, b: a != b,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_FUNCTIONS: dict[str | None, Callable[[Any], Any]] = {
+    "builtins.int": int,
+    "builtins.float": float,
+    "builtins.str": str,
+    "builtins.tuple": tuple,
+    "builtins.list": tuple,
+    "builtins.len": len,
+}

@@ -1,0 +1,96 @@
+"""Cases that were reported once and are none, and the advice of some that are."""
+
+from __future__ import annotations
+
+import pytest
+
+from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.settings import Settings, Target
+
+TF = "import tensorflow as tf\n\n"
+
+
+def findings(text, target=Target.FACADE):
+    return check_text(TF + text, Settings(target=target)).findings
+
+
+def severities(text, rule, target=Target.FACADE):
+    return [f.severity.name for f in findings(text, target) if f.rule == rule]
+
+
+def advice(text, target=Target.FACADE):
+    return [f"{f.message}. {f.fix}" for f in findings(text, target)]
+
+
+def test_the_test_of_an_input_fn_may_have_a_session():
+    text = "class T(tf.test.TestCase):\n    def test_input_fn(self):\n        tf.Session()\n"
+    assert severities(text, "E2S221") == []
+    assert severities(text.replace("test_input_fn", "input_fn"), "E2S221") == ["WARNING"]
+
+
+QUEUE = "def batches(params):\n    return tf.train.batch([params.x], 8)\n"
+SPEC = "\n\ndef model_fn(features, mode):\n    return tf.estimator.EstimatorSpec(mode)\n"
+
+
+def test_queues_of_a_program_without_an_estimator_are_a_note():
+    assert severities(QUEUE, "E2S301") == ["INFO"]
+    assert severities(QUEUE + SPEC, "E2S301") == ["WARNING"]
+
+
+SYNC = "optimizer = tf.train.SyncReplicasOptimizer(base, 4)\n"
+
+
+def test_an_optimizer_beside_sessions_of_its_own_is_a_note():
+    assert severities(SYNC + SPEC, "E2S223") == ["WARNING"]
+    session = "with tf.train.MonitoredTrainingSession() as session:\n    pass\n"
+    assert severities(SYNC + session + SPEC, "E2S223") == ["INFO"]
+
+
+@pytest.mark.parametrize("method", ["make_dataset_iterator", "make_input_fn_iterator"])
+@pytest.mark.parametrize("target", Target)
+def test_methods_that_every_strategy_has_are_no_finding(method, target):
+    strategy = "strategy = tf.distribute.experimental.TPUStrategy(resolver)\n"
+    assert severities(f"{strategy}x = strategy.{method}(data)\n", "E2S508", target) == []
+
+
+def test_an_argument_with_another_name_and_the_same_meaning_is_no_finding():
+    text = "x = tf.to_float(1)\ntf.summary.histogram('x', x)\n"
+    assert severities(text, "E2S103", Target.TF2) == []
+
+
+def test_names_of_tensorflow_0_have_those_of_today():
+    assert advice("y = tf.mul(2, 3)\n") == ["tf.mul is gone since TensorFlow 1.0. Use tf.multiply."]
+
+
+def test_a_name_in_the_wrong_module_is_found_in_its_own():
+    text = "spec = tf.estimator.TPUEstimatorSpec(mode='train')\n"
+    message = "tf.estimator.TPUEstimatorSpec is in no TensorFlow. "
+    assert f"{message}Did you mean tf.estimator.tpu.TPUEstimatorSpec?" in advice(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "today"),
+    [
+        ("inspect.getargspec", "inspect.getfullargspec"),
+        ("numpy.NINF", "-math.inf"),
+        ("numpy.cast", "numpy.asarray(values, dtype)"),
+    ],
+)
+def test_advice_names_what_one_can_write(name, today):
+    text = f"import inspect\nimport numpy\n\nx = {name}\n"
+    assert advice(text, Target.TF2) == [f"{name} is gone. Today: {today}."]
+
+
+def test_a_dropped_name_is_found_under_a_condition_too():
+    text = "import numpy as np\n\nif FLAGS.small:\n    x = np.float(3)\n"
+    assert severities(text, "E2S109", Target.TF2) == ["ERROR"]
+
+
+def test_a_file_for_python_2_alone_is_no_finding(tmp_path, monkeypatch):
+    from estimator2strategy.tools.check.checking import check
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("_py2_var.py", "var.py"):
+        (tmp_path / name).write_text("text = unicode\n")
+    report = check(["."], Settings(root=tmp_path))
+    assert [(f.path, f.rule) for f in report.findings] == [("var.py", "E2S003")]
