@@ -1,4 +1,4 @@
-"""How the package is built, in figures: its folders, its imports, its longest parts.
+"""Counts the package's folders, imports and longest parts.
 
     python -m benchmarks.house                      # this checkout
     python -m benchmarks.house ../other/checkout    # another one, to compare with

@@ -170,7 +170,7 @@ def measure(args: argparse.Namespace, model: str) -> list[Result]:
 
 
 def machine() -> dict[str, Any]:
-    """Where it was measured."""
+    """Returns facts about this machine."""
     return {
         "cpus": os.cpu_count(),
         "machine": platform.machine(),

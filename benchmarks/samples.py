@@ -257,7 +257,7 @@ def large_model_fn(megabytes: int) -> Callable[..., Any]:
 
 
 def checkpoint(args: argparse.Namespace) -> Sample:
-    """How long training waits for a checkpoint of 1 GB, and how long writing it takes (clock)."""
+    """Times a checkpoint of 1 GB (clock): the wait of training, and the writing."""
     from estimator2strategy import estimator
     from estimator2strategy.engine.runtime.saving import SaverHook
 

@@ -27,7 +27,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "benchmarks" / "server_ranker.py"
-# What a ratio should be, where e2s is above the line.
+# The aim of each ratio of e2s to TensorFlow 2.15.
 AIMS = {
     "steps/s": "aim: >= 1.0",
     "start-up": "aim: <= 1.2",
@@ -41,7 +41,7 @@ _WARM_UP = 3  # lines of the worker
 
 @dataclasses.dataclass(frozen=True)
 class Ran:
-    """What one job did.
+    """The measurements of one job.
 
     Attributes:
         speed: Global steps per second.

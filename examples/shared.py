@@ -1,4 +1,4 @@
-"""What the examples share: losses out of event files, and a picture of two curves."""
+"""Shared by the examples: losses out of event files, and a picture of two curves."""
 
 import glob
 import os

@@ -40,7 +40,7 @@ _shapes_v2: contextvars.ContextVar[bool | None] = contextvars.ContextVar("shapes
 
 
 class _Shapes:
-    """Whether dimensions are ints: as this context says, else as who asks, else as the process."""
+    """True if dimensions are ints: the context decides, then who asks, then the process."""
 
     def __init__(self, otherwise: bool):
         self.otherwise = otherwise
@@ -143,7 +143,7 @@ def names_in_branches_by_scope(is_wanted: Callable[[tf.Graph], bool]) -> None:
 
 
 class _Seeds(weakref.WeakKeyDictionary):
-    """How many ops without a seed of their own a graph has: TensorFlow's table of that name."""
+    """TensorFlow's table of the same name: graph -> the number of its ops without an own seed."""
 
     def __init__(self, counts_all: Callable[[tf.Graph], bool], known: Mapping[tf.Graph, int]):
         super().__init__(known)
@@ -396,7 +396,7 @@ def calls_build_as(
     maker: Callable[[object], _T],
     building_as: Callable[[_T], contextlib.AbstractContextManager],
 ) -> None:
-    """What `methods` of objects of `cls` build is as the code builds that has made the object.
+    """Makes `methods` of `cls` build ops with the behaviour of the code that made the object.
 
     Args:
         cls: A class of TensorFlow or Keras 2.

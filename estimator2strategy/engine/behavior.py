@@ -1,4 +1,4 @@
-"""Which behaviour the ops of a v1 graph have: TF 1.15's, today's, or that of a recording.
+"""Gives the ops of a v1 graph their behaviour: TF 1.15's, today's, or that of a recording.
 
     mark(graph, TF115)                  # its variables are reference variables, its conds v1's
     with entered(TF115): ...            # so is what is built now in a graph without a mark
@@ -139,7 +139,7 @@ def is_of_tf2() -> bool:
 
 
 class _Threads(threading.local):
-    """Whether the graph that a thread starts with is TF 1.15's."""
+    """Knows the threads whose first graph is TF 1.15's."""
 
     entered = False  # this thread
     in_all = False  # set on the class: all threads that are in graph mode
@@ -181,7 +181,7 @@ def _names_by_scope(graph: tf.Graph) -> bool:
 
 
 def mark_seeded(graph: tf.Graph) -> None:
-    """Where nobody has said more of a graph, a program of TF 1.15 has given it its seed."""
+    """Notes that a program of TF 1.15 seeded a graph, which is TF 1.15's if it has no mark."""
     setattr(graph, _SEEDED, True)
 
 

@@ -1,4 +1,4 @@
-"""What a TPU would refuse of a core's program, refused on emulated cores too.
+"""Refuses, on emulated cores too, the parts of a core's program that a TPU would refuse.
 
     check_core(recording)
 

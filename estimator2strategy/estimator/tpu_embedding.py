@@ -90,7 +90,7 @@ def _say_that_lookups_are_dense(tables: Mapping[str, Any]) -> None:
 def input_for_cores(
     spec: Any, embedding: Embedding | None, batch_size: int | None
 ) -> Callable[[Any], Any]:
-    """What to make of input_fn's result, so that cores find the ids of all tables.
+    """Returns a function that prepares input_fn's result, so that cores find all tables' ids.
 
     Args:
         batch_size: The static size of the batches' first axis; None: it has none.

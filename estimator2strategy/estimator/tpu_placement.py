@@ -132,7 +132,7 @@ class OnTpuCores(Placement):
         return embedding_for(self.embedding_spec, deployment.mode, deployment.strategy)
 
     def _partitions(self, fed: Fed) -> tuple[Any, ...]:
-        """How each tensor of a replica's input is cut for its cores."""
+        """Returns, for each tensor of a replica's input, the parts that its cores get."""
         dims = self.tpu_config.input_partition_dims
         if dims is None:
             return ()

@@ -374,7 +374,7 @@ class AdaptedModel(tf.Module):
 
     @contextlib.contextmanager
     def _values(self, recording: Recording) -> Iterator[tuple[Any, Any, Any]]:
-        """What gives the variables of a recording their values.
+        """Chooses the source of the values of a recording's variables.
 
         Yields:
             (the checkpoint to restore, where runs are kept, what gives values): the variables of

@@ -178,7 +178,7 @@ def covers(name: str) -> bool:
 
 
 def todays(name: str) -> str | None:
-    """What a dropped name ("numpy.float", "sklearn.grid_search.X") is today, for legacy modules."""
+    """Returns today's name for a dropped one ("numpy.float"); None if legacy modules get none."""
     home, _, last = name.rpartition(".")
     if name in _MOVED or home in _MOVED:
         return _MOVED.get(name) or f"{_MOVED[home]}.{last}"

@@ -267,7 +267,7 @@ def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | No
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes, before the program."""
+    """Returns the parser of `e2s run`, for the options before the program."""
     names = requested_strategy.NAMES.items()
     made = argparse.ArgumentParser(
         prog="e2s run",

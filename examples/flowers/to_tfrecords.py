@@ -29,7 +29,7 @@ def make_example(path, image):
 
 
 def is_jpeg(path, image):
-    """Whether the file can be decoded: one that cannot would end a training hours later."""
+    """True if the file can be decoded: one that cannot would end a training hours later."""
     if not image.startswith(b"\xff\xd8"):
         return False
     try:

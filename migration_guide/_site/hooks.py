@@ -1,4 +1,4 @@
-"""What the site has that the pages in the repository have not, and the other way round."""
+"""Fits the repository's pages to the site: links, and the page of all names."""
 
 import re
 from pathlib import Path

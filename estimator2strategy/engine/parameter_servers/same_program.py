@@ -1,4 +1,4 @@
-"""Whether a worker trains what the chief does. The chief leaves the facts on the first server.
+"""Checks that a worker trains the chief's program, by facts that the chief leaves on a server.
 
 A worker whose variables the chief does not have would wait for them for ever, because nobody gives
 them values.

@@ -88,7 +88,7 @@ def _found(name: str, may_be_pattern: bool) -> list[str]:
 
 @functools.cache
 def _cut_bytes(path: str, size: int, modified: float) -> int:
-    """How many bytes of an incomplete header a file ends with; 0 also if it has no records."""
+    """Returns the length of an incomplete header at a file's end; 0 also if it has no records."""
     del modified
     if size <= _HEADER:
         return 0
@@ -108,7 +108,7 @@ def _cut_bytes(path: str, size: int, modified: float) -> int:
 
 
 def _ends_of_records(file, size: int, look: int) -> set[int]:
-    """Where records end, of those that begin in the last `look` bytes and end near the file's."""
+    """Returns the ends of records that begin in the last `look` bytes and end near the file's."""
     start = max(0, size - look)
     file.seek(start)
     data = file.read(size - start)

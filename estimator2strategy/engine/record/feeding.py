@@ -294,7 +294,7 @@ def _split(tensor: tf.Tensor, num_replicas: int, axis: int) -> list[tf.Tensor]:
 
 
 def _transposed(tensor: tf.Tensor, num_replicas: int) -> str:
-    """What to do where examples lie along another axis, as after a transpose for convolutions."""
+    """Returns a hint about `batch_axis` if another axis fits the replicas; else an empty string."""
     sizes = list(enumerate(tensor.shape.as_list()))
     found = next((axis for axis, size in reversed(sizes) if size and not size % num_replicas), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""How far training is: step, loss, steps/s, time left, and when it is compiling.
+"""Shows the progress of a training: step, loss, steps/s, time left, and when it compiles.
 
 On a terminal it is one live line. Elsewhere nothing is shown, because logs look as Estimator's
 always did; `e2s run`, whose user may have switched the log off, has a plain line once a minute.
@@ -27,7 +27,7 @@ def show_plain_lines(every: float | None) -> None:
 
 
 class Progress(Protocol):
-    """What a training tells of itself."""
+    """The events that a training reports."""
 
     def compiling(self) -> None:
         """A new program is being built, which takes a while."""

@@ -28,7 +28,7 @@ class _SparseIdLookupConfig(NamedTuple):
 
 
 class _Column:
-    """What all columns have, but for those that print otherwise than their key."""
+    """The base of all columns; some print otherwise than their key."""
 
     @property
     def key(self) -> str:

@@ -171,7 +171,7 @@ def transform_features(
 
 
 def _shown(column: Any, transformed: Any) -> Any:
-    """What a column makes of features, as TF 1.15 showed it."""
+    """Returns a column's transformed features in the form that TF 1.15 showed."""
     if isinstance(column, columns_of._BucketizedColumn):
         dimension = column.source_column.dimension
         ids = tf.reshape(transformed[0].values, [-1, dimension])
@@ -247,7 +247,7 @@ def _matrix(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def _counts(column: Any, ids: tf.SparseTensor, weights: tf.SparseTensor | None) -> tf.Tensor:
-    """How often, or with which weight, each id occurs in an example."""
+    """Counts how often each id occurs in an example, or sums its weights."""
     if weights is None:
         dense = tf.sparse.to_dense(ids, default_value=-1)
         return tf.reduce_sum(tf.one_hot(dense, column.length), -2)

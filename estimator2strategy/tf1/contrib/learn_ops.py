@@ -1,4 +1,4 @@
-"""What the model_fns and input_fns of `tf.contrib.learn` return, and the names in it.
+"""The results of model_fns and input_fns of `tf.contrib.learn`, and the names in them.
 
 Sources: `tf.contrib.learn` model_fn.py, input_fn_utils.py and constants.py, TF 1.15.
 """

@@ -320,7 +320,7 @@ class PhasedLSTMCell(_cells.RNNCell):
         return output, _cells.LSTMStateTuple(cell, output)
 
     def _openness(self, time: tf.Tensor) -> tf.Tensor:
-        """How open each unit is [batch, units]: it rises, falls, and then leaks."""
+        """Returns the openness of each unit, [batch, units]: it rises, falls, and then leaks."""
         size = [self._num_units]
         period = _v1.get_variable("period", size, initializer=self._first_period)
         first_phase = _v1.random_uniform_initializer(0.0, period.initial_value)

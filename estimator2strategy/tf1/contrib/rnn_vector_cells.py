@@ -115,7 +115,7 @@ class IndRNNCell(_VectorCell):
 
 
 class _Gates:
-    """What gates of a cell, side by side, make of an input and of a state as wide as they are."""
+    """The gates of a cell, side by side, for an input and for a state as wide as they are."""
 
     def __init__(self, cell: Any, names: tuple[str, str, str], columns: int, parts: int, bias: Any):
         kernel, own, offset = names

@@ -19,7 +19,7 @@ _ALONE = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSp
 
 
 def _resolver(cluster_resolver: Any) -> Any:
-    """Where the other processes are; None: where `TF_CONFIG` says."""
+    """Returns the resolver of the other processes; None if `TF_CONFIG` names them."""
     resolver = cluster_resolver or tf.distribute.cluster_resolver.TFConfigClusterResolver()
     return _ALONE if resolver.task_type in ("evaluator", "ps") else cluster_resolver
 

@@ -75,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s check`."""
     made = argparse.ArgumentParser(
         prog="e2s check",
         description="Reads the source of a program written for TensorFlow's Estimator, and says "

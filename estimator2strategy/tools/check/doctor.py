@@ -423,7 +423,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s doctor`."""
     made = argparse.ArgumentParser(
         prog="e2s doctor",
         description="Says what is installed here, and what does not go together.",

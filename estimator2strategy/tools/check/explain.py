@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s explain`."""
     made = argparse.ArgumentParser(
         prog="e2s explain",
         description="Says what a rule of `e2s check` is about; without one, lists them all.",

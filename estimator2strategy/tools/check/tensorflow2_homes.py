@@ -1,7 +1,7 @@
-"""What takes the place of a name of TensorFlow 1.x in a program for TensorFlow 2 itself.
+"""Finds the replacement, in TensorFlow 2 itself, of a name of TensorFlow 1.x.
 
-The tables of the facade say so for most names. This module has what they cannot say of the many
-names of `tf.estimator`, and follows advice that is itself about a name that is gone.
+The tables of the facade have one for most names. This module adds the many names of `tf.estimator`,
+and follows advice that names something that is gone, too.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _NAME = re.compile(r"\btf(?:\.\w+)+")
 
 @functools.cache
 def home(name: str, advice: str) -> str:
-    """What to use in TensorFlow 2.
+    """Returns advice on the replacement of a name in TensorFlow 2.
 
     Args:
         name: A name of TensorFlow 1.x, "tf.estimator.RunConfig".

@@ -104,7 +104,7 @@ def _write_map(path: str, found: Mapping) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s checkpoint`."""
     made = argparse.ArgumentParser(
         prog="e2s checkpoint",
         description="Looks at checkpoints of TF1, TF2 and Keras, and makes one of another.",

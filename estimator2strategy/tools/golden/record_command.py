@@ -25,5 +25,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s record`."""
     return options.record_parser(_PROG)

@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s verify`."""
     made = argparse.ArgumentParser(
         prog="e2s verify",
         usage="e2s verify [options] GOLDEN [--program PROGRAM.py [its flags]]",

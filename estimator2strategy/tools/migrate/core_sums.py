@@ -77,7 +77,7 @@ def assigned(bound: str, function: str) -> str:
 
 
 def wrap_of(module: Module, call: Call, bound: str) -> Wrap | None:
-    """How the optimizer that `call` makes, and `bound` names, is wrapped; None if it is not."""
+    """Returns the wrapper of the optimizer that `call` makes and `bound` names, if any."""
     for wrapper in module.calls(*WRAPPERS):
         inner = wrapper.argument("opt", 0)
         if inner is call.node:

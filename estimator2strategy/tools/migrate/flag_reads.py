@@ -1,4 +1,4 @@
-"""Where a file reads flags while it is imported, before `app.run` has parsed the command line.
+"""Finds reads of flags at import, before `app.run` has parsed the command line.
 
     for node in early(module):
         print(node.lineno)

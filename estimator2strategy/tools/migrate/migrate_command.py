@@ -129,7 +129,7 @@ def _remember(plan: Plan) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s migrate`."""
     made = argparse.ArgumentParser(
         prog="e2s migrate",
         description="Rewrites a program written for TF 1.x, one stage at a time, towards "

@@ -1,1 +1,1 @@
-"""What helps at a shell: pages of the guide, and the completion of commands."""
+"""Help at a shell: pages of the guide, and the completion of commands."""

@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command takes."""
+    """Returns the parser of `e2s guide`."""
     made = argparse.ArgumentParser(
         prog="e2s guide",
         description="Prints a page of the migration guide; without one, lists them all.",
@@ -58,7 +58,7 @@ def guide_folder() -> Path | None:
 
 @functools.cache
 def address() -> str:
-    """Where the guide can be read: at the address that a release states, or in its own folder.
+    """Returns the address of the guide: the one that a release states, or that of its folder.
 
     Returns:
         An absolute address that ends with a slash; "" if there is neither.

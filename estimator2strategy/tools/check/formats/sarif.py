@@ -63,7 +63,7 @@ def render(report: Report, root: Path) -> str:
 
 
 def _at(key: str, page: str) -> dict[str, str]:
-    """Where a page of the guide can be read, if it can."""
+    """Returns `key` with the address of a page of the guide; nothing if the guide has none."""
     return {key: f"{address}{page}"} if (address := guide.address()) else {}
 
 
