@@ -266,6 +266,18 @@ class LegacyModel(keras.Model):
             for counted in model.keras_metrics.values():
                 counted.metric.reset_state()
 
+    # Summaries.
+
+    @property
+    def summaries(self) -> list[str]:
+        """Names of the summaries that model_fn makes in training; known once that was recorded.
+
+        A step of `fit` writes them where `tf.summary` has a default writer when it is traced. Their
+        step is the global step. There are none on cores of a TPU, which cannot write.
+        """
+        recorded = [model.recording for model in self._legacy.replayed.values()]
+        return list(dict.fromkeys(name for one in recorded for name in one.summaries))
+
     # Variables.
 
     @property

@@ -24,6 +24,7 @@ from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.shared_state import SharedState
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
 from estimator2strategy.engine.worlds import legacy_world, recording
 
 tf1 = tf.compat.v1
@@ -42,6 +43,8 @@ class RecordedModel:
         scaffold: Initialises them, and has the Saver.
         metrics: Name -> (value, update) of the metrics of an evaluation, the loss left out.
         calls: The `tf.metrics` calls that were observed.
+        summaries: Names of the summary ops that an Estimator would run while it trains. Empty in
+            the other modes, and on cores, which write none.
     """
 
     mode: str
@@ -52,6 +55,7 @@ class RecordedModel:
     scaffold: tf1.train.Scaffold
     metrics: Mapping[str, tuple[Any, Any]]
     calls: Sequence[Any]
+    summaries: tuple[str, ...] = ()
 
 
 def record_model(
@@ -73,10 +77,17 @@ def record_model(
         metrics.pop(LOSS, None)
         scaffold = spec.scaffold or tf1.train.Scaffold()
         variables = tuple(tf1.global_variables())
+        summaries = _summaries_of(made.graph) if mode == ModeKeys.TRAIN else ()
         scaffold.finalize()
+        of_metrics = (metrics, tuple(calls))
         return RecordedModel(
-            mode, made.graph, spec, made.feeds, variables, scaffold, metrics, tuple(calls)
+            mode, made.graph, spec, made.feeds, variables, scaffold, *of_metrics, summaries
         )
+
+
+def _summaries_of(graph: tf.Graph) -> tuple[str, ...]:
+    leave_out_summaries_of_branches(graph)
+    return tuple(summary.op.name for summary in tf1.get_collection(tf1.GraphKeys.SUMMARIES))
 
 
 class ReplayedModel:
@@ -108,11 +119,12 @@ class ReplayedModel:
         self.keras_metrics = self._keras_metrics()
         self._outputs, self._ops = self._wanted()
         self._on_tpu = is_tpu(strategy)
+        self._on_one_device = strategy is None
+        self._parts: dict[bool, ReplicatedPart] = {}
+        self._global_step = shared["global_step"]
         if self._on_tpu:
             roots = [*map(input_node, self._outputs), *self._ops]
             tpu_step.make_variables(self._recorded, self._state, roots)
-        else:
-            self._part = ReplicatedPart.of(self._recorded, self._outputs, self._ops)
 
     def initialise(self, names: Sequence[str]) -> None:
         """Gives the variables `names` their initial values, and whatever is local a value."""
@@ -128,6 +140,9 @@ class ReplayedModel:
     def step(self, batch: Any) -> tuple[tf.Tensor | None, Any]:
         """Traces one step of the replica that calls it, metrics included.
 
+        In training the summaries of model_fn are written where a writer of `tf.summary` is the
+        default one, by the tags and at the steps that an Estimator gave them.
+
         Args:
             batch: As it was recorded.
 
@@ -140,7 +155,7 @@ class ReplayedModel:
             of_step = (self._outputs, self._ops, feeds)
             values = tpu_step.trace_replica(self._recorded, self._state, *of_step)
         else:
-            values = self._part.replay(self._recorded, self._state, feeds)
+            values = self._of_replica(feeds)
         if self.recording.mode == ModeKeys.PREDICT:
             predictions = self.recording.spec.predictions
             return None, tf.nest.pack_sequence_as(predictions, values, expand_composites=True)
@@ -150,6 +165,29 @@ class ReplayedModel:
             metric.update(rest[:count])
             rest = rest[count:]
         return loss, None
+
+    def _of_replica(self, feeds: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+        """The outputs of a step; its summaries are written."""
+        writes = self._may_write_summaries()
+        if writes not in self._parts:
+            merged = [self.recording.scaffold.summary_op.name] if writes else []
+            outputs = [*self._outputs, *merged]
+            self._parts[writes] = ReplicatedPart.of(self._recorded, outputs, self._ops)
+        values = self._parts[writes].replay(self._recorded, self._state, feeds)
+        if not writes:
+            return values
+        *values, summary = values
+        tf.summary.experimental.write_raw_pb(summary, step=self._global_step.value)
+        return values
+
+    def _may_write_summaries(self) -> bool:
+        """False without summaries or a writer. All replicas have to run the same ops."""
+        in_training = self.recording.mode == ModeKeys.TRAIN
+        if not in_training or self.recording.scaffold.summary_op is None:
+            return False
+        if not self._on_one_device:
+            return True
+        return tf.get_static_value(tf.summary.should_record_summaries()) is not False
 
     def _keras_metrics(self) -> dict[str, KerasMetric]:
         found = {}

@@ -26,11 +26,13 @@ class KerasLoop:
             train=train_batch_size, eval=eval_batch_size, infer=predict_batch_size)
         if self.config.tf_random_seed is not None:
             {tf}.compat.v2.random.set_seed(self.config.tf_random_seed)
+        self.batches_of_core = False
         self.strategy = self.make_strategy(use_tpu)
         with self.strategy.scope():
             self.model = {e2s}.LegacyModel(model_fn, params, config, use_tpu=use_tpu)
         self.model.compile()  # steps_per_execution=50, say, is faster
-        self.writers, self.batches_of_core = {{}}, False
+        self.step, self.model.train_step = self.model.train_step, self.train_step
+        self.writers, self.writes = {{}}, {tf}.compat.v2.Variable(False, trainable=False)
         self.save_steps = self.config.save_checkpoints_steps or 1000
         self.predict_step = {tf}.compat.v2.function(
             lambda batch: self.strategy.run(self.model, (batch,)), autograph=False)
@@ -84,16 +86,28 @@ class KerasLoop:
     def global_step(self):
         return int(self.model.legacy_variables['global_step'].numpy())
 
+    def train_step(self, data):
+        """A step of the model, which writes model_fn's summaries when they are due."""
+        record = {tf}.compat.v2.summary.record_if(self.writes.read_value)
+        with self.writer().as_default(), record:
+            return self.step(data)
+
+    def writer(self, folder=''):
+        """Writes where an Estimator wrote: in model_dir, or in a folder of it."""
+        if folder not in self.writers:
+            path = {os}.path.join(self.model_dir, folder)
+            with {tf}.init_scope():  # not in the graph of a step
+                self.writers[folder] = {tf}.compat.v2.summary.create_file_writer(path)
+        return self.writers[folder]
+
     def write(self, values, step, folder=''):
         """Writes summaries, by the tags and in the folder where an Estimator wrote them."""
-        if folder not in self.writers:
-            with {tf}.Graph().as_default():  # it is of TF1, as what reads the files may be
-                self.writers[folder] = {tf}.compat.v1.summary.FileWriter(
-                    {os}.path.join(self.model_dir, folder))
-        kind = {tf}.compat.v1.Summary
+        kind = {tf}.compat.v1.Summary  # of TF1, as what reads the files may be
         written = [kind.Value(tag=tag, simple_value=float(values[tag])) for tag in values]
-        self.writers[folder].add_summary(kind(value=written), step)
-        self.writers[folder].flush()
+        with self.writer(folder).as_default():
+            {tf}.compat.v2.summary.experimental.write_raw_pb(
+                kind(value=written).SerializeToString(), step)
+        self.writer(folder).flush()
 
     def train(self, input_fn, callbacks=(), steps=None, max_steps=None, **validation):
         """Trains until max_steps, for so many steps, or until the input ends."""
@@ -160,13 +174,15 @@ class SavedAndWritten({keras}.callbacks.Callback):
         return steps and (self.step - self.begin) % steps == 0
 
     def on_train_batch_begin(self, batch, logs=None):
-        self.writes = self.is_due(self.loop.config.save_summary_steps)
+        self.writes = bool(self.is_due(self.loop.config.save_summary_steps))
+        self.loop.writes.assign(self.writes)
         if self.writes:
             self.model.reset_metrics()  # the loss is that of the next step, not a mean
 
     def on_train_batch_end(self, batch, logs=None):
         self.step = self.loop.global_step
-        values = {{'loss': logs['loss']}} if self.writes else {{}}
+        writes_loss = self.writes and 'loss' not in self.model.summaries
+        values = {{'loss': logs['loss']}} if writes_loss else {{}}
         if logs['loss'] != logs['loss']:
             raise {tf}.train.NanLossDuringTrainingError
         if self.is_due(self.loop.config.log_step_count_steps):

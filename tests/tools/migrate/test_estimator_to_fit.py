@@ -46,6 +46,9 @@ def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.EVAL:
         return tf.contrib.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(
             lambda labels, y: {"error": tf.metrics.mean_absolute_error(labels, y)}, [labels, y]))
+    tf.summary.scalar("size", tf.norm(net))
+    with tf.name_scope("watched"):
+        tf.summary.histogram("y", y)
     optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(params["rate"]))
     train_op = optimizer.minimize(loss, tf.train.get_global_step())
     return tf.contrib.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
@@ -60,7 +63,8 @@ class Counter(tf.train.SessionRunHook):
 
 
 def build(model_dir):
-    config = tf.contrib.tpu.RunConfig(model_dir=model_dir, save_checkpoints_steps=4)
+    config = tf.contrib.tpu.RunConfig(
+        model_dir=model_dir, save_checkpoints_steps=4, save_summary_steps=2)
     return tf.contrib.tpu.TPUEstimator(
         model_fn, config=config, params={"rate": 0.05},
         train_batch_size=8, eval_batch_size=6, predict_batch_size=3)
@@ -164,6 +168,46 @@ def test_evaluation_and_predictions_are_the_estimators(ran):
     np.testing.assert_allclose([r["y"] for r in after[1]], [r["y"] for r in before[1]], atol=1e-5)
 
 
+def test_fit_writes_the_summaries_of_the_model_fn_as_the_estimator_does(ran):
+    before, after = (written(model_dir) for _, _, model_dir in ran)
+    assert {tag for tag, _ in before} == {"loss", "size", "watched/y"}
+    assert after == pytest.approx(before, abs=1e-5)
+
+
+def written(model_dir):
+    """(tag, step) -> a number of the summary, of training."""
+    found = {}
+    for path in tf.io.gfile.glob(f"{model_dir}/events*"):
+        for event in tf.compat.v1.train.summary_iterator(path):
+            for value in event.summary.value:
+                of_kind = value.histo.sum if value.HasField("histo") else value.simple_value
+                found[value.tag, event.step] = of_kind
+    return found
+
+
+@pytest.mark.parametrize("own_loss", [True, False])
+def test_a_loss_that_the_model_fn_summarizes_itself_is_written_once(own_loss, ran, tmp_path):
+    tf1 = ran[1][0].tf
+
+    def model_fn(features, labels, mode):
+        loss = tf1.losses.mean_squared_error(labels, tf1.layers.dense(features, 1))
+        if own_loss:
+            tf1.summary.scalar("loss", 2 * loss)
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, tf1.train.get_global_step()
+        )
+        return tf1.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    loop = ran[1][0].KerasLoop(model_fn, str(tmp_path))
+    loop.train(lambda: ran[1][0].input_fn({"batch_size": 8}), steps=1)
+    (path,) = tmp_path.glob("events*")
+    events = list(tf.compat.v1.train.summary_iterator(str(path)))
+    (loss,) = (v.simple_value for e in events for v in e.summary.value if v.tag == "loss")
+    # The program's is twice what it trains on.
+    trained = loop.model.history.history["loss"][0]
+    assert loss == pytest.approx(2 * trained if own_loss else trained, rel=1e-5)
+
+
 def test_hooks_of_the_program_are_called_as_callbacks(ran):
     module = ran[1][0]
     assert module.CALLED == [1] * 6
@@ -198,6 +242,27 @@ def test_a_loop_for_a_tpu_that_is_not_there_says_so_before_it_trains(ran, tmp_pa
     module = ran[1][0]
     with pytest.raises(tf.errors.NotFoundError, match="use_tpu=False"):
         module.KerasLoop(module.model_fn, str(tmp_path), use_tpu=True, train_batch_size=8)
+
+
+def test_input_fn_is_asked_for_the_batch_of_a_core_where_each_core_has_its_own(
+    ran, tmp_path, emulated_cores
+):
+    emulated_cores(2)
+    module = ran[1][0]
+    asked = []
+
+    def input_fn(params):
+        asked.append(params["batch_size"])
+        return module.input_fn(params)
+
+    kinds = module.tf.estimator.tpu.InputPipelineConfig
+    for kind, of_input_fn in ((kinds.PER_HOST_V1, 8), (kinds.PER_HOST_V2, 4)):
+        options = module.tf.estimator.tpu.TPUConfig(per_host_input_for_training=kind)
+        config = module.tf.estimator.tpu.RunConfig(model_dir=str(tmp_path), tpu_config=options)
+        loop = module.KerasLoop(module.model_fn, config=config, use_tpu=True, train_batch_size=8)
+        x, _ = loop.dataset(input_fn, "train").element_spec
+        assert asked.pop() == of_input_fn
+        assert x.shape[0] == 8
 
 
 def test_a_tpu_estimator_keeps_its_use_tpu_and_the_calls_stay(texts):

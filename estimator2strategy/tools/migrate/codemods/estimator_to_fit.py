@@ -68,9 +68,6 @@ _OF_SPEC = (
     "evaluation_hooks",
     "prediction_hooks",
 )
-_SUMMARIES = tuple(
-    f"tf.summary.{kind}" for kind in ("audio", "histogram", "image", "scalar", "text")
-)
 _HEAD = "import estimator2strategy as e2s\nimport estimator2strategy.tf1 as tf\n"
 _NEW_HEAD = (
     "import inspect\nimport os\nimport time\nimport keras\n"
@@ -92,9 +89,10 @@ _WRITTEN = keras_loop.text("tf", **{name: name for name in keras_loop.NEEDED})
     "beside it) it stays, with a mark.",
     proof="The same losses as the Estimator's, from the same checkpoint, on one device and on the "
     "cores of a TPU (test_ladder_on_cores.py); the same checkpoints, and the same tags in the same "
-    "folders for the loss, the speed and the evaluations. What is gone: the model_fn's own "
-    "summaries (each has a mark), checkpoints by the clock, and the place in the input when "
-    "training is resumed. input_fn is called in eager mode, and returns a dataset. "
+    "folders for the loss, the speed, the evaluations and the model_fn's own summaries. Those are "
+    "computed at each step, and written at the steps of save_summary_steps. What is gone: "
+    "checkpoints by the clock, and the place in the input when training is resumed. input_fn is "
+    "called in eager mode, and returns a dataset. "
     "Where the loop cannot train as the Estimator did (train_distribute, several workers, several "
     "cores of a replica), it says so before it trains.",
     samples=[
@@ -153,13 +151,11 @@ def _alias(name, free):
 
 
 def _left_out(module):
-    """What the program's Estimator did, and the loop does not."""
+    """Marks the options of the Estimator that the loop does not have."""
     for call in module.calls(*_CONFIGS):
         said = [f"{k.arg} is {_WITHOUT[k.arg]}" for k in call.node.keywords if k.arg in _WITHOUT]
         if said:
             yield Todo(call.node, f"beside fit, {'; '.join(said)}")
-    for call in module.calls(*_SUMMARIES):
-        yield Todo(call.node, "fit does not write this summary: write it in a callback")
 
 
 class _Loops:
