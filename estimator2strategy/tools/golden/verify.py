@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s verify`."""
     made = argparse.ArgumentParser(
         prog="e2s verify",
-        usage="e2s verify [options] GOLDEN [--program PROGRAM.py [its flags]]",
+        usage="e2s verify [options] GOLDEN [--program {PROGRAM.py | -m MODULE} [its flags]]",
         description="Replays a golden of `e2s record` here, and says tier by tier whether the "
         "model is still the same. Without a source, that of the golden is taken.",
         epilog=_EXAMPLE,

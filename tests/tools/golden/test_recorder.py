@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.tools.golden import one_file, verify
-from estimator2strategy.tools.golden.recorder import draws, folder, structures
+from estimator2strategy.tools.golden.recorder import draws, folder, programs, structures
 from tests import fresh
 from tests.tools.golden.parity_replay import GOLDENS, TESTS
 
@@ -161,6 +161,21 @@ def test_a_program_with_another_flag_is_another_model(recorded):
     assert other.returncode == 1, other.stderr
     assert other.stdout.startswith("DIFFERENT")
     assert "0.8 times the golden's: another learning rate" in other.stdout
+
+
+@pytest.mark.parametrize("program", [["trainer/task.py"], ["-m", "trainer.task"]])
+def test_a_program_is_started_by_its_file_or_by_its_module(program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("trainer").mkdir()
+    Path("trainer/__init__.py").touch()
+    Path("trainer/task.py").write_text("import sys\nsys.called_with = __name__, sys.argv[1:]\n")
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", ["/where/record.py/is", *sys.path])
+    monkeypatch.setattr(sys, "called_with", None, raising=False)
+    platform = object.__new__(programs.Platform)  # there is no Estimator in this TensorFlow
+    platform.run([*program, "--rate=1"])
+    assert sys.called_with == ("__main__", ["--rate=1"])
+    assert sys.path[0] == str(tmp_path if "-m" in program else tmp_path / "trainer")
 
 
 def test_what_is_no_golden_is_refused(tmp_path):

@@ -9,6 +9,7 @@ from estimator2strategy.tools.golden.recorder.folder import RecordError
 _EXAMPLE = """\
 examples:
   {prog} --out golden --program train.py --data_dir=/data --batch_size=16
+  {prog} --out golden --program -m trainer.task --batch_size=16
   {prog} --out golden trainer.model:model_fn --input trainer.data:input_fn --batch_size 16
 
 The program runs as ever, with its own flags, and stops when it was recorded. `e2s record --print`

@@ -119,7 +119,11 @@ class Platform:
         return Calls(*map(_call_of, ("train", "evaluate", "predict", export.__name__)))
 
     def run(self, argv):
-        """Runs a program as `python argv...` would."""
+        """Runs a program as `python argv...` would, `python -m module ...` too."""
+        if argv[0] == "-m":
+            sys.argv, sys.path[0] = list(argv[1:]), os.getcwd()
+            runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+            return
         sys.argv = list(argv)
         sys.path[0] = os.path.dirname(os.path.abspath(argv[0]))
         runpy.run_path(argv[0], run_name="__main__")
