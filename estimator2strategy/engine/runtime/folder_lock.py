@@ -1,8 +1,10 @@
 """An advisory lock on a folder: no file is added, and the lock goes with the process that holds it.
 
-lock = FolderLock.of(folder)
-...
-lock.release()
+    lock = FolderLock.of(folder)
+    ...
+    lock.release()
+
+A process that is killed has released it.
 """
 
 from __future__ import annotations
