@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.runtime.direct_restore import DirectRestore
 
 tf1 = tf.compat.v1
 
@@ -90,6 +91,8 @@ def _refuse_other_shapes(
 
 def expected_variables(saver, graph: tf.Graph) -> dict[str, tuple[tf.TensorShape, tf.DType]]:
     """Checkpoint name -> (shape, dtype) of what `saver` reads, from its restore op."""
+    if isinstance(saver, DirectRestore):
+        return saver.expected
     if not isinstance(saver, tf1.train.Saver):
         return {}
     expected = {}

@@ -98,6 +98,9 @@ class Evaluation:
                 hook._set_evals_completed_tensor(self._batches_done)
         final_hook = tf1.train.FinalOpsHook(self._finals)
         all_hooks = [*recording.input_hooks, *hooks, *self.own_hooks, final_hook]
+        of_program = [
+            hook for hook in hooks if not isinstance(hook, _tf_private.StopAfterNEvalsHook)
+        ]
         tf1.logging.info("Starting evaluation at " + time.strftime("%Y-%m-%dT%H:%M:%S"))
         started = time.time()
         creator = ReplaySessionCreator(
@@ -106,6 +109,7 @@ class Evaluation:
             init_fn=init_fn,
             store=store,
             give_values=give_values,
+            only_reads=not (of_program or self.own_hooks),
         )
         ran: list[int] = []
         with (

@@ -25,6 +25,7 @@ from estimator2strategy.engine.replay.uninitialized import is_initialized
 from estimator2strategy.engine.runtime import (
     checkpoints,
     devices,
+    direct_restore,
     liveness,
     worker_steps,
 )
@@ -53,6 +54,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         max_restarts: How many sessions in a row may be lost; see `Recovery`.
         give_values: `give_values(session)` gives values to what has none, in the place of all
             initialisation and restoring: where variables are shared, most have one.
+        only_reads: Nothing that runs in the session asks for the graph's Saver.
 
     Attributes:
         session: The session, once there is one. MonitoredSession asks for another one when it is
@@ -71,6 +73,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         init_fn: Callable[[Any], None] | None = None,
         max_restarts: int = MAX_RESTARTS,
         give_values: Callable[[SavingSession], None] | None = None,
+        only_reads: bool = False,
     ):
         self._recording = recording
         self._scaffold = recording.spec.scaffold or tf1.train.Scaffold()
@@ -84,6 +87,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         self.on_session: Callable[[SavingSession], None] = lambda session: None
         self.recovery = Recovery(recording.strategy, max_restarts)
         self._give_values = give_values
+        self._only_reads = only_reads
 
     def create_session(self) -> SavingSession:
         """Makes the session, or another one in place of one that was lost.
@@ -95,6 +99,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
             self._checked = _variables_that_default_ops_check(self._scaffold)
             _leave_out_ready_ops(self._checked)
             leave_out_summaries_of_branches(self._recording.graph)
+            self._leave_out_saver()
             self.session = self._started()
             return self.session
         self.on_lost()
@@ -118,6 +123,11 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
             f"Training got to global step {step}. The latest complete checkpoint is {path}.\n"
             "  Training goes on from there when the program is run again."
         )
+
+    def _leave_out_saver(self) -> None:
+        path, alone = self._checkpoint_path, self._recording.strategy is None
+        if path and self._only_reads and alone and not self._give_values:
+            direct_restore.use_in(self._scaffold, path)
 
     def _started(self) -> SavingSession:
         scaffold = self._scaffold

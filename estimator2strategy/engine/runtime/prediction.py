@@ -64,9 +64,14 @@ def batches(
     The legacy world is entered for each call and left before anything is yielded, so that the
     consumer never runs in it.
     """
-    all_hooks = [*recording.input_hooks, *hooks, *(recording.spec.prediction_hooks or [])]
+    of_program = [*hooks, *(recording.spec.prediction_hooks or [])]
+    all_hooks = [*recording.input_hooks, *of_program]
     creator = ReplaySessionCreator(
-        recording, checkpoint_path=checkpoint_path, store=store, give_values=give_values
+        recording,
+        checkpoint_path=checkpoint_path,
+        store=store,
+        give_values=give_values,
+        only_reads=not of_program,
     )
     with _inside(recording.graph):
         monitored = tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks)
