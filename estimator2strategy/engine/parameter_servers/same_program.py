@@ -15,15 +15,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.parameter_servers.servers import Servers
+from estimator2strategy.engine.parameter_servers.servers import Servers, until_next_look
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.runtime import agreement
 from estimator2strategy.engine.runtime.liveness import answers, can_be_reached
 
 tf1 = tf.compat.v1
 
-# Seconds between two looks, and between two words about the chief.
-_EVERY, _REMINDER = 1.0, 30.0
+# Seconds between two words about the chief.
+_REMINDER = 30.0
 _NAME = "e2s_program"
 
 
@@ -89,7 +89,7 @@ class ProgramOnServer:
             if time.monotonic() > next_word:
                 next_word += _REMINDER
                 tf1.logging.warn(self._chief(waited))
-            time.sleep(_EVERY)
+            time.sleep(until_next_look(waited))
 
     def _chief(self, waited: float) -> str:
         """The sentence about a chief that has not given the variables their values yet."""
