@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -29,7 +30,7 @@ from estimator2strategy.engine.runtime import evaluation, prediction, training
 from estimator2strategy.engine.runtime.checkpoints import step_in
 from estimator2strategy.engine.runtime.evaluation_cache import EvaluationCache
 from estimator2strategy.engine.runtime.gc_pause import few_full_collections
-from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
+from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint, using
 from estimator2strategy.engine.runtime.model_dir import held_for_training
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.session_config import applied_to_each
@@ -172,7 +173,8 @@ class Estimator(Exporting):
         Raises:
             ValueError: There is no checkpoint yet.
         """
-        return [name for name, _ in tf.train.list_variables(self._trained())]
+        names = using(self._trained(), self.latest_checkpoint, tf.train.list_variables)[1]
+        return [name for name, _ in names]
 
     def get_variable_value(self, name: str) -> np.ndarray:
         """Value of a variable in the latest checkpoint.
@@ -180,8 +182,9 @@ class Estimator(Exporting):
         Raises:
             ValueError: There is no checkpoint yet.
         """
+        load = functools.partial(tf.train.load_variable, name=name)
         try:
-            return tf.train.load_variable(self._trained(), name)
+            return using(self._trained(), self.latest_checkpoint, load)[1]
         except tf.errors.NotFoundError as error:
             raise no_variable(name, self.get_variable_names()) from error
 
@@ -276,14 +279,14 @@ class Estimator(Exporting):
         Raises:
             ValueError: `steps` is not positive; a metric is called `global_step`.
         """
-        checkpoint_path = checked_path(checkpoint_path) or self._latest_or_warn("evaluate")
+        checkpoint_path, look_up = self._to_restore(checkpoint_path, "evaluate")
         with recording_graph(self) as graph:
             all_hooks = self._evaluation_hooks(hooks, steps)
             cache = self._evaluation_cache if checkpoint_path else None
             found = self._record_evaluation(graph, input_fn, self._replays, cache, all_hooks)
             self._warm_start(checkpoint_path)
-            results = found.run(checkpoint_path, all_hooks, store=self._replays)
-            evaluation.write_results(self.eval_dir(name), results, checkpoint_path)
+            results = found.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
+            evaluation.write_results(self.eval_dir(name), results, found.restored_from)
         return results
 
     @checked(RULES)
@@ -338,14 +341,16 @@ class Estimator(Exporting):
             ValueError: Batch sizes of the predictions differ, or `predict_keys` matches nothing.
         """
         hooks = checked_hooks(hooks)
-        checkpoint_path = checked_path(checkpoint_path) or self._latest_or_warn("predict")
+        checkpoint_path, look_up = self._to_restore(checkpoint_path, "predict")
         with recording_graph(self):
             recorded = record_for(self, ModeKeys.PREDICT, input_fn)
             self._warm_start(checkpoint_path)
             predictions = prediction.selected(recorded.spec.predictions, predict_keys)
         batches = applied_to_each(
             self._config.session_config,
-            prediction.batches(recorded, predictions, checkpoint_path, hooks, self._replays),
+            prediction.batches(
+                recorded, predictions, checkpoint_path, hooks, self._replays, look_up=look_up
+            ),
         )
         yield from prediction.examples(batches) if yield_single_examples else batches
 
@@ -432,18 +437,23 @@ class Estimator(Exporting):
             tf1.logging.info("Warm-starting with WarmStartSettings: %s", self._warm_start_settings)
             warm_start(self._warm_start_settings)
 
-    def _latest_or_warn(self, verb: str) -> str | None:
+    def _to_restore(
+        self, asked: Any, verb: str
+    ) -> tuple[str | None, Callable[[], str | None] | None]:
+        """(the checkpoint to restore, what finds another one if that is removed meanwhile)."""
+        if path := checked_path(asked):
+            return path, None
         path = self.latest_checkpoint()
         if not path:
             tf1.logging.info(
                 f"Could not find trained model in model_dir: {self.model_dir}, running "
                 f"initialization to {verb}."
             )
-        return path
+        return path, self.latest_checkpoint
 
     def _global_step(self) -> int:
         path = self.latest_checkpoint()
-        return step_in(path) if path else 0
+        return using(path, self.latest_checkpoint, step_in)[1] if path else 0
 
     def _check_task(self) -> None:
         if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):

@@ -94,6 +94,7 @@ class Evaluator:
                 "evaluation results are expected to be same for the same checkpoint."
             )
             return EvalResult(EvalStatus.NO_NEW_CHECKPOINT)
+        before = self.metrics, self.exported
         try:
             metrics = self._estimator.evaluate(
                 input_fn=self._spec.input_fn,
@@ -102,16 +103,18 @@ class Evaluator:
                 checkpoint_path=path,
                 hooks=self._spec.hooks,
             )
+            self.metrics = _checked_metrics(metrics)
+            self.exported = self._export(path, self.metrics)
         except (ValueError, tf.errors.OpError):
             if tf.io.gfile.exists(f"{path}.index"):
                 raise
             # Another process trains, and keeps `keep_checkpoint_max` checkpoints.
+            self.metrics, self.exported = before
             tf1.logging.warning(
-                "%s was removed before it was evaluated. Looking for a newer one.", path
+                "%s was removed before it was evaluated and exported. Looking for a newer one.",
+                path,
             )
             return EvalResult(EvalStatus.NO_NEW_CHECKPOINT)
-        self.metrics = _checked_metrics(metrics)
-        self.exported = self._export(path, self.metrics)
         self._evaluated = path
         self._warned = -float(_SECONDS_BETWEEN_WARNINGS)
         return EvalResult(EvalStatus.EVALUATED, self.metrics, path)

@@ -152,7 +152,8 @@ class Exporting(abc.ABC):
         for source in (assets_extra or {}).values():
             if not tf.io.gfile.exists(source):
                 raise wrong_argument("assets_extra: no such file", source, "Pass a file's path.")
-        checkpoint_path = checked_path(checkpoint_path) or self._checkpoint_to_export()
+        asked = checked_path(checkpoint_path)
+        checkpoint_path = asked or self._checkpoint_to_export()
         # Training comes first: its variables are what a checkpoint has, and what is saved.
         graphs = [
             graph
@@ -172,6 +173,7 @@ class Exporting(abc.ABC):
             graphs,
             checkpoint_path,
             self._config,
+            look_up=None if asked else self.latest_checkpoint,
             assets_extra=assets_extra,
             as_text=as_text,
             strip_default_attrs=strip_default_attrs,

@@ -6,6 +6,7 @@
         [serving],
         "/tmp/model/model.ckpt-100",
         config,
+        look_up=None,
         assets_extra=None,
         as_text=False,
         strip_default_attrs=True,
@@ -19,6 +20,7 @@ Source: `Estimator._export_all_saved_models`, tensorflow_estimator 2.15 estimato
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -28,6 +30,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime import unfinished_exports
+from estimator2strategy.engine.runtime.latest_checkpoint import using
 from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import serving
@@ -72,6 +75,7 @@ def write_saved_model(
     checkpoint_path: str,
     config: RunConfig,
     *,
+    look_up: Callable[[], str | None] | None,
     assets_extra: Mapping[str, str] | None,
     as_text: bool,
     strip_default_attrs: bool,
@@ -84,6 +88,8 @@ def write_saved_model(
         graphs: The graphs to write; the variables of the first one are saved.
         checkpoint_path: Whence the variables come.
         config: The RunConfig with the seed and `session_config` to use.
+        look_up: If that checkpoint was removed meanwhile: gives the latest one. None: it is an
+            error then.
         assets_extra: Path below `assets.extra` -> file to copy there.
         as_text: Write `saved_model.pbtxt`, not `saved_model.pb`.
         strip_default_attrs: Leave out attributes of nodes that have their default, so that older
@@ -101,13 +107,14 @@ def write_saved_model(
     # Servers take numbered folders only, so they see the new one when it is complete.
     unfinished = export.get_temp_export_dir(folder)
     builder = tf1.saved_model.Builder(unfinished)
+    restore = functools.partial(_restore, checkpoint_path, look_up)
     with unfinished_exports.claimed(os.fsdecode(unfinished)):
         for i, served in enumerate(graphs):
             with serving(config.tf_random_seed, tf115):
                 _add_graph(
                     builder,
                     served,
-                    checkpoint_path,
+                    restore,
                     config,
                     strip_default_attrs,
                     first=i == 0,
@@ -130,7 +137,7 @@ def _add_assets(folder: str, assets_extra: Mapping[str, str]) -> None:
 def _add_graph(
     builder: tf1.saved_model.Builder,
     served: ServedGraph,
-    checkpoint_path: str,
+    restore: Callable[[tf1.train.Saver, tf1.Session, str], None],
     config: RunConfig,
     strip_default_attrs: bool,
     *,
@@ -152,7 +159,7 @@ def _add_graph(
         # It restores here and, written into the graph, wherever the graph is loaded.
         saver = _saver(scaffold)
         if first or served.check_variables:
-            _restore(saver, session, checkpoint_path, served.mode)
+            restore(saver, session, served.mode)
         if spec.train_op is not None:
             tf1.add_to_collection(_TRAIN_OP, spec.train_op)
         what = {
@@ -244,9 +251,15 @@ def _saver(scaffold: tf1.train.Scaffold) -> tf1.train.Saver:
     return scaffold.saver or tf1.train.Saver(sharded=True)
 
 
-def _restore(saver: tf1.train.Saver, session: tf1.Session, path: str, mode: str) -> None:
+def _restore(
+    path: str,
+    look_up: Callable[[], str | None] | None,
+    saver: tf1.train.Saver,
+    session: tf1.Session,
+    mode: str,
+) -> None:
     try:
-        saver.restore(session, path)
+        using(path, look_up, functools.partial(saver.restore, session))
     except tf.errors.NotFoundError as error:
         raise ValueError(
             "Could not load all requested variables from checkpoint. Please make sure your "

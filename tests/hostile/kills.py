@@ -200,11 +200,14 @@ class Training:
         if not self.model_dir.exists():
             return []
         listed = {f"model.ckpt-{step}" for step in self.listed()}
+        # Those that are complete, but for the list, stay until their step is saved again.
+        indices = [int(path.stem.split("-")[1]) for path in self.model_dir.glob("*-*.index")]
+        new = {f"model.ckpt-{i}" for i in indices if i > max(self.listed(), default=-1)}
         found = []
         for path in self.model_dir.rglob("*"):
             name = path.relative_to(self.model_dir).parts[0]
             match = _OF_CHECKPOINT.fullmatch(name)
-            belongs = match[1] in listed if match else _EXPECTED.fullmatch(name)
+            belongs = match[1] in listed | new if match else _EXPECTED.fullmatch(name)
             if not belongs:
                 found.append(Leftover.of(path))
         return found

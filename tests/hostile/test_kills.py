@@ -19,12 +19,10 @@ def test_a_file_that_nothing_clears_is_counted(tmp_path):
     training = kills.Training("device", tmp_path / "model")
     training.model_dir.mkdir()
     (training.model_dir / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-4"\n')
-    for name in ("model.ckpt-4.index", "events.out.tfevents.1", "model.ckpt-8.index"):
+    for name in ("model.ckpt-4.index", "events.out.tfevents.1", "model.ckpt-8.meta"):
         (training.model_dir / name).write_bytes(b"12345")
     left = training.leftovers()
-    assert [(path.rpartition("/")[2], size) for path, _, size in left] == [
-        ("model.ckpt-8.index", 5)
-    ]
+    assert [(path.rpartition("/")[2], size) for path, _, size in left] == [("model.ckpt-8.meta", 5)]
     count = kills.Count()
     kills._compare_litter(count, "device", left)
     assert (count.litter, count.cleared) == (5, 0)

@@ -46,6 +46,7 @@ class Evaluation:
     Attributes:
         recording: The recording, metrics included.
         own_hooks: The hooks of model_fn's spec.
+        restored_from: The checkpoint that the last run has restored, if any.
 
     Source: `_evaluate_once`, tensorflow/python/training/evaluation.py.
     """
@@ -55,6 +56,7 @@ class Evaluation:
         recording: Recording,
         calls: Sequence[Any],
     ):
+        self.restored_from: str | None = None
         metrics, late_splices = recording.metrics, recording.late_splices
         if metrics is None:
             metrics = metric_pairs(recording.spec)
@@ -79,6 +81,7 @@ class Evaluation:
         init_fn: Callable[[Any], None] | None = None,
         store: ReplayCache | None = None,
         give_values: Callable[[SavingSession], None] | None = None,
+        look_up: Callable[[], str | None] | None = None,
     ) -> dict[str, Any]:
         """Runs until a hook stops it or the input ends.
 
@@ -88,6 +91,7 @@ class Evaluation:
             init_fn: Without a checkpoint: `init_fn(session)` may change the variables.
             store: Keeps what was traced for another run, or another evaluation that is the same.
             give_values: Without a checkpoint; see ReplaySessionCreator.
+            look_up: With a checkpoint; see ReplaySessionCreator.
 
         Returns:
             Name -> numpy value, `global_step` included.
@@ -110,6 +114,7 @@ class Evaluation:
             store=store,
             give_values=give_values,
             only_reads=not (of_program or self.own_hooks),
+            look_up=look_up,
         )
         ran: list[int] = []
         with (
@@ -125,6 +130,8 @@ class Evaluation:
             pace = Iterations(whole, all_hooks) if several else Lookahead(all_hooks)
             # The `with` swallows the error with which an input ends.
             _loop(monitored, creator, self._eval_op, pace, ran)
+        assert creator.session
+        self.restored_from = creator.session.restored_from
         if not sum(ran):
             warn_of_no_batch("evaluate: the loss and the metrics are of nothing")
         tf1.logging.info(f"Inference Time : {time.time() - started:0.5f}s")

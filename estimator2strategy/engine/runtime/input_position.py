@@ -22,6 +22,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.replay import iterators
+from estimator2strategy.engine.replay.random_inputs import lines_of_random_inputs
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world
@@ -29,6 +30,12 @@ from estimator2strategy.engine.worlds import modern_world
 tf1 = tf.compat.v1
 
 _PENDING = "pending"
+_RANDOM_BEGINS_ANEW = (
+    "The input goes on, but random ops in a function of its Dataset begin their numbers anew: the "
+    "examples are others than without the interruption.\n  At %s\n"
+    "  Draw them in model_fn, or use tf.random.stateless_uniform and the like in the Dataset, with "
+    "seeds of tf.data.Dataset.random, whose place is kept."
+)
 
 
 class InputPosition(tf1.train.SessionRunHook):
@@ -99,6 +106,8 @@ class InputPosition(tf1.train.SessionRunHook):
             tf1.logging.warn("The input starts anew, because %s does not fit: %s", path, error)
         else:
             tf1.logging.info("The input goes on from %s.", path)
+            if lines := lines_of_random_inputs(self._replay):
+                tf1.logging.warn(_RANDOM_BEGINS_ANEW, "\n  At ".join(lines))
 
     def _written(self, checkpoint: str) -> str | None:
         if not self._can_be_saved:

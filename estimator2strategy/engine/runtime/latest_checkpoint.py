@@ -8,16 +8,22 @@ in the folder are taken.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import checkpoints
 from estimator2strategy.errors import CheckpointError
 
 tf1 = tf.compat.v1
 
+T = TypeVar("T")
+
+_MOST_NAMED = 5
 _OF_STEP = re.compile(r"(.*-(\d+))\.index", re.DOTALL)
 
 
@@ -30,9 +36,12 @@ def latest_checkpoint(folder: str) -> str | None:
     Raises:
         CheckpointError: There are files, but none that can be used.
     """
-    if not any(map(_files, _listed(folder))):
-        return None
-    return checkpoints_up_to_latest(folder)[-1]
+    listed = _listed(folder)
+    if any(map(_files, listed)):
+        return checkpoints_up_to_latest(folder)[-1]
+    if listed and (usable := _usable(folder)):
+        _say_once(f"No file is there of what {folder}/checkpoint lists. {usable}")
+    return None
 
 
 def checkpoints_up_to_latest(folder: str) -> list[str]:
@@ -43,19 +52,44 @@ def checkpoints_up_to_latest(folder: str) -> list[str]:
     Raises:
         CheckpointError: Checkpoints are listed, but none that can be used.
     """
-    paths = _listed(folder)
-    defects: dict[str, str] = {}
-    while paths and (defect := _defect(paths[-1])):
-        defects[paths.pop()] = defect
+    paths, defects = _up_to_latest(folder)
+    if defects and not paths:  # a trainer may have removed them, and has written others
+        paths, defects = _up_to_latest(folder)
     why = "\n".join(f"  {path}: {defect}" for path, defect in defects.items())
     if defects and not paths:
         raise CheckpointError(
             f"None of those that {folder}/checkpoint lists is a valid checkpoint:\n{why}\n"
-            "  Put back a copy of one of them, or remove the file 'checkpoint' to start anew."
+            "  Put back a copy of one of them, or remove the file 'checkpoint' to start anew. "
+            f"{_usable(folder)}".rstrip()
         )
     if defects:
         _say_once(f"Passing over what cannot be used, {paths[-1]} is the latest:\n{why}")
     return paths
+
+
+def using(
+    path: str, look_up: Callable[[], str | None] | None, use: Callable[[str], T]
+) -> tuple[str, T]:
+    """Uses a checkpoint; if it is removed meanwhile, the one that is the latest then.
+
+    A trainer removes old checkpoints while others look at them.
+
+    Args:
+        look_up: Gives the latest one; None: the program has asked for exactly this one.
+        use: `use(path)` reads or restores it.
+
+    Returns:
+        (the path that was used, what `use` returned)
+    """
+    while True:
+        try:
+            return path, use(path)
+        except (tf.errors.OpError, ValueError):
+            latest = look_up() if look_up and not checkpoints.is_there(path) else None
+            if latest is None or latest == path:
+                raise
+            tf1.logging.info("%s was removed before it was read. Now %s is used.", path, latest)
+            path = latest
 
 
 def is_complete(path: str) -> bool:
@@ -67,6 +101,28 @@ def listed_names(folder: str) -> set[str]:
     """The names of the checkpoints that the `checkpoint` file of `folder` lists."""
     state = _state(folder)
     return set(map(os.path.basename, state.all_model_checkpoint_paths)) if state else set()
+
+
+def _up_to_latest(folder: str) -> tuple[list[str], dict[str, str]]:
+    """(the listed checkpoints up to the latest complete one, the defects of those after it)."""
+    paths, defects = _listed(folder), {}
+    while paths and (defect := _defect(paths[-1])):
+        defects[paths.pop()] = defect
+    return paths, defects
+
+
+def _usable(folder: str) -> str:
+    """A sentence that names the newest complete checkpoints of a folder; empty if there are none.
+
+    To be said where none of those is listed.
+    """
+    complete = itertools.islice(filter(is_complete, reversed(_found(folder))), _MOST_NAMED)
+    if not (paths := list(complete)):
+        return ""
+    return (
+        f"Not listed, but complete: {', '.join(map(os.path.basename, paths))}. To use one, call "
+        f"tf.compat.v1.train.update_checkpoint_state({folder!r}, {paths[0]!r}) once."
+    )
 
 
 def _listed(folder: str) -> list[str]:
@@ -121,7 +177,10 @@ def _files(path: str) -> list[str]:
 
 def _defect(path: str) -> str | None:
     """The defect of a checkpoint; None if it can be used."""
-    stats = [tf.io.gfile.stat(file) for file in _files(path)]
+    try:
+        stats = [tf.io.gfile.stat(file) for file in _files(path)]
+    except tf.errors.NotFoundError:
+        return "its files were removed just now"
     # Remote folders are not read twice: what is wrong there shows when it is restored.
     return _defect_of(path, "://" not in path, tuple((s.length, s.mtime_nsec) for s in stats))
 

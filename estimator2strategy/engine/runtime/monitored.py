@@ -32,6 +32,7 @@ from estimator2strategy.engine.runtime import (
 from estimator2strategy.engine.runtime.latest_checkpoint import (
     checkpoints_up_to_latest,
     latest_checkpoint,
+    using,
 )
 from estimator2strategy.engine.runtime.preemption import MAX_RESTARTS, Recovery
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
@@ -49,6 +50,8 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         recording: The recording to replay.
         checkpoint_dir: Restore the latest checkpoint in it, if there is one.
         checkpoint_path: Restore this one.
+        look_up: If that one was removed meanwhile: gives the latest one, to be restored in its
+            place. None: it is an error then.
         store: Where runs of such a recording are kept between calls; None: they are freed.
         init_fn: Called after initialisation, if the scaffold has no init_fn.
         max_restarts: How many sessions in a row may be lost; see `Recovery`.
@@ -74,11 +77,13 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         max_restarts: int = MAX_RESTARTS,
         give_values: Callable[[SavingSession], None] | None = None,
         only_reads: bool = False,
+        look_up: Callable[[], str | None] | None = None,
     ):
         self._recording = recording
         self._scaffold = recording.spec.scaffold or tf1.train.Scaffold()
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_path = checkpoint_path
+        self._look_up = look_up
         self.session: SavingSession | None = None
         self._store = store
         self._init_fn = init_fn
@@ -138,6 +143,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
             session,
             self._checked,
             self._give_values,
+            self._look_up,
             local_init_op=scaffold.local_init_op,
             ready_op=scaffold.ready_op,
             ready_for_local_init_op=scaffold.ready_for_local_init_op,
@@ -266,12 +272,14 @@ class _SessionManager(tf1.train.SessionManager):
         session: SavingSession,
         checked: _Checked,
         give_values: Callable[[SavingSession], None] | None,
+        look_up: Callable[[], str | None] | None,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self._session = session
         self._checked = checked
         self._give_values = give_values
+        self._look_up = look_up
 
     def _model_ready(self, sess):
         if self._checked.ready is None:
@@ -303,13 +311,19 @@ class _SessionManager(tf1.train.SessionManager):
         if self._give_values:
             self._give_values(session)
             return session, True
-        known = [checkpoint_filename_with_path] if checkpoint_filename_with_path else []
-        if checkpoint_dir and not known:
-            known = checkpoints_up_to_latest(checkpoint_dir)
-        if not saver or not known:
+        known: list[str] = []
+
+        def look_up() -> str | None:
+            known[:] = checkpoints_up_to_latest(checkpoint_dir)
+            return known[-1] if known else None
+
+        again = self._look_up if checkpoint_filename_with_path else look_up
+        path = checkpoint_filename_with_path or (look_up() if checkpoint_dir else None)
+        if not saver or not path:
             return session, False
-        checkpoints.restore(saver, session, known[-1])
-        session.note_restored(known[-1])
-        if not checkpoint_filename_with_path:
+        restore = functools.partial(checkpoints.restore, saver, session)
+        path, _ = using(path, again, restore)
+        session.note_restored(path)
+        if known:
             saver.recover_last_checkpoints(known)  # the saver will in time remove these
         return session, True

@@ -55,6 +55,7 @@ def batches(
     hooks: Sequence[tf1.train.SessionRunHook],
     store: ReplayCache | None = None,
     give_values: Callable[[SavingSession], None] | None = None,
+    look_up: Callable[[], str | None] | None = None,
 ) -> Generator[Any, None, None]:
     """Yields the values of `predictions`, a batch at a time, until the input ends.
 
@@ -72,6 +73,7 @@ def batches(
         store=store,
         give_values=give_values,
         only_reads=not of_program,
+        look_up=look_up,
     )
     with _inside(recording.graph):
         monitored = tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks)

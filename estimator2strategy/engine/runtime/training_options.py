@@ -66,6 +66,8 @@ class TrainingOptions:
         async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
             not with `saving_listeners`, with savers or saver hooks of the program, on a TPU, or on
             several machines. One that cannot be written is then no error, except for the last.
+            The next one waits until it is complete, so a kill loses fewer than two intervals of
+            steps; with False it loses one at most.
         checkpoint_shards: Number of files that the variables of a checkpoint are written to, at
             the same time. None: one for each 256 MB, at most 8. A Saver of the program decides
             itself.

@@ -3,7 +3,9 @@
     .saving.model.ckpt-200      there while the training that holds the folder writes a checkpoint
     model.ckpt-200_temp/...     what the saver had written of it
 
-A training makes the first file only while it holds the lock of the folder, and the lock goes with
+The first file names the checkpoints that the saver may remove then, to keep `keep_checkpoint_max`.
+
+A training makes it only while it holds the lock of the folder, and the lock goes with
 its process. So whoever gets the lock, and finds that file, knows that nobody writes that checkpoint
 any more. What no such file names stays, as it may be the work of a program that takes no lock: an
 older TensorFlow, a saver of somebody's own. So does all where locks do not reach every machine
@@ -18,7 +20,8 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import tensorflow as tf
 
@@ -29,6 +32,8 @@ tf1 = tf.compat.v1
 
 _MARK = ".saving."
 _MARKED = re.compile(re.escape(_MARK) + r"(.+-\d+)")
+_FINAL = re.compile(r"(.+-\d+)\.(data-\d+-of-\d+|index|meta)")
+_CLOCKS_DIFFER = 600.0  # seconds, at most: of this machine and of the one that has the files
 # What TensorFlow writes before it is renamed to `checkpoint`; that takes milliseconds.
 _LIST = re.compile(r"checkpoint\.tmp[0-9a-f]{32}")
 _LIST_SECONDS = 1.0
@@ -40,11 +45,13 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
     Args:
         folder: The model_dir.
         prefix: The name of its checkpoints, up to the dash before the step.
+        saver_of: Gives the Saver that writes them.
     """
 
-    def __init__(self, folder: str, prefix: str):
+    def __init__(self, folder: str, prefix: str, saver_of: Callable[[], Any]):
         self._folder = folder
         self._prefix = prefix
+        self._saver_of = saver_of
 
     @classmethod
     def attach(cls, folder: str, hooks: Iterable[tf1.train.SessionRunHook]) -> None:
@@ -55,13 +62,16 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
             prefix = os.path.basename(hook._save_path)
             if hook._save_path == os.path.join(folder, prefix):
                 earlier = [x for x in hook._listeners if not isinstance(x, SaveMarker)]
-                hook._listeners[:] = [cls(folder, prefix), *earlier]
+                hook._listeners[:] = [cls(folder, prefix, hook._get_saver), *earlier]
 
     def before_save(self, session, global_step_value):
         del session
         if is_held(self._folder):
-            with contextlib.suppress(OSError):  # of a full disk the saver itself tells
-                open(self._mark(global_step_value), "w").close()
+            with (
+                contextlib.suppress(OSError),  # of a full disk the saver itself tells
+                open(self._mark(global_step_value), "w") as file,
+            ):
+                file.write("".join(f"{name}\n" for name in _removable(self._saver_of())))
 
     def after_save(self, session, global_step_value):
         del session
@@ -77,6 +87,15 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
 
     def _mark(self, step: int) -> str:
         return os.path.join(self._folder, f"{_MARK}{self._prefix}-{int(step)}")
+
+
+def _removable(saver: Any) -> list[str]:
+    """The checkpoints that a Saver can remove while it saves, and not only take off its list."""
+    # It keeps one for good when so many hours (`keep_checkpoint_every_n_hours`) have passed.
+    kept_from = getattr(saver, "_next_checkpoint_time", 0.0)
+    if not isinstance(saver, tf1.train.Saver) or time.time() > kept_from - _CLOCKS_DIFFER:
+        return []
+    return list(map(os.path.basename, saver.last_checkpoints))
 
 
 def clear(folder: str) -> None:
@@ -97,6 +116,7 @@ def clear(folder: str) -> None:
         return
     listed = listed_names(folder)
     doomed = [name for prefix in marked for name in _unfinished(folder, prefix, names, listed)]
+    doomed += [name for prefix in marked for name in _half_removed(folder, prefix, names, listed)]
     doomed += [name for name in names if _LIST.fullmatch(name) and _has_settled(folder, name)]
     try:
         size = sum(removed(os.path.join(folder, name)) for name in doomed)
@@ -117,13 +137,33 @@ def clear(folder: str) -> None:
 def _unfinished(folder: str, prefix: str, names: list[str], listed: set[str]) -> list[str]:
     """The files of a checkpoint whose writing was killed; those of a complete one stay."""
     beginning = re.escape(prefix)
-    temporary = re.compile(rf"{beginning}(_temp|\.(data-\d+-of-\d+|index)\.tempstate\d+)")
-    final = re.compile(rf"{beginning}\.(data-\d+-of-\d+|index|meta)")
+    temporary = re.compile(
+        rf"{beginning}(_temp|\.(data-\d+-of-\d+|index)\.tempstate\d+|\.meta\.tmp[0-9a-f]{{32}})"
+    )
     found = [name for name in names if temporary.fullmatch(name)]
     # What the list names stays even if it is damaged: its owner is told, and may want to save it.
     if prefix not in listed and not is_complete(os.path.join(folder, prefix)):
-        found += [name for name in names if final.fullmatch(name)]
+        found += [name for name in names if (its := _FINAL.fullmatch(name)) and its[1] == prefix]
     return found
+
+
+def _half_removed(folder: str, prefix: str, names: list[str], listed: set[str]) -> list[str]:
+    """The files of checkpoints that the saver had taken off its list, and was about to remove.
+
+    They are older than all that are listed: a list that is, after a power failure, an old one or
+    none at all condemns nothing.
+    """
+    with open(os.path.join(folder, _MARK + prefix), errors="replace") as file:
+        removable = set(file.read().splitlines()) - listed
+    steps = [_step_of(name) for name in listed]
+    gone = {name for name in removable if steps and _step_of(name) < min(steps)}
+    return [name for name in names if (found := _FINAL.fullmatch(name)) and found[1] in gone]
+
+
+def _step_of(checkpoint: str) -> int:
+    """The step in a checkpoint's name; of one without a step, one before all others."""
+    step = checkpoint.rpartition("-")[2]
+    return int(step) if step.isdecimal() else -1
 
 
 def _has_settled(folder: str, name: str) -> bool:

@@ -173,6 +173,38 @@ class TestWhenTheInputGoesOn:
         assert losses_of(model, noise, max_steps=6) == whole[4:]
 
 
+def jittered():
+    return numbers(20)().map(lambda x: x + tf1.random_uniform([], seed=1))
+
+
+def jittered_with_kept_seeds():
+    seeds = tf.data.Dataset.random(seed=3).batch(2)
+
+    def jitter(x, seed):
+        return x + tf.random.stateless_uniform([], tf.cast(seed, tf.int32))
+
+    return tf.data.Dataset.zip((numbers(20)(), seeds)).map(jitter)
+
+
+class TestRandomOpsOfTheInput:
+    def test_are_warned_of_with_their_line_when_they_begin_anew(self, model_dir, log):
+        model = host_estimator(model_dir, save_checkpoints_steps=3)
+        interrupted(model, jittered, run=6)
+        assert not any("begin their numbers anew" in line for line in log())
+        rest = losses_of(model, jittered)
+        assert int(rest[0]) == 4  # the next example, with the first random number again
+        (message,) = (line for line in log() if "begin their numbers anew" in line)
+        line = jittered.__code__.co_firstlineno + 1
+        assert f"At {__file__}:{line}: return numbers(20)()" in message
+
+    def test_go_on_where_their_seeds_are_of_the_dataset(self, model_dir, log):
+        whole = losses_of(host_estimator(f"{model_dir}_whole"), jittered_with_kept_seeds)
+        model = host_estimator(model_dir, save_checkpoints_steps=3)
+        interrupted(model, jittered_with_kept_seeds, run=6)
+        assert losses_of(model, jittered_with_kept_seeds) == whole[3:]
+        assert not any("begin their numbers anew" in line for line in log())
+
+
 class TestWhenTheInputStartsAnew:
     def test_in_the_next_training_after_one_that_ended_by_itself(self, model_dir, log):
         model = host_estimator(model_dir, save_checkpoints_steps=2)

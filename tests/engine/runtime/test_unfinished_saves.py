@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime import unfinished_saves
+from estimator2strategy.engine.runtime.model_dir import held_for_training
 from tests.engine.runtime.programs import host_estimator, numbers
 
 tf1 = tf.compat.v1
@@ -38,8 +39,9 @@ def is_there(paths):
     return {path.name: path.exists() for path in paths}
 
 
-def died_saving(model, step):
-    left(model, f".saving.model.ckpt-{step}")
+def died_saving(model, step, removable=()):
+    (mark,) = left(model, f".saving.model.ckpt-{step}")
+    mark.write_text("".join(f"model.ckpt-{number}\n" for number in removable))
 
 
 class TestWhatGoes:
@@ -48,6 +50,7 @@ class TestWhatGoes:
         "model.ckpt-6.data-00000-of-00001",
         "model.ckpt-6.index.tempstate42",
         "model.ckpt-6.meta",
+        f"model.ckpt-6.meta.tmp{UUID}",
         f"checkpoint.tmp{UUID}",
     )
 
@@ -73,6 +76,60 @@ class TestWhatGoes:
         trained.train(numbers(1))
         for step in (0, 2, 4, 5):
             assert tf.train.load_variable(f"{trained.model_dir}/model.ckpt-{step}", "weight") <= 0
+
+
+class TestCheckpointsThatWereBeingRemoved:
+    """The saver has taken them off its list."""
+
+    @pytest.fixture
+    def listed(self, trained):
+        """The list names 2 and 4 of 0, 2 and 4."""
+        tf1.train.update_checkpoint_state(
+            trained.model_dir,
+            f"{trained.model_dir}/model.ckpt-4",
+            [f"{trained.model_dir}/model.ckpt-{step}" for step in (2, 4)],
+        )
+        return trained
+
+    def names(self, model, step):
+        return [path.name for path in Path(model.model_dir).glob(f"model.ckpt-{step}.*")]
+
+    def test_go(self, listed):
+        died_saving(listed, 4, removable=(0, 2))
+        listed.train(numbers(1))
+        assert self.names(listed, 0) == []
+        assert len(self.names(listed, 2)) == 3
+
+    def test_stay_if_no_saver_may_have_removed_them(self, listed):
+        died_saving(listed, 4)
+        listed.train(numbers(1))
+        assert len(self.names(listed, 0)) == 3
+
+    @pytest.mark.parametrize("text", ["", "\0" * 64, 'model_checkpoint_path: "model.ckpt-0"\n'])
+    def test_stay_if_the_list_is_lost_or_an_old_one(self, trained, text):
+        Path(trained.model_dir, "checkpoint").write_text(text)
+        died_saving(trained, 6, removable=(0, 2, 4))
+        before = [self.names(trained, step) for step in (0, 2, 4)]
+        with held_for_training(trained.model_dir):
+            pass
+        assert [self.names(trained, step) for step in (0, 2, 4)] == before
+
+    def test_are_named_by_the_mark(self, model_dir):
+        seen = TestMark.Seen(model_dir)
+        model = host_estimator(model_dir, save_checkpoints_steps=2, keep_checkpoint_max=2)
+        model.train(numbers(6), saving_listeners=[seen])
+        assert seen.contents[-1] == ["model.ckpt-2", "model.ckpt-4"]
+
+    def test_are_not_named_where_one_is_kept_for_good(self, model_dir):
+        seen = TestMark.Seen(model_dir)
+        model = host_estimator(
+            model_dir,
+            save_checkpoints_steps=2,
+            keep_checkpoint_max=2,
+            keep_checkpoint_every_n_hours=0.1,
+        )
+        model.train(numbers(6), saving_listeners=[seen])
+        assert seen.contents[-1] == []
 
 
 class TestWhatStays:
@@ -137,10 +194,12 @@ class TestMark:
     class Seen(tf1.train.CheckpointSaverListener):
         def __init__(self, folder):
             self._folder = Path(folder)
-            self.marks = []
+            self.marks, self.contents = [], []
 
         def before_save(self, session, step):
-            self.marks.append([path.name for path in self._folder.glob(".saving*")])
+            marks = list(self._folder.glob(".saving*"))
+            self.marks.append([path.name for path in marks])
+            self.contents.append(marks[0].read_text().splitlines())
 
     def test_is_there_while_a_checkpoint_is_written_and_only_then(self, model_dir):
         seen = self.Seen(model_dir)
@@ -174,10 +233,8 @@ class TestMark:
 def test_a_training_killed_while_it_saves_leaves_a_mark_and_the_next_one_clears_it(model_dir):
     pid = os.fork()
     if not pid:  # TensorFlow is not used in it: it only writes what a saver would have written
-        from estimator2strategy.engine.runtime.model_dir import held_for_training
-
         with held_for_training(model_dir):
-            unfinished_saves.SaveMarker(model_dir, "model.ckpt").before_save(None, 3)
+            unfinished_saves.SaveMarker(model_dir, "model.ckpt", lambda: None).before_save(None, 3)
             temporary = Path(model_dir, "model.ckpt-3_temp")
             temporary.mkdir()
             (temporary / "part").write_bytes(bytes(100))
