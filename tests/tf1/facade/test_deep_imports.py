@@ -90,3 +90,12 @@ def test_an_import_leaves_the_modules_of_tensorflow_as_they_are():
     facades = {name for name in names if name.startswith(f"{FACADE}.")}
     files = ("contrib", "facade", "layers", "recurrent")
     assert {name for name in facades if name.split(".")[2] not in files} == set()
+
+
+def test_private_names_that_programs_call_are_there():
+    import estimator2strategy.tf1 as tf
+
+    condition = tf.python.layers.utils.smart_cond
+    assert condition(True, lambda: 1, lambda: 2) == 1
+    ops = tf.contrib.distribute.python.cross_tower_ops.AllReduceCrossTowerOps
+    assert ops is tf.contrib.distribute.AllReduceCrossTowerOps

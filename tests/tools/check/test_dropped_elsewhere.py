@@ -38,6 +38,11 @@ def test_names_that_nothing_brings_back_are_errors_for_both(target):
     ]
 
 
+def test_yaml_is_loaded_with_a_loader():
+    text = "import yaml\n\na = yaml.load(f)\nb = yaml.load(f, Loader=yaml.Loader)\n"
+    assert dropped(text) == ["yaml.load needs a Loader since PyYAML 6. Today: yaml.safe_load."]
+
+
 def test_what_a_program_can_do_without_is_no_finding():
     text = "try:\n    from scipy.misc import imread\nexcept ImportError:\n    imread = None\n"
     assert dropped(text, Target.TF2) == []

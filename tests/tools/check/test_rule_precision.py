@@ -86,6 +86,36 @@ def test_a_dropped_name_is_found_under_a_condition_too():
     assert severities(text, "E2S109", Target.TF2) == ["ERROR"]
 
 
+OLD_PB2 = (
+    "from google.protobuf import descriptor as _descriptor\n\n"
+    "A = _descriptor.FieldDescriptor(name='a')\nB = _descriptor.FieldDescriptor(name='b')\n"
+)
+
+
+def test_code_by_an_old_protoc_is_one_finding(tmp_path, monkeypatch):
+    from estimator2strategy.tools.check.checking import check
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("model_pb2.py", "model.py"):
+        (tmp_path / name).write_text(OLD_PB2)
+    report = check(["."], Settings(root=tmp_path))
+    assert [(f.path, f.line, f.rule) for f in report.findings] == [("model_pb2.py", 3, "E2S109")]
+
+
+def test_flags_that_absl_has_are_taken():
+    import absl.app
+    import absl.logging  # noqa: F401
+    from absl import flags
+
+    from estimator2strategy.tools.check.rules import taken_flag
+
+    assert set(flags.FLAGS) >= taken_flag._TAKEN - {"help"}
+    text = "tf.app.flags.DEFINE_string('log_dir', '/tmp', 'logs')\n"
+    assert severities(text, "E2S111") == ["ERROR"]
+    allowed = text.replace("'logs'", "'logs', allow_override=True")
+    assert severities(allowed, "E2S111") == []
+
+
 def test_a_file_for_python_2_alone_is_no_finding(tmp_path, monkeypatch):
     from estimator2strategy.tools.check.checking import check
 

@@ -23,7 +23,8 @@ from estimator2strategy.tools.check.rule import Hit, rule
 def find(source, context):
     for call in source.calls:
         change = tables.changed(call.name) if call.name else None
-        if change is None:
+        of_keras = list(_of_keras(call))
+        if change is None and not of_keras:
             continue
         flavour = symbol_uses.flavour(source.resolve(call.node.func, call.scope))
         plain = flavour is symbol_uses.Flavour.PLAIN
@@ -31,10 +32,43 @@ def find(source, context):
             continue
         if not plain or not context.runs_on_tensorflow2(source, flavour):
             continue
+        for problem in of_keras:
+            yield Hit(call.node, problem, fix=_KERAS_FIX)
+        if change is None:
+            continue
         # What stands at a position may be meant as in TF2 already.
         legacy = symbol_uses.is_legacy(source)
         for problem in differences(call, change) if legacy else _names(call, change):
             yield Hit(call.node, f"{call.name}: {problem}")
+
+
+def _of_keras(call):
+    """The arguments that Keras 3 has not, which is the `tf.keras` of TensorFlow 2.16 and newer."""
+    name = call.name or ""
+    gone = _KERAS.get(name, {})
+    if name.startswith("tf.keras.optimizers."):
+        gone = {"lr": "it is learning_rate"}
+    for argument, instead in gone.items():
+        if call.argument(argument) is not None:
+            yield f"{name}: Keras 3 has no argument {argument!r}; {instead}"
+
+
+_KERAS_FIX = "Change the argument, or stay with Keras 2: tf-keras and TF_USE_LEGACY_KERAS=1."
+_WEIGHTS = {"weights": "call set_weights, or give an initializer"}
+_ROWS_FIRST = {"time_major": "transpose the inputs"}
+# Name -> its arguments that are gone, and what has their place.
+_KERAS = {
+    "tf.keras.Input": {"batch_input_shape": "it is batch_shape"},
+    "tf.keras.layers.BatchNormalization": {
+        "fused": "leave it out",
+        "virtual_batch_size": "leave it out",
+    },
+    "tf.keras.layers.Conv2D": _WEIGHTS,
+    "tf.keras.layers.Dense": _WEIGHTS,
+    "tf.keras.layers.GRU": _ROWS_FIRST,
+    "tf.keras.layers.Input": {"batch_input_shape": "it is batch_shape"},
+    "tf.keras.layers.LSTM": _ROWS_FIRST,
+}
 
 
 def differences(call, change):
@@ -45,6 +79,8 @@ def differences(call, change):
 def _names(call, change):
     for keyword in call.node.keywords:
         name = keyword.arg
+        if (call.name, name) in _IGNORED:
+            continue
         if name and name in change.before and name not in change.after:
             yield f"TF2 has no argument {name!r} (it has {', '.join(change.after)})"
 
@@ -64,6 +100,11 @@ def _positions(call, change):
         return
 
 
+# TensorFlow 2 takes these, and does without them.
+_IGNORED = {
+    ("tf.Variable", name)
+    for name in ("collections", "expected_shape", "use_resource", "validate_shape")
+}
 # Another name, the same meaning.
 _RENAMED = {
     ("tensor", "data"),

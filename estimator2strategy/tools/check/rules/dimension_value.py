@@ -4,6 +4,7 @@ import ast
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.source import parents
 
 
 @rule(
@@ -19,7 +20,7 @@ from estimator2strategy.tools.check.rule import Hit, rule
     good="import tensorflow as tf\n\nwidth = tf.compat.dimension_value(tf.ones([2, 3]).shape[1])\n",
 )
 def find(source, context):
-    for node in reads(source):
+    for node in (*reads(source), *_reads_by_name(source)):
         on_tf2 = context.runs_on_tensorflow2(source)
         yield Hit(
             node,
@@ -30,13 +31,53 @@ def find(source, context):
 
 def reads(source):
     """Each `shape[i].value` of a file that knows TensorFlow."""
+    for node in _values(source):
+        item = node.value
+        if isinstance(item, ast.Subscript) and _is_shape(item.value) and _is_index(item.slice):
+            yield node
+
+
+def _reads_by_name(source):
+    """Each `.value` of a name that stands for a dimension: `n = x.shape[0]`, `for n in x.shape`."""
+    for node in _values(source):
+        item = node.value
+        scope = source.scope_of(node)
+        if isinstance(item, ast.Name):
+            shape = _looped_over(item) or _dimension_of(item, scope, source)
+        elif isinstance(item, ast.Subscript) and isinstance(item.value, ast.Name):
+            found = source.assigned(item.value, scope)
+            shape = found[0] if found and _is_index(item.slice) else None
+        else:
+            continue
+        if shape is not None and _is_shape(shape):
+            yield node
+
+
+def _values(source):
     if ".value" not in source.text or not ("tensorflow" in source.text or "tf1" in source.text):
         return
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Attribute) and node.attr == "value":
-            item = node.value
-            if isinstance(item, ast.Subscript) and _is_shape(item.value) and _is_index(item.slice):
-                yield node
+        if isinstance(node, ast.Attribute) and node.attr == "value" and hasattr(node, "parent"):
+            yield node
+
+
+def _dimension_of(name, scope, source):
+    """The shape of `name = shape[0]`."""
+    found = source.assigned(name, scope)
+    if found is None or not isinstance(found[0], ast.Subscript) or not _is_index(found[0].slice):
+        return None
+    shape = found[0].value
+    behind = source.assigned(shape, found[1])
+    return behind[0] if behind else shape
+
+
+def _looped_over(name):
+    """What a comprehension around a name takes it from."""
+    for outer in parents(name):
+        for loop in getattr(outer, "generators", ()):
+            if isinstance(loop.target, ast.Name) and loop.target.id == name.id:
+                return loop.iter
+    return None
 
 
 def _is_shape(node: ast.AST) -> bool:

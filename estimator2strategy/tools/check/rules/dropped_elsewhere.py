@@ -64,6 +64,15 @@ def find(source, context):
             continue
         seen.add(old)
         yield Hit(node, f"{old} is gone", fix=f"Today: {now}.")
+    for call in source.calls:
+        if call.name == "google.protobuf.descriptor.FieldDescriptor" and _is_generated(source):
+            message = "this file is by a protoc older than 3.19, which protobuf refuses since 4.0"
+            yield Hit(call.node, message, fix="Make it again from its .proto file.")
+            break
+    for call in source.calls:
+        if call.name == "yaml.load" and call.argument("Loader", 1) is None and not call.is_open:
+            message = "yaml.load needs a Loader since PyYAML 6"
+            yield Hit(call.node, message, fix="Today: yaml.safe_load.")
 
 
 def _names(source: Source) -> Iterator[tuple[ast.AST, str]]:
@@ -85,3 +94,7 @@ def _dropped(name: str) -> tuple[str | None, str]:
             return name, _GONE[name]
         name = name.rpartition(".")[0]
     return None, ""
+
+
+def _is_generated(source: Source) -> bool:
+    return source.shown.endswith("_pb2.py") and "create_key=" not in source.text
