@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.hostile import kills
+from tests.hostile.__main__ import PAGE
 
 
 @pytest.mark.slow
@@ -33,3 +36,10 @@ def test_a_start_that_goes_back_too_far_is_counted():
     kills._compare_start(count, "device", first=4, done=20, latest=12)
     assert count.lost_checkpoints == 1
     assert len(count.wrong) == 2
+
+
+def test_the_page_has_a_row_for_each_kind_and_nothing_that_was_lost():
+    _, _, section = PAGE.read_text().partition("\n## Kills\n")
+    rows = re.findall(r"^\| (.+?) \| \d+ \|.*\| (\d+) \| (\d+) \| (\d+) \| \d+ \|$", section, re.M)
+    assert [name for name, *_ in rows] == [*kills.TITLES.values(), "**all**"]
+    assert {number for _, *numbers in rows for number in numbers} == {"0"}
