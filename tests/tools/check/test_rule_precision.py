@@ -64,7 +64,7 @@ def test_names_of_tensorflow_0_have_those_of_today():
 
 def test_a_name_in_the_wrong_module_is_found_in_its_own():
     text = "spec = tf.estimator.TPUEstimatorSpec(mode='train')\n"
-    message = "tf.estimator.TPUEstimatorSpec is in no TensorFlow. "
+    message = "tf.estimator.TPUEstimatorSpec is neither in TensorFlow 1.15 nor in 2. "
     assert f"{message}Did you mean tf.estimator.tpu.TPUEstimatorSpec?" in advice(text)
 
 

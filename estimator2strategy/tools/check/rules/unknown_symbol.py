@@ -55,7 +55,7 @@ def find(source, context):
                 continue
             nearest = facade.nearest(use.name)
             hint = f"Did you mean {nearest}?" if nearest else None
-            yield Hit(use.node, f"{use.name} is in no TensorFlow", fix=hint)
+            yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
 
 
 def _is_in_tables(name: str) -> bool:
