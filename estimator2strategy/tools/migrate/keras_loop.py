@@ -145,7 +145,9 @@ class KerasLoop:
         dataset = self.dataset(input_fn, 'infer')
         if isinstance(dataset.element_spec, tuple):
             dataset = dataset.map(lambda features, *labels: features)
-        for batch in self.strategy.experimental_distribute_dataset(dataset):
+        # With batches on the cores ahead of time, TensorFlow hangs if the caller stops early.
+        options = {tf}.compat.v2.distribute.InputOptions(experimental_fetch_to_device=False)
+        for batch in self.strategy.experimental_distribute_dataset(dataset, options):
             found = {tf}.nest.map_structure(self.of_all_cores, self.predict_step(batch))
             if isinstance(found, dict):
                 kept = {{key: found[key] for key in predict_keys or found}}
