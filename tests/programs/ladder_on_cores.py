@@ -71,6 +71,10 @@ def model_fn(features, labels, mode, params):
         )
     step = tf.train.get_or_create_global_step()
     rate = tf.train.exponential_decay(0.01, step, 20, 0.9)
+    tf.summary.scalar("rate", rate)
+    with tf.name_scope("watched"):
+        tf.summary.scalar("largest", tf.reduce_max(tf.abs(logits)))
+        tf.summary.histogram("logits", logits)
     # The optimizer, and its sum over the cores.
     optimizer = tf.train.AdamOptimizer(rate)
     if params["use_tpu"]:

@@ -1,13 +1,14 @@
 """Programs at the stages of the ladder: taken there by the codemods, run, and what they wrote.
 
-folder = at_stage(5, programs, tmp_path)
-found = run(folder / "train.py", ["--use_tpu=True"], cores=8, model_dir=model_dir)
+folders = at_stages(programs, tmp_path)
+found = run(folders[5] / "train.py", ["--use_tpu=True"], cores=8, model_dir=model_dir, by_e2s=False)
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,25 +41,33 @@ class Ran:
     output: str
 
 
-def at_stage(stage: int, programs: Mapping[str, str], folder: Path) -> tuple[Path, bool]:
-    """Writes the files of a program after all stages up to this one.
+def at_stages(programs: Mapping[str, str], folder: Path, *, last: int = 8) -> dict[int, Path]:
+    """Writes the files of a program after each stage, from those of the stage before.
+
+    Args:
+        programs: Name -> text of the files.
+        folder: Where each stage gets a folder of its own.
+        last: The last stage.
 
     Returns:
-        The folder, and whether this stage has changed anything. Stage 1 is the program as it was.
+        Stage -> its folder, of the stages that change something. Stage 1 is the program as it was.
     """
-    written = folder / f"stage_{stage}"
+    written = {1: folder / "stage_1"}
     for name, text in programs.items():
-        (written / name).parent.mkdir(parents=True, exist_ok=True)
-        (written / name).write_text(text)
-    changed = stage == 1
-    for number in range(2, stage + 1):
-        chosen = [codemod for codemod in codemods().values() if codemod.stage == number]
-        plan = make_plan([str(written)], chosen, tier=SafetyTier.REVIEW)
+        (written[1] / name).parent.mkdir(parents=True, exist_ok=True)
+        (written[1] / name).write_text(text)
+    before = written[1]
+    for stage in range(2, last + 1):
+        after = shutil.copytree(before, folder / f"stage_{stage}")
+        chosen = [codemod for codemod in codemods().values() if codemod.stage == stage]
+        plan = make_plan([str(after)], chosen, tier=SafetyTier.REVIEW)
         assert not plan.problems
         for planned in plan.changed:
             planned.file.path.write_text(planned.migrated.text)
-        changed = any(planned.migrated.counts for planned in plan.files)
-    return written, changed
+        if any(planned.migrated.counts for planned in plan.files):
+            written[stage] = after
+        before = after
+    return written
 
 
 def run(program: Path, flags: Sequence[str], *, cores: int, model_dir: Path, by_e2s: bool) -> Ran:
@@ -87,6 +96,7 @@ def run(program: Path, flags: Sequence[str], *, cores: int, model_dir: Path, by_
         capture_output=True,
         text=True,
         check=False,
+        timeout=900,  # of one that hangs
     )
     assert done.returncode == 0, done.stderr[-3000:]
     losses, evaluations, tags = {}, {}, {}
