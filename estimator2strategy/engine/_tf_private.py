@@ -171,6 +171,19 @@ def function_def(name: str):
     return _context.context().get_function_def(name)
 
 
+def func_graph(graph: tf.Graph, name: str):
+    """The graph from which a function of `graph` was made; None if TensorFlow keeps none.
+
+    Its ops know the lines that made them, which the nodes of the function do not.
+    """
+    return getattr(graph._get_function(name), "graph", None)
+
+
+def forward_op(op: tf.Operation):
+    """The op that `op` is a part of the gradient of; None if of none."""
+    return op._original_op
+
+
 def graph_of_function(function_def: Any) -> tuple[Any, dict[str, str]]:
     """(GraphDef of a function's body, inner tensor name -> tensor name there).
 

@@ -76,6 +76,25 @@ def test_a_graph_becomes_a_function_and_a_graph_again():
     assert names[function.ret["y"]] == "y:0"
 
 
+def test_the_graph_of_a_function_has_the_ops_of_its_nodes_with_their_lines():
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(1.0)
+        choice = tf1.cond(x > 0, lambda: tf.sqrt(x, name="root"), lambda: x)
+    name = choice.op.inputs[0].op.get_attr("then_branch").name
+    op = _tf_private.func_graph(graph, name).get_operation_by_name("root")
+    assert any(frame.filename == __file__ for frame in op.traceback)
+    assert _tf_private.func_graph(graph, "no_such_function") is None
+
+
+def test_an_op_of_a_gradient_knows_the_forward_op():
+    with tf.Graph().as_default():
+        x = tf.constant(1.0)
+        y = tf.square(x)
+        (slope,) = tf1.gradients(y, x)
+    assert _tf_private.forward_op(slope.op) is y.op
+    assert _tf_private.forward_op(y.op) is None
+
+
 def test_it_is_known_whether_ops_are_deterministic():
     """That it is true once asked for: `runtime/test_precision.py`, in a process of its own."""
     assert _tf_private.ops_are_deterministic() is False

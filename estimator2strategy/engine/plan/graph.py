@@ -21,6 +21,7 @@ from estimator2strategy.engine.plan.effects import (
     changes_something,
 )
 from estimator2strategy.engine.plan.gate_gradients import open_gates
+from estimator2strategy.engine.plan.labels import put_labels
 from estimator2strategy.engine.plan.reads import drop_empty_waits, reads_of_updates
 from estimator2strategy.engine.worlds import REFERENCES
 
@@ -81,6 +82,7 @@ class RecordedGraph:
             return
         self._version = self.graph.version
         graph_def = self.graph.as_graph_def()
+        put_labels(graph_def)
         as_partitioned_calls(graph_def)
         open_gates(graph_def.node)
         drop_empty_waits(graph_def.node)

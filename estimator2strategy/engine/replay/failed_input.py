@@ -5,7 +5,6 @@ TensorFlow names the op that takes the next batch, which is not the user's, and 
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,23 +12,26 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.plan.labels import known, labels_in
 from estimator2strategy.engine.user_code import is_user_file, source_line, user_line
 
 # The end of an input is no failure; the others may end by trying again.
-_NO_FAILURES = (
+NO_FAILURES = (
     tf.errors.OutOfRangeError,
     tf.errors.AbortedError,
     tf.errors.UnavailableError,
     tf.errors.CancelledError,
     tf.errors.DeadlineExceededError,
 )
-_OURS = "The Dataset of input_fn failed midway, got: "
+OURS = "The Dataset of input_fn failed midway, got: "
 # Lines of a message that say nothing of the failure itself.
 _AROUND = re.compile(
     r"\s*$|Graph execution error|Detected at node|<stack traces|\s*File \"|\s*\[\["
     r"|\d+ root error"
 )
 _NUMBERED = re.compile(r"\(\d+\) [A-Z_]+:\s*")
+# Ops that take a batch, of the program or of an engine; `x/_2` is what waits for `x`.
+_TAKER = re.compile(r"IteratorGetNext[A-Za-z]*(?:_\d+)?$")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)')
 
 
@@ -93,46 +95,31 @@ _FAILURES = (
 _ANY = _Failure("", (), "Look at the functions and files of this Dataset.")
 
 
-@contextlib.contextmanager
-def naming_failed_input(recorded: RecordedGraph) -> Iterator[None]:
-    """Gives an error of the user's Dataset the user's line.
-
-    Raises:
-        tf.errors.OpError: In place of TensorFlow's own, of the same class.
-    """
-    try:
-        yield
-    except tf.errors.OpError as error:
-        named = named_failure(recorded, error)
-        if named is error:
-            raise
-        raise named from error
+def is_failed_input(recorded: RecordedGraph, message: str) -> bool:
+    """True if an error is of taking a batch: of an op that does so, or inside of its Dataset."""
+    named = (_TAKER.search(label) or _takes_batch(recorded, label) for label in labels_in(message))
+    return any(named) or "[Op:IteratorGetNext" in message
 
 
-def named_failure(recorded: RecordedGraph, error: Exception) -> Exception:
-    """As `error`, with the user's line, if it is of the user's Dataset; else `error` itself."""
-    if not _is_failure(error):
-        return error
+def _takes_batch(recorded: RecordedGraph, label: str) -> bool:
+    name = known(label, recorded.position)
+    return name is not None and recorded.takes_batch(name)
+
+
+def named_input_failure(recorded: RecordedGraph, error: Exception) -> Exception:
+    """As `error`, which is of the user's Dataset, with the user's line if that is known."""
     failed: Any = error
     message = str(failed.message)
     failure = next((kind for kind in _FAILURES if re.search(kind.words, message)), _ANY)
-    line = _line_in(message) or _line_of_maker(recorded, failure.makers)
+    line = line_in_python(message) or _line_of_maker(recorded, failure.makers)
     if line is None:
         return error
     text = (
-        f"{_OURS}{_sentence(message)}\n  At {line}\n  {failure.instead}\n"
+        f"{OURS}{_sentence(message)}\n  At {line}\n  {failure.instead}\n"
         f"  TensorFlow's words: {message}"
     )
     named: Exception = type(failed)(failed.node_def, failed.op, text)
     return named
-
-
-def _is_failure(error: Exception) -> bool:
-    """True for errors of taking a batch that are not named yet."""
-    if not isinstance(error, tf.errors.OpError) or isinstance(error, _NO_FAILURES):
-        return False
-    is_input = "IteratorGetNext" in error.message and _OURS not in error.message
-    return is_input and type(error) is not tf.errors.OpError
 
 
 def _sentence(message: str) -> str:
@@ -141,7 +128,7 @@ def _sentence(message: str) -> str:
     return _NUMBERED.sub("", said[0]).rstrip(".") if said else "it gave no batch"
 
 
-def _line_in(message: str) -> str | None:
+def line_in_python(message: str) -> str | None:
     """The innermost line of the user's own in the traceback of a Python function."""
     _, begins, traceback = message.partition("\nTraceback (most recent call last):")
     frames = [match for match in _FRAME.finditer(traceback) if is_user_file(match["file"])]

@@ -22,7 +22,7 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay import uninitialized
 from estimator2strategy.engine.replay.engines import Ran, Request, Step, Stopped
-from estimator2strategy.engine.replay.failed_input import named_failure, naming_failed_input
+from estimator2strategy.engine.replay.failed_op import named_failure, naming_failures
 from estimator2strategy.engine.replay.fetches import Fetches, readable
 from estimator2strategy.engine.replay.no_room import explaining_no_room
 from estimator2strategy.engine.replay.replay import Replay
@@ -124,7 +124,7 @@ class ReplaySession(_tf_private.SessionInterface):
             modern_world(),
             uninitialized.naming_unopened_writers(self.recorded, self.state),
             explaining_no_room(),
-            naming_failed_input(self.recorded),
+            naming_failures(self.recorded, self._graph),
         ):
             values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
             late = self.runs.late(request)
@@ -171,7 +171,7 @@ class ReplaySession(_tf_private.SessionInterface):
         def run(batches: int) -> tuple[list[Any], Exception | None]:
             with modern_world():
                 values, error = engine.run(batches)
-            error = error and named_failure(self.recorded, error)
+            error = error and named_failure(self.recorded, self._graph, error)
             return [handler.build_results(self, of_batch) for of_batch in values], error
 
         return run

@@ -9,20 +9,18 @@ can be compiled that this machine could not train.
 
 from __future__ import annotations
 
-import re
 import time
 
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine.plan.labels import labels_in
 from estimator2strategy.engine.plan.rewrites import ALONE_IN_XLA, REPLICATED_IN_XLA, Rewrite
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.tools.xla.core_program import CoreProgram
 
 _SCOPE = "step"
-# How TensorFlow names a node in a message.
-_NODES = re.compile(r"\{\{(?:node|function_node) ([^}]*)\}\}|\[\[([^\]\s{}]+)\]\]")
 
 
 class LoweringError(Exception):
@@ -102,8 +100,7 @@ def _variable(program: CoreProgram, node: str) -> tf.Variable:
 
 
 def _recorded_nodes(program: CoreProgram, text: str) -> tuple[str, ...]:
-    found = ("".join(groups) for groups in _NODES.findall(text))
-    nodes = (recorded_node(program, name) for name in found)
+    nodes = (recorded_node(program, label) for label in labels_in(text))
     return tuple(dict.fromkeys(node for node in nodes if node))
 
 

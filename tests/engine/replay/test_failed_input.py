@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.replay.failed_input import named_failure
+from estimator2strategy.engine.replay.failed_op import named_failure
 
 BATCH = (
     "Graph execution error:\n\nDetected at node replay/IteratorGetNext defined at (most recent "
@@ -26,7 +26,9 @@ def recorded():
 
 
 def test_it_keeps_its_class_and_names_the_line_that_made_what_failed(recorded):
-    named = named_failure(recorded, tf.errors.InvalidArgumentError(None, None, BATCH))
+    named = named_failure(
+        recorded, recorded.graph, tf.errors.InvalidArgumentError(None, None, BATCH)
+    )
     assert type(named) is tf.errors.InvalidArgumentError
     first, at, *_ = named.message.splitlines()
     assert "[tensor]: [3], [batch]: [2]" in first
@@ -39,13 +41,15 @@ def test_one_of_several_failures_is_said_without_its_number(recorded):
         "Graph execution error:\n2 root error(s) found.\n"
         "  (0) INVALID_ARGUMENT:  Cannot batch tensors\n\t [[{{node IteratorGetNext}}]]"
     )
-    named = named_failure(recorded, tf.errors.InvalidArgumentError(None, None, message))
+    named = named_failure(
+        recorded, recorded.graph, tf.errors.InvalidArgumentError(None, None, message)
+    )
     assert named.message.splitlines()[0].endswith("got: Cannot batch tensors")
 
 
 def test_what_no_table_knows_is_of_the_last_dataset(recorded):
-    message = "Something else [[IteratorGetNext]]"
-    named = named_failure(recorded, tf.errors.InternalError(None, None, message))
+    message = "Something else [[{{node Inner}}]]\n\t [[IteratorGetNext]]"
+    named = named_failure(recorded, recorded.graph, tf.errors.InternalError(None, None, message))
     assert "batches.prefetch(1)" in named.message
 
 
@@ -59,9 +63,11 @@ def test_what_no_table_knows_is_of_the_last_dataset(recorded):
     ],
 )
 def test_other_errors_stay_what_they_are(recorded, error):
-    assert named_failure(recorded, error) is error
+    assert named_failure(recorded, recorded.graph, error) is error
 
 
 def test_an_error_is_named_once(recorded):
-    named = named_failure(recorded, tf.errors.InvalidArgumentError(None, None, BATCH))
-    assert named_failure(recorded, named) is named
+    named = named_failure(
+        recorded, recorded.graph, tf.errors.InvalidArgumentError(None, None, BATCH)
+    )
+    assert named_failure(recorded, recorded.graph, named) is named

@@ -9,7 +9,6 @@ XLA would leave out, and random ops, because XLA would draw other numbers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
@@ -21,14 +20,12 @@ from estimator2strategy.engine.plan.segments import Segment
 from estimator2strategy.engine.plan.xla_kernels import checks, why_not_compiled
 from estimator2strategy.engine.replay.engines.loop import Loop
 from estimator2strategy.engine.replay.engines.step import Engine, Request, Step
+from estimator2strategy.engine.replay.failed_op import named_ops
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.step_context import StepContext
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.errors import UnsupportedError
-
-# How errors spell the nodes that a GraphImporter has imported.
-_NAMED = re.compile(r"\{\{node (?:[^}]*/)?replay(?:_\d+)?/([^}]+)\}\}")
 
 
 def on_host(recorded: RecordedGraph, name: str) -> bool:
@@ -126,7 +123,7 @@ class Program:
                 # Runs nothing, and finds whatever has no program.
                 program.experimental_get_compiler_ir(*specs)(stage="hlo")
         except (tf.errors.OpError, ValueError, TypeError) as error:
-            raise _not_compiled(graph, error) from error
+            raise _not_compiled(replay.recorded, error) from error
         self.function = program.get_concrete_function()
 
     def call(self, importer: GraphImporter, behind: frozenset[str], batch: Sequence[str]) -> None:
@@ -189,14 +186,9 @@ def _check_shapes(graph: tf.Graph, names: Sequence[str], specs: Sequence[tf.Tens
             )
 
 
-def _not_compiled(graph: tf.Graph, error: Exception) -> UnsupportedError:
-    """The error to raise where XLA could not compile nodes of the recorded `graph`."""
-    operations = {op.name: op for op in graph.get_operations()}
-    lines = [
-        f"  {op.type} {op.name!r}, made at {user_line(op.traceback)}"
-        for name in dict.fromkeys(_NAMED.findall(str(error)))
-        if (op := operations.get(name))
-    ]
+def _not_compiled(recorded: RecordedGraph, error: Exception) -> UnsupportedError:
+    """The error to raise where XLA could not compile nodes of the recorded graph."""
+    lines = [f"  {line}" for line in named_ops(recorded, str(error))]
     why = "\n".join(lines) or f"  {str(error)[:500]}"
     return UnsupportedError(
         f"XLA cannot compile the training step:\n{why}\n"
