@@ -81,6 +81,11 @@ def test_advice_names_what_one_can_write(name, today):
     assert advice(text, Target.TF2) == [f"{name} is gone. Today: {today}."]
 
 
+@pytest.mark.parametrize("module", ["urlparse", "httplib"])
+def test_modules_of_python_2_are_errors(module):
+    assert severities(f"import {module}\n", "E2S003") == ["ERROR"]
+
+
 def test_a_dropped_name_is_found_under_a_condition_too():
     text = "import numpy as np\n\nif FLAGS.small:\n    x = np.float(3)\n"
     assert severities(text, "E2S109", Target.TF2) == ["ERROR"]

@@ -21,7 +21,9 @@ _BUILTINS = {
     "reload": "importlib.reload",
 }
 _MODULES = {
+    "httplib": "http.client",
     "urllib2": "urllib.request",
+    "urlparse": "urllib.parse",
     "cPickle": "pickle",
     "StringIO": "io",
     "cStringIO": "io",
