@@ -13,6 +13,9 @@ from pathlib import Path
 
 from estimator2strategy.tools.check.check_report import Finding
 from estimator2strategy.tools.check.settings import SettingsError
+from estimator2strategy.tools.untrusted.regular_files import read_bytes
+
+_MOST_BYTES = 200_000_000
 
 Key = tuple[str, str, str, str]
 Baseline = collections.Counter[Key]
@@ -26,16 +29,16 @@ def read(path: Path) -> Baseline:
     Raises:
         SettingsError: It is no baseline.
     """
-    if not path.exists():
-        return Baseline()
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_bytes(path, _MOST_BYTES))
         if document["version"] != _VERSION:
             raise SettingsError(f"{path}: version {document['version']}; this reads {_VERSION}")
         entries = Baseline()
         for entry in document["findings"]:
             entries[tuple(str(entry[field]) for field in _FIELDS)] += int(entry.get("count", 1))  # type: ignore[index]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except FileNotFoundError:
+        return Baseline()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SettingsError(f"{path} is no baseline of e2s check: {error!r}") from error
     return entries
 
@@ -47,7 +50,10 @@ def write(path: Path, entries: Baseline) -> None:
         entry: dict[str, object] = dict(zip(_FIELDS, key, strict=True))
         if entries[key] > 1:
             entry["count"] = entries[key]
-        lines.append(f"  {json.dumps(entry, ensure_ascii=False)}")
+        line = json.dumps(entry, ensure_ascii=False)
+        if not line.isprintable():  # marks that turn a line around, names that are not UTF-8
+            line = json.dumps(entry)
+        lines.append(f"  {line}")
     body = ",\n".join(lines)
     text = f'{{\n"version": {_VERSION},\n"findings": [\n{body}\n]\n}}\n'
     path.write_text(text, encoding="utf-8")

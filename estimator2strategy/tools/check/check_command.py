@@ -25,6 +25,7 @@ from estimator2strategy.tools.check.settings import (
     read,
     with_changes,
 )
+from estimator2strategy.tools.untrusted import printable
 
 _EXAMPLE = """\
 examples:
@@ -65,12 +66,12 @@ def main(argv: Sequence[str]) -> int:
         for name, path in outputs:
             _emit(name, path, report, settings, options)
     except SettingsError as error:
-        sys.stderr.write(f"e2s check: {error}\n")
+        printable.write(f"e2s check: {printable.printable_lines(str(error))}\n", sys.stderr)
         return 2
     seen_already = ("text", None) in outputs and sys.stdout.isatty() and sys.stderr.isatty()
     if not seen_already:
         for problem in report.problems:
-            sys.stderr.write(f"e2s check: {problem}\n")
+            printable.write(f"e2s check: {printable.printable_lines(problem)}\n", sys.stderr)
     return report.exit_code(settings.fail_on)
 
 
@@ -168,7 +169,7 @@ def _emit(
     else:
         text = formats.render(name, report, settings.root)
     if path is None:
-        sys.stdout.write(text)
+        printable.write(text, errors="xmlcharrefreplace" if name == "html" else "backslashreplace")
         return
     try:
         Path(path).write_text(text, encoding="utf-8")
@@ -183,7 +184,8 @@ def _print_in_colour(parts: list[text_format.Segment]) -> bool:
         from rich.text import Text
     except ModuleNotFoundError:
         return False
-    Console(highlight=False, soft_wrap=True).print(Text.assemble(*parts), end="")
+    shown = [(printable.encodable(text), style) for text, style in parts]
+    Console(highlight=False, soft_wrap=True).print(Text.assemble(*shown), end="")
     return True
 
 

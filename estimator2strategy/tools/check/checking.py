@@ -9,13 +9,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import fnmatch
-import io
-import os
 import time
-import tokenize
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import accepted_findings
@@ -28,14 +23,16 @@ from estimator2strategy.tools.check.check_report import (
     Report,
 )
 from estimator2strategy.tools.check.project import Project
+from estimator2strategy.tools.check.python_files import collect, read_source
+from estimator2strategy.tools.check.python_files import shown as shown_of
 from estimator2strategy.tools.check.rule import Hit, Rule
 from estimator2strategy.tools.check.settings import Settings, Target
-from estimator2strategy.tools.check.source import Source, parse
+from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
 from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions
 from estimator2strategy.tools.check.symbol_uses import Flavour
 from estimator2strategy.tools.check.unreached import is_reached
+from estimator2strategy.tools.untrusted.printable import printable
 
-_SKIPPED_FOLDERS = {"__pycache__", "node_modules", "build", "dist"}
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
 
 # What reading source cannot show; said with every verdict.
@@ -79,22 +76,26 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
     findings: list[Finding] = []
     sources: list[Source] = []
     for path in files:
-        shown = _shown(path, settings.root)
-        text = _read(path, shown, problems)
-        if text is None:
-            continue
+        shown = shown_of(path, settings.root)
+        text = ""
         try:
+            text = read_source(path)
             sources.append(parse(str(path), shown, text))
-        except (SyntaxError, ValueError, RecursionError) as error:
+        except OSError as error:
+            problems.append(f"{printable(shown)}: {error.strerror}")
+        except UNREADABLE as error:
             findings.append(_unparsable(shown, text, error))
     context = Context(Project(sources), settings)
     suppressed = 0
     for source in sources:
         try:
             found, silenced = _check_source(source, context)
+        except RecursionError as error:
+            findings.append(_unparsable(source.shown, source.text, error))
+            continue
         except Exception as error:  # of ours: the other files are still checked
             problems.append(
-                f"{source.shown}: the check itself failed ({error!r}); please report it"
+                f"{printable(source.shown)}: the check itself failed ({error!r}); please report it"
             )
             continue
         findings += found
@@ -112,11 +113,11 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
     if STALE in chosen:
         ran = {Evidence.STATIC, *(level.level for level in levels)}
         looked_for = {rule.id for level in ran for rule in rules_of(level)}
-        checked = {_shown(path, settings.root) for path in files}
+        checked = {shown_of(path, settings.root) for path in files}
         new += _stale(unused, checked, looked_for, settings)
     return Report(
         findings=tuple(sorted(_weighed(new, settings))),
-        files=tuple(_shown(path, settings.root) for path in files),
+        files=tuple(shown_of(path, settings.root) for path in files),
         target=settings.target.value,
         not_checked=tuple(skipped + [n for source in sources for n in blind_spots(source)]),
         beyond=BEYOND,
@@ -137,82 +138,13 @@ def check_text(text: str, settings: Settings | None = None) -> Report:
     settings, path = settings or Settings(), "program.py"
     try:
         source = parse(path, path, text)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except UNREADABLE as error:
         found = [_unparsable(path, text, error)]
     else:
         found, _ = _check_source(source, Context(Project([source]), settings))
     chosen = settings.chosen()
     kept = [finding for finding in found if finding.rule in chosen]
     return Report(tuple(sorted(_weighed(kept, settings))), (path,), settings.target.value)
-
-
-# Files.
-
-
-def collect(
-    paths: Iterable[str], settings: Settings, problems: list[str], skipped: list[NotChecked]
-) -> Iterator[Path]:
-    seen: set[Path] = set()
-    for given in paths:
-        path = Path(given)
-        if not path.exists():
-            problems.append(f"{given}: no such file or folder")
-            continue
-        here = [path] if path.is_file() else _python_files(path, settings, skipped)
-        found = [p.absolute() for p in here if not _is_excluded(p, settings)]
-        if not found and path.is_dir():
-            problems.append(f"{given}: no Python file is in it (or all are excluded)")
-        for file in found:
-            if file not in seen:
-                seen.add(file)
-                yield file
-
-
-def _python_files(folder: Path, settings: Settings, skipped: list[NotChecked]) -> Iterator[Path]:
-    for at, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and name not in _SKIPPED_FOLDERS
-            and not name.endswith(".egg-info")
-            and not os.path.exists(os.path.join(at, name, "pyvenv.cfg"))
-        )
-        for name in sorted(names):
-            path = Path(at, name)
-            if name.endswith(".py"):
-                yield path
-            elif name.endswith(".ipynb") and not _is_excluded(path, settings):
-                shown = _shown(path.absolute(), settings.root)
-                skipped.append(NotChecked(shown, 0, "a notebook; only .py files are read"))
-
-
-def _is_excluded(path: Path, settings: Settings) -> bool:
-    shown = _shown(path.absolute(), settings.root)
-    return any(
-        fnmatch.fnmatch(shown, pattern) or fnmatch.fnmatch(shown, f"{pattern.rstrip('/')}/*")
-        for pattern in settings.exclude
-    )
-
-
-def _shown(path: Path, root: Path) -> str:
-    try:
-        return path.relative_to(root.absolute()).as_posix()
-    except ValueError:
-        return path.as_posix()
-
-
-def _read(path: Path, shown: str, problems: list[str]) -> str | None:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        problems.append(f"{shown}: {error.strerror}")
-        return None
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return io.TextIOWrapper(io.BytesIO(data), encoding).read()
-    except (SyntaxError, UnicodeDecodeError, LookupError):
-        return data.decode("latin-1")
 
 
 # Findings.
@@ -286,7 +218,7 @@ def _unparsable(shown: str, text: str, error: Exception) -> Finding:
     rule = rules()[PYTHON_2 if what else UNPARSABLE]
     if what:
         message = f"this is Python 2: {what}; nothing else in the file is checked"
-    elif isinstance(error, RecursionError):
+    elif isinstance(error, (RecursionError, MemoryError)):
         message = "the file is nested too deeply to be read; nothing in it is checked"
     else:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
@@ -322,9 +254,8 @@ def _silenced_by_comments(
 def _silencing(path: str, settings: Settings) -> set[tuple[int, str]]:
     """(line, rule) of what comments silence in a file."""
     try:
-        text = _read(settings.root / path, path, [])
-        comments = suppressions(parse(path, path, text)) if text is not None else []
-    except (SyntaxError, ValueError, RecursionError):
+        comments = suppressions(parse(path, path, read_source(settings.root / path)))
+    except (OSError, *UNREADABLE):
         return set()
     return {(comment.applies_to, rule) for comment in comments for rule in comment.rules}
 

@@ -16,9 +16,10 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
+from estimator2strategy.tools.check.python_files import read_source
 from estimator2strategy.tools.check.source import (
+    UNREADABLE,
     Call,
     Function,
     Import,
@@ -142,9 +143,8 @@ class Project:
         if path not in self._by_path:
             self._by_path[path] = None
             try:
-                text = Path(path).read_text(encoding="utf-8")
-                self._adopt(parse(path, path, text))
-            except (OSError, ValueError, SyntaxError, RecursionError):
+                self._adopt(parse(path, path, read_source(path)))
+            except (OSError, *UNREADABLE):
                 return None
         return self._by_path[path]
 
@@ -463,8 +463,16 @@ def _file_of(stem: str) -> str | None:
         if os.path.isfile(init):
             return init
         # A namespace package, if there is Python in it.
-        if any(entry.endswith(".py") for entry in os.listdir(stem)):
+        entries = _entries(stem)
+        if any(entry.endswith(".py") for entry in entries):
             return stem
-        if any(os.path.isdir(os.path.join(stem, e)) for e in os.listdir(stem)):
+        if any(os.path.isdir(os.path.join(stem, entry)) for entry in entries):
             return stem
     return None
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # without permission to look into it
+        return []

@@ -11,6 +11,7 @@ from typing import Any
 
 from estimator2strategy.tools.check.all_rules import matching, rules
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 _TABLE = "[tool.estimator2strategy.check]"
 
@@ -80,10 +81,14 @@ def read(root: Path) -> Settings:
     else:
         import tomli as tomllib
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        document = tomllib.loads(read_bytes(path).decode())
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: {error}") from error
-    table = document.get("tool", {}).get("estimator2strategy", {}).get("check", {})
+    table: Any = document
+    for name in ("tool", "estimator2strategy", "check"):
+        table = table.get(name, {})
+        if not isinstance(table, Mapping):
+            raise SettingsError(f"{path}: {name} is no table")
     return with_changes(Settings(root=root), table, where=f"{path}, {_TABLE}")
 
 

@@ -439,12 +439,16 @@ def _preference(target: str) -> tuple[int, int]:
     return (next(i for i, start in enumerate(order) if target.startswith(start)), -len(target))
 
 
+# What `parse` raises of a text that is no Python 3.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
 def parse(path: str, shown: str, text: str) -> Source:
     """Reads a file's text.
 
     Raises:
         SyntaxError: It is not Python 3.
-        RecursionError: It is nested too deeply.
+        RecursionError, MemoryError: It is nested too deeply.
         ValueError: It contains null bytes.
     """
     with warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf import message
 from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, trackable_object_graph_pb2
 
@@ -18,11 +20,17 @@ from estimator2strategy.tools.checkpoint.store import (
     Entry,
     Format,
     Store,
+    check_is_file,
     natural,
+    reading,
     unique,
 )
+from estimator2strategy.tools.untrusted.printable import printable, printable_lines
+from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+# No protocol buffer is larger.
+_MOST_GRAPH = 2 << 30
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
@@ -31,6 +39,10 @@ class BundleStore(Store):
 
     def __init__(self, path: str):
         self.path = _prefix(path)
+        with reading(self.path):
+            self._open()
+
+    def _open(self) -> None:
         self._reader = tf.train.load_checkpoint(self.path)
         shapes = self._reader.get_variable_to_shape_map()
         dtypes = self._reader.get_variable_to_dtype_map()
@@ -46,12 +58,14 @@ class BundleStore(Store):
         )
 
     def read(self, entry: Entry) -> np.ndarray:
-        value: np.ndarray = self._reader.get_tensor(entry.key)
+        with reading(f"{entry.label} of {self.path}"):
+            value: np.ndarray = self._reader.get_tensor(entry.key)
         return value
 
     def raw(self, name: str) -> object:
         """The value of one of `others`: the graph of objects, a table, ..."""
-        return self._reader.get_tensor(name)
+        with reading(f"{name} of {self.path}"):
+            return self._reader.get_tensor(name)
 
     def _labels(self) -> dict[str, str]:
         """Key -> name of the variable, in the order of the objects."""
@@ -93,25 +107,52 @@ def _prefix(path: str) -> str:
         path = path.removesuffix(".index")
     if os.path.isdir(path):
         inside = os.path.join(path, "variables", "variables")
-        found = inside if os.path.exists(f"{inside}.index") else tf.train.latest_checkpoint(path)
-        if not found:
-            raise CheckpointError(f"there is no checkpoint in the folder {path}")
-        return found
+        path = inside if os.path.exists(f"{inside}.index") else _latest(path)
     if not os.path.exists(f"{path}.index"):
-        raise CheckpointError(f"there is no checkpoint {path}: no file {path}.index")
+        shown = printable(path)
+        raise CheckpointError(f"there is no checkpoint {shown}: no file {shown}.index")
+    for file in (f"{path}.index", *glob.glob(f"{glob.escape(path)}.data-*")):
+        check_is_file(file)
     return path
+
+
+def _latest(folder: str) -> str:
+    """The prefix that the file `checkpoint` of a folder names; it must be in that folder.
+
+    Raises:
+        CheckpointError: There is none, or the file cannot be read; says which there are.
+    """
+    complete = sorted(glob.glob(os.path.join(glob.escape(folder), "*.index")), key=natural)
+    names = ", ".join(printable(os.path.basename(p).removesuffix(".index")) for p in complete)
+    there = f"; there are {names}: name one" if names else ""
+    list_file = os.path.join(folder, "checkpoint")
+    if not os.path.lexists(list_file):
+        raise CheckpointError(f"there is no checkpoint in the folder {printable(folder)}{there}")
+    check_is_file(list_file)
+    try:
+        state = tf.train.get_checkpoint_state(folder)
+    except Exception as error:  # TensorFlow's own errors, and those of its parser
+        said = printable_lines((str(error).splitlines() or [""])[0])
+        raise CheckpointError(f"{printable(list_file)} cannot be read ({said}){there}") from error
+    if state is None or not state.model_checkpoint_path:
+        raise CheckpointError(f"{printable(list_file)} names no checkpoint{there}")
+    found: str = state.model_checkpoint_path
+    if os.path.realpath(os.path.dirname(found)) != os.path.realpath(folder):
+        named = f"{printable(list_file)} names {printable(found)}"
+        raise CheckpointError(f"{named}, which is not in its folder{there}")
+    return found
 
 
 def _created(prefix: str) -> list[str]:
     """Names of variables in the order of their creation, where a `.meta` file tells."""
-    path = Path(f"{prefix}.meta")
-    if not path.exists():
+    graph, names = meta_graph_pb2.MetaGraphDef(), []
+    try:
+        graph.ParseFromString(read_bytes(f"{prefix}.meta", _MOST_GRAPH))
+        found = graph.collection_def["variables"].bytes_list.value
+        variables = [variable_pb2.VariableDef.FromString(value) for value in found]
+    except (OSError, message.DecodeError):  # then by their names
         return []
-    graph = meta_graph_pb2.MetaGraphDef()
-    graph.ParseFromString(path.read_bytes())
-    names = []
-    for value in graph.collection_def["variables"].bytes_list.value:
-        variable = variable_pb2.VariableDef.FromString(value)
+    for variable in variables:
         names.append(variable.snapshot_name.partition("/Read")[0])
         names.append(variable.variable_name.partition(":")[0])
     return names

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from estimator2strategy.tools.untrusted import printable
+
 if TYPE_CHECKING:
     from estimator2strategy.tools.checkpoint.mapping import Mapping
 
@@ -37,11 +39,19 @@ def main(argv: Sequence[str]) -> int:
     except UndecidedError as error:
         if options.write_map:
             _write_map(options.write_map, error.mapping)
-        sys.stderr.write(f"e2s checkpoint: {error}\n")
+        _complain(error)
         return 1
     except (CheckpointError, OSError) as error:
-        sys.stderr.write(f"e2s checkpoint: {error}\n")
+        _complain(error)
         return 2
+
+
+def _complain(error: Exception) -> None:
+    printable.write(f"e2s checkpoint: {printable.printable_lines(str(error))}\n", sys.stderr)
+
+
+def _say(text: str) -> None:
+    printable.write(printable.printable_lines(text))
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -55,7 +65,7 @@ def _inspect(options: argparse.Namespace) -> int:
         found = [dataclasses.asdict(entry) for entry in store.entries]
         sys.stdout.write(json.dumps({"kind": store.kind, "entries": found}, indent=1) + "\n")
     else:
-        sys.stdout.write(inspected(store))
+        _say(inspected(store))
     return 0
 
 
@@ -71,7 +81,7 @@ def _diff(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps([dataclasses.asdict(d) for d in found], indent=1) + "\n")
     else:
-        sys.stdout.write(checkpoint_report.diff_text(found, first, second))
+        _say(checkpoint_report.diff_text(found, first, second))
     return int(bool(found))
 
 
@@ -92,7 +102,7 @@ def _convert(options: argparse.Namespace) -> int:
     )
     if options.write_map:
         _write_map(options.write_map, done.mapping)
-    sys.stdout.write(checkpoint_report.converted_text(options.out, done))
+    _say(checkpoint_report.converted_text(options.out, done))
     return 0
 
 

@@ -12,6 +12,7 @@ from estimator2strategy.tools.checkpoint.conversion import Converted
 from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
 from estimator2strategy.tools.checkpoint.roles import identified
 from estimator2strategy.tools.checkpoint.store import Store
+from estimator2strategy.tools.untrusted.printable import printable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,6 +132,7 @@ def converted_text(out: str, done: Converted) -> str:
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "".join(
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -21,15 +21,22 @@ import h5py
 import numpy as np
 
 from estimator2strategy.errors import CheckpointError
+from estimator2strategy.tools.checkpoint import keras_config, keras_probe
 from estimator2strategy.tools.checkpoint.store import (
     Entry,
     Format,
     Store,
+    check_is_file,
     natural,
+    reading,
     unique,
 )
+from estimator2strategy.tools.untrusted.archives import check_is_no_bomb
+from estimator2strategy.tools.untrusted.printable import printable
 
 _WEIGHTS = "model.weights.h5"  # in a .keras archive
+
+_DEEPEST = 64
 
 # What layers keep, in this order, by the shapes of it: where there is no model to ask.
 _ROLES = {
@@ -53,18 +60,23 @@ class KerasStore(Store):
 
     def __init__(self, path: str, model: str | None = None):
         self.path = path
-        if not os.path.isfile(path):
-            raise CheckpointError(f"there is no file {path}")
+        if not os.path.lexists(path):
+            raise CheckpointError(f"there is no file {printable(path)}")
+        check_is_file(path)
         self._scratch = tempfile.TemporaryDirectory(prefix="e2s_keras_")
-        try:
-            weights = self._weights()
-            self._file = h5py.File(weights, "r")
-        except (OSError, zipfile.BadZipFile, KeyError) as error:
-            raise CheckpointError(f"{path} cannot be read: {error}") from error
+        with reading(path):
+            self._open(model)
+
+    def _open(self, model: str | None) -> None:
+        weights = self._weights()
+        if wrong := keras_probe.problem(weights):
+            raise CheckpointError(f"{printable(self.path)} cannot be read: {printable(wrong)}")
+        self._file = h5py.File(weights, "r")
+        data = list(datasets(self._file))  # also sees that all of it is in this file
         names = dict(self._names(model))
         found = [
-            Entry(key, names.get(key, key), tuple(data.shape), data.dtype.name)
-            for key, data in datasets(self._file)
+            Entry(key, names.get(key, key), tuple(found.shape), found.dtype.name)
+            for key, found in data
         ]
         if names:
             order = {key: i for i, key in enumerate(names)}
@@ -72,35 +84,47 @@ class KerasStore(Store):
         self.entries = unique(found)
 
     def read(self, entry: Entry) -> np.ndarray:
-        value: np.ndarray = self._file[entry.key][()]
+        with reading(f"{entry.label} of {self.path}"):
+            value: np.ndarray = self._file[entry.key][()]
         return value
 
     def _weights(self) -> str:
         if not self.path.endswith(".keras"):
             return self.path
         with zipfile.ZipFile(self.path) as archive:
+            check_is_no_bomb(archive, self.path)
             return archive.extract(_WEIGHTS, self._scratch.name)
 
     def _names(self, model: str | None) -> Iterator[tuple[str, str]]:
         """Key -> name, in the order of creation: of the model, else guessed from the shapes."""
         if model:
             return iter(names_in(built(model)))
-        if self.path.endswith(".keras"):
+        if self.path.endswith(".keras") and keras_config.is_plain(self.path):
             import keras
 
             try:
                 return iter(names_in(keras.models.load_model(self.path)))
-            except (TypeError, ValueError, ImportError):  # classes of the program
+            except Exception:  # a file that is broken, or of another Keras
                 pass
         return guessed(self._file)
 
 
 def datasets(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Key -> dataset, in a natural order."""
+    """Key -> dataset, in a natural order.
+
+    Raises:
+        CheckpointError: Its data is in another file, or groups are in one another.
+    """
+    if path.count("/") > _DEEPEST:
+        raise CheckpointError(f"it has groups more than {_DEEPEST} deep")
     for name in sorted(group, key=natural):
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise CheckpointError(f"{printable(path + name)} is a link, maybe to another file")
         found = group[name]
         if isinstance(found, h5py.Group):
             yield from datasets(found, f"{path}{name}/")
+        elif not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
+            raise CheckpointError(f"{printable(path + name)} has its data in another file")
         else:
             yield f"{path}{name}", found
 
@@ -109,7 +133,7 @@ def guessed(group: Any, path: str = "", label: str = "") -> Iterator[tuple[str, 
     """Key -> name, from the names of layers and the shapes of what they keep."""
     own = group.get("vars")
     name = own.attrs.get("name", "") if own is not None else ""
-    label = f"{label}/{name}".strip("/") if path else ""
+    label = f"{label}/{name}".strip("/") if path and isinstance(name, str) else ""
     if own is not None and not path.startswith("optimizer"):
         keys = sorted(own, key=natural)
         roles = _ROLES.get(tuple(own[key].ndim for key in keys), ())
@@ -198,12 +222,21 @@ def write_keras(path: str, template: str, values: Mapping[str, Callable[[], np.n
         raise CheckpointError(
             f"{path} can only be made like a file of its own kind, not {template}"
         )
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    if not path.endswith(".keras"):
+    folder = os.path.dirname(os.path.abspath(path))
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        made = os.path.join(scratch, "made")
+        _write(made, template, values)
+        os.replace(made, path)
+
+
+def _write(path: str, template: str, values: Mapping[str, Callable[[], np.ndarray]]) -> None:
+    if not template.endswith(".keras"):
         shutil.copyfile(template, path)
         _fill(path, values)
         return
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(template) as old:
+        check_is_no_bomb(old, template)
         weights = old.extract(_WEIGHTS, scratch)
         _fill(weights, values)
         with zipfile.ZipFile(path, "w") as new:

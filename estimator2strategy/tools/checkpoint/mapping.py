@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,8 +24,11 @@ from estimator2strategy.errors import CheckpointError
 from estimator2strategy.tools.checkpoint import roles
 from estimator2strategy.tools.checkpoint.roles import Identity, identified
 from estimator2strategy.tools.checkpoint.store import Entry, Store
+from estimator2strategy.tools.untrusted.printable import printable
+from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 FORMAT = "estimator2strategy checkpoint mapping"
+_MOST_BYTES = 100_000_000
 _COLUMNS = ("source", "target", "how", "scale")
 
 
@@ -227,26 +231,26 @@ def read(path: str) -> list[MappingRow]:
         CheckpointError: It cannot be read as a mapping; says where.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_bytes(path, _MOST_BYTES).decode()
         if path.endswith(".csv"):
             found: Iterable[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
         else:
             found = json.loads(text)["rows"]
-        return [
-            MappingRow(
-                row["source"],
-                row["target"],
-                row.get("how") or "given",
-                float(row.get("scale") or 1),
-            )
-            for row in found
-            if row["source"]
-        ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return [_row(row) for row in found if row["source"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(
-            f"{path} is no mapping: {type(error).__name__} {error}. It needs rows with source and "
-            "target, as `e2s checkpoint convert --write-map` writes them"
+            f"{printable(path)} is no mapping: {type(error).__name__} {error}. It needs rows with "
+            "source and target, as `e2s checkpoint convert --write-map` writes them"
         ) from error
+
+
+def _row(row: dict[str, Any]) -> MappingRow:
+    source, target, scale = row["source"], row["target"], float(row.get("scale") or 1)
+    if not (isinstance(source, str) and isinstance(target, str)):
+        raise TypeError(f"source and target must be names, not {source!r} and {target!r}")
+    if not math.isfinite(scale) or scale == 0:
+        raise ValueError(f"scale {scale} of {source!r}")
+    return MappingRow(source, target, str(row.get("how") or "given"), scale)
 
 
 def applied(rows: list[MappingRow], source: Store, target: Store) -> Mapping:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from estimator2strategy.errors import CheckpointError
+
 STEP = "step"
 RATE = "learning rate"
 POWER = "power"  # of a beta, which Keras computes from the step
@@ -142,6 +144,9 @@ def tf1_name(identity: Identity, name: str, centered: bool = False) -> str:
 
     Args:
         centered: The slots of RMSProp are three.
+
+    Raises:
+        CheckpointError: It cannot be told which slot it is.
     """
     names = {"momentum": "Adam", "velocity": "Adam_1", "accumulation": "Momentum"}
     if centered:
@@ -150,4 +155,9 @@ def tf1_name(identity: Identity, name: str, centered: bool = False) -> str:
         return "global_step"
     if not identity.slot:
         return name
+    if identity.slot not in _SLOTS:
+        raise CheckpointError(
+            f"{name} belongs to an optimizer that the file does not name; give --model, the "
+            "function that builds the model"
+        )
     return f"{name}/{names.get(identity.slot) or _SLOTS[identity.slot][0]}"

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 import enum
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
+
+from estimator2strategy.errors import CheckpointError
+from estimator2strategy.tools.untrusted.printable import printable, printable_lines
+from estimator2strategy.tools.untrusted.regular_files import irregular, unreadable
 
 
 class Format(str, enum.Enum):
@@ -61,6 +67,38 @@ class Store(abc.ABC):
 
     def by_label(self) -> dict[str, Entry]:
         return {entry.label: entry for entry in self.entries}
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turns what readers of formats raise of broken files into a sentence.
+
+    TensorFlow's and h5py's readers raise errors of many kinds; none of them is of the program.
+
+    Raises:
+        CheckpointError: The checkpoint at `path` cannot be read.
+    """
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except Exception as error:
+        said = printable_lines((str(error).splitlines() or [type(error).__name__])[0])
+        raise CheckpointError(f"{printable(path)} cannot be read: {said[:500]}") from error
+
+
+def check_is_file(path: str) -> None:
+    """Refuses what is no regular file: it is not opened.
+
+    Raises:
+        CheckpointError: It is a FIFO, a device or the like, or not there.
+    """
+    try:
+        problem = irregular(path, os.stat(path), most=1 << 62)
+    except (OSError, ValueError) as error:
+        problem = unreadable(path, error) if isinstance(error, OSError) else str(error)
+    if problem:
+        raise CheckpointError(f"{printable(path)} cannot be read: it is {problem}")
 
 
 def unique(entries: Iterable[Entry]) -> list[Entry]:

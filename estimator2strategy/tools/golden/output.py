@@ -12,6 +12,8 @@ from estimator2strategy.tools.golden.page import page
 from estimator2strategy.tools.golden.recorder.folder import RecordError
 from estimator2strategy.tools.golden.result import EQUAL, CheckStatus, Comparison
 from estimator2strategy.tools.golden.summary import closing, headline, rows
+from estimator2strategy.tools.untrusted import printable
+from estimator2strategy.tools.untrusted.printable import printable_lines
 
 NAMES = ("text", "json", "junit", "html")
 _STYLES = {
@@ -43,7 +45,7 @@ def write(name: str, path: str | None, comparison: Comparison) -> None:
     else:
         text = {"text": text_of, "json": json_of, "junit": junit_of}[name](comparison)
     if path is None:
-        sys.stdout.write(text)
+        printable.write(text, errors="xmlcharrefreplace" if name == "html" else "backslashreplace")
     else:
         Path(path).write_text(text, encoding="utf-8")
 
@@ -59,7 +61,7 @@ def text_of(comparison: Comparison) -> str:
         columns = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True))
         lines.append(f"{columns}  {_said(row[4], row[5])}".rstrip())
     lines += ["", *closing(comparison)]
-    return "\n".join(lines).rstrip() + "\n"
+    return printable_lines("\n".join(lines).rstrip()) + "\n"
 
 
 def _said(tolerance: str, detail: str) -> str:
@@ -144,4 +146,6 @@ def junit_of(comparison: Comparison) -> str:
                 said = (check.status.value, check.slack, _said(check.tolerance, check.detail))
                 ElementTree.SubElement(case, "system-out").text = "; ".join(filter(None, said))
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    # In ASCII, which any terminal and any log can show.
+    written: bytes = ElementTree.tostring(suites, encoding="us-ascii", xml_declaration=True)
+    return f"{written.decode()}\n"

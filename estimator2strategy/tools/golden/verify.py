@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from estimator2strategy.engine import user_code
 from estimator2strategy.tools.golden import output, tiers
+from estimator2strategy.tools.golden.opened import read
 from estimator2strategy.tools.golden.recorder.folder import (
-    FORMAT,
-    VERSION,
     Golden,
     RecordError,
-    files_of,
-    sha256,
     unpacked,
 )
 from estimator2strategy.tools.golden.recorder.options import add_source, source_of
@@ -34,7 +32,9 @@ from estimator2strategy.tools.golden.result import (
     unchecked,
 )
 from estimator2strategy.tools.golden.tiers import MEASURED
+from estimator2strategy.tools.untrusted import printable
 
+_OURS = str(Path(__file__).parents[2]) + os.sep
 _EXAMPLE = """\
 examples:
   e2s verify golden/                                       as it was recorded
@@ -58,13 +58,29 @@ def main(argv: Sequence[str]) -> int:
         for name, path in outputs:
             output.write(name, path, comparison)
     except (RecordError, OSError) as error:
-        sys.stderr.write(f"e2s verify: {error}\n")
+        _complain(str(error))
         return 2
-    except Exception:  # the program's own: its traceback says more than we could
-        traceback.print_exc()
-        sys.stderr.write("e2s verify: the program failed here, so nothing was compared\n")
+    except Exception as error:
+        if _is_of_program(error):  # its traceback says more than we could
+            traceback.print_exc()
+            _complain("the program failed here, so nothing was compared")
+        else:
+            said = str(error).strip() or "no message"
+            _complain(f"it cannot be replayed here: {type(error).__name__}: {said}")
         return 2
     return comparison.exit_code
+
+
+def _complain(said: str) -> None:
+    printable.write(f"e2s verify: {printable.printable_lines(said)}\n", sys.stderr)
+
+
+def _is_of_program(error: Exception) -> bool:
+    """True if an error comes from a function of the program, and not from what called it."""
+    names = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    ours = [i for i, name in enumerate(names) if name.startswith(_OURS)]
+    its_own = [i for i, name in enumerate(names) if user_code.is_user_file(name)]
+    return bool(its_own) and its_own[-1] > max(ours, default=-1)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -131,35 +147,10 @@ def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
     program = source.get("program")
     if program and program[0] != "-m" and not os.path.exists(program[0]):
         raise RecordError(
-            f"the golden was recorded with {program[0]!r} in {source['cwd']}, which is not here; "
-            "say where it is: --program PATH [its flags]"
+            f"the golden was recorded with {program[0]!r} in {source.get('cwd')}, which is not "
+            "here; say where it is: --program PATH [its flags]"
         )
     return source
-
-
-def read(folder: str) -> Golden:
-    """The golden in a folder.
-
-    Raises:
-        RecordError: It is none, or not as it was written.
-    """
-    if not Path(folder, "golden.json").is_file():
-        raise RecordError(f"{folder} is no golden: it has no golden.json")
-    golden = Golden(folder)
-    if golden.about.get("format") != FORMAT or golden.about.get("version") != VERSION:
-        raise RecordError(
-            f"{folder} is of format {golden.about.get('format')!r}, version "
-            f"{golden.about.get('version')}; this reads {FORMAT!r}, version {VERSION}"
-        )
-    there, written = set(files_of(folder)), golden.about["sha256"]
-    changed = [n for n in sorted(written) if n not in there or _changed(folder, n, written)]
-    if changed:
-        raise RecordError(f"{folder}: {', '.join(changed)} changed after the recording, or is gone")
-    return golden
-
-
-def _changed(folder: str, name: str, written: dict[str, str]) -> bool:
-    return sha256(os.path.join(folder, name)) != written[name]
 
 
 def verified(

@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import collections
 import dataclasses
+import functools
 import io
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import libcst as cst
@@ -33,6 +35,12 @@ from estimator2strategy.tools.migrate.module import (
 
 # How often a codemod may find something in what it made itself: calls in calls in calls.
 _ROUNDS = 100
+# What is given to one file; libcst needs some seconds for each round of one that is nested deeply.
+_SECONDS = 60
+
+
+class TooSlowError(Exception):
+    """A file is left alone, because its changes would take too long."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,13 +90,17 @@ def apply(
 
     Raises:
         SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError: The file cannot be parsed.
+        TooSlowError: It takes too long.
         RuntimeError: A codemod made something that cannot be parsed, or never ends.
     """
     before = text
     counts: collections.Counter[tuple[str, SafetyTier]] = collections.Counter()
     withheld: collections.Counter[str] = collections.Counter()
+    until = time.monotonic() + _SECONDS
+    # Most codemods find nothing in most files: what one has parsed serves the next.
+    parsed = functools.lru_cache(maxsize=1)(lambda text: Module.parse(path, text, facts))
     for codemod in chosen:
-        text = _apply(text, codemod, path, tier, facts, counts, withheld)
+        text = _apply(text, codemod, parsed, tier, counts, withheld, until)
     marks = tuple(Mark(*found) for found in todo.marks(text))
     return MigratedFile(before, text, counts, withheld, marks)
 
@@ -96,15 +108,17 @@ def apply(
 def _apply(
     text: str,
     codemod: Codemod,
-    path: str,
+    parsed: Callable[[str], Module],
     tier: SafetyTier,
-    facts: Facts,
     counts: collections.Counter[tuple[str, SafetyTier]],
     withheld: collections.Counter[str],
+    until: float,
 ) -> str:
     text = todo.without_marks(text, codemod.name)
     for _ in range(_ROUNDS):
-        module = Module.parse(path, text, facts)
+        if time.monotonic() > until:
+            raise TooSlowError(f"its changes take longer than {_SECONDS} s; it stays as it is")
+        module = parsed(text)
         found = list(codemod.find(module))
         changes = [f for f in found if isinstance(f, Change)]
         wanted = [change for change in changes if (change.tier or codemod.tier) <= tier]

@@ -1,7 +1,7 @@
-"""Reads and writes the user's files, so that nothing is lost if something goes wrong.
+"""Reads the user's files, and refuses to write those that could not be brought back.
 
-A file is written in one go. It must not have changed since it was read, or since the last dry run
-showed it. In a git repository git must be able to bring its text back.
+A file must not have changed since the last dry run showed it. In a git repository git must be able
+to bring its text back.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ import io
 import json
 import os
 import subprocess
-import tempfile
 import tokenize
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from estimator2strategy.tools.untrusted.regular_files import read_bytes
+
+# Of the record of dry runs.
+_MOST_RECORDS = 100_000_000
 
 
 class RefusedError(Exception):
@@ -55,35 +59,18 @@ def read(path: Path) -> TextFile:
 
     Raises:
         OSError: It cannot be read.
-        SyntaxError, UnicodeDecodeError: Its encoding is not what it says.
+        SyntaxError: Its encoding is not what it says, or cannot be written again.
     """
-    data = path.read_bytes()
+    data = read_bytes(path)
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return TextFile(path, data.decode(encoding), data, encoding)
-
-
-def write(file: TextFile, text: str) -> None:
-    """Puts `text` in the place of what was read, with the file's mode, in one step.
-
-    Raises:
-        RefusedError: The file has changed since it was read.
-        OSError: It cannot be written; it is as it was then.
-    """
-    path = Path(os.path.realpath(file.path))
-    data = file.encoded(text)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, path.stat().st_mode & 0o7777)
-        if path.read_bytes() != file.data:
-            raise RefusedError(f"{file.path} was changed by somebody else just now; run it again")
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        file = TextFile(path, data.decode(encoding), data, encoding)
+        is_same = file.encoded(file.text) == data
+    except (LookupError, UnicodeError) as error:  # rot13, undefined
+        raise SyntaxError(str(error)) from error
+    if not is_same:  # unicode_escape
+        raise SyntaxError(f"{encoding} would not bring back the bytes that are there")
+    return file
 
 
 def check_clean(files: Sequence[TextFile]) -> None:
@@ -143,8 +130,8 @@ def check_as_shown(files: Iterable[TextFile]) -> None:
 
 def _records(file: TextFile) -> dict[str, str]:
     try:
-        found = json.loads(_record_path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(read_bytes(_record_path(file), _MOST_RECORDS))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -175,9 +162,12 @@ def _record_path(file: TextFile) -> Path:
 def _git(folder: Path, *arguments: str) -> str | None:
     """The output of git; None if it fails, or is not installed."""
     try:
+        # A repository of a stranger may name a program as its monitor of files.
         result = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
+            ["git", "-C", str(folder), "-c", "core.fsmonitor=false", *arguments],
+            capture_output=True,
+            check=False,
         )
     except OSError:
         return None
-    return result.stdout.rstrip("\n") if result.returncode == 0 else None
+    return os.fsdecode(result.stdout).rstrip("\n") if result.returncode == 0 else None

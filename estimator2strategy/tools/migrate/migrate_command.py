@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier, codemods
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
+from estimator2strategy.tools.untrusted import printable
 
 if TYPE_CHECKING:
     from estimator2strategy.tools.migrate.migrate_report import Segment
@@ -78,7 +79,7 @@ def _migrate(options: argparse.Namespace) -> int:
         else:
             _remember(plan)
     except (RefusedError, OSError) as error:
-        sys.stderr.write(f"e2s migrate: {error}\n")
+        printable.write(f"e2s migrate: {printable.printable_lines(str(error))}\n", sys.stderr)
         return 2
     _print(summary(plan, written=written, tier=tier))
     if plan.problems:
@@ -111,14 +112,14 @@ def _is_chosen(codemod: Codemod, options: argparse.Namespace) -> bool:
 
 def _write(plan: Plan, *, allow_dirty: bool) -> None:
     """Writes what has changed; all is checked before the first file is touched."""
-    from estimator2strategy.tools.migrate import files
+    from estimator2strategy.tools.migrate import files, replacing
 
     changed = [planned.file for planned in plan.changed]
     files.check_as_shown(changed)
     if changed and not allow_dirty:
         files.check_clean(changed)
+    replacing.replace_all((planned.file, planned.migrated.text) for planned in plan.changed)
     for planned in plan.changed:
-        files.write(planned.file, planned.migrated.text)
         files.forget(planned.file)
 
 
@@ -189,7 +190,7 @@ def _listing() -> str:
 
 def _print(segments: Iterable[Segment]) -> None:
     """Writes text, in colours on a terminal where rich is installed."""
-    segments = list(segments)
+    segments = [(printable.encodable(text), style) for text, style in segments]
     if sys.stdout.isatty():
         try:
             from rich.console import Console

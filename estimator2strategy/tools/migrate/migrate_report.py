@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.preview import Place, Plan, Planned
 from estimator2strategy.tools.migrate.stages import STAGES
+from estimator2strategy.tools.untrusted.printable import printable, printable_lines
 
 # A piece of text, and its style for rich.
 Segment = tuple[str, str]
@@ -18,14 +19,20 @@ _LISTED = 50
 
 def diff(planned: Planned) -> Iterator[Segment]:
     """The unified diff of a file, which `git apply` or `patch -p1` takes."""
-    before = planned.migrated.before.splitlines(keepends=True)
-    after = planned.migrated.text.splitlines(keepends=True)
-    shown = planned.shown.lstrip("/")
+    before, after = _lines(planned.migrated.before), _lines(planned.migrated.text)
+    shown = printable(planned.shown).lstrip("/")
     for line in difflib.unified_diff(before, after, f"a/{shown}", f"b/{shown}"):
         style = next((s for start, s in _DIFF_STYLES.items() if line.startswith(start)), "")
-        yield line, style
+        yield printable_lines(line), style
         if not line.endswith("\n"):
             yield "\n\\ No newline at end of file\n", "dim"
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as git and patch count them; a form feed ends none."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1].removesuffix("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def summary(plan: Plan, *, written: bool, tier: SafetyTier) -> Iterator[Segment]:
@@ -57,7 +64,7 @@ def summary(plan: Plan, *, written: bool, tier: SafetyTier) -> Iterator[Segment]
     yield from _places("left alone, because they cannot be read", plan.skipped, "yellow")
     yield from _places("not seen into", plan.unseen, "dim")
     for problem in plan.problems:
-        yield f"Could not be done: {problem}\n", "bold red"
+        yield printable_lines(f"Could not be done: {problem}\n"), "bold red"
     if plan.changed and not written:
         yield "Nothing is written yet: the same command with --write does it.\n", "cyan"
 
@@ -68,8 +75,9 @@ def _places(what: str, places: Iterable[Place], style: str) -> Iterator[Segment]
         return
     yield f"{_number(len(places), 'place')} {what}:\n", ""
     for place in places[:_LISTED]:
-        where = f"{place.path}:{place.line}" if place.line else place.path
-        yield f"  {where}: {place.message}\n", style
+        path = printable(place.path)
+        where = f"{path}:{place.line}" if place.line else path
+        yield printable_lines(f"  {where}: {place.message}\n"), style
     if len(places) > _LISTED:
         yield f"  and {len(places) - _LISTED} more\n", style
 

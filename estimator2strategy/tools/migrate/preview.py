@@ -17,14 +17,17 @@ from pathlib import Path
 import libcst as cst
 
 from estimator2strategy.legacy import python2
-from estimator2strategy.tools.check.checking import blind_spots, collect
+from estimator2strategy.tools.check.check_report import NotChecked
+from estimator2strategy.tools.check.checking import blind_spots
 from estimator2strategy.tools.check.project import Project
+from estimator2strategy.tools.check.python_files import collect
 from estimator2strategy.tools.check.settings import Settings
-from estimator2strategy.tools.check.source import Source, parse
+from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
 from estimator2strategy.tools.migrate import era
-from estimator2strategy.tools.migrate.apply import MigratedFile, apply
+from estimator2strategy.tools.migrate.apply import MigratedFile, TooSlowError, apply
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import TextFile, read
+from estimator2strategy.tools.untrusted.printable import printable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +97,8 @@ def make_plan(
     """Applies codemods to files, and to all Python files in folders, in memory."""
     problems: list[str] = []
     skipped: list[Place] = []
-    files = _read(paths, exclude, problems, skipped)
+    left_out: list[NotChecked] = []
+    files = _read(paths, exclude, problems, skipped, left_out)
     sources = []
     for file in list(files):
         source = _parsed(file, skipped)
@@ -111,29 +115,46 @@ def make_plan(
             file.encoded(migrated.text)
         except (cst.ParserSyntaxError, RecursionError) as error:
             skipped.append(Place(_shown(file.path), 0, f"libcst cannot read it: {error}"))
+        except TooSlowError as error:
+            skipped.append(Place(_shown(file.path), 0, str(error)))
         except Exception as error:  # of ours: the file stays as it is, and so do the others
             problems.append(
-                f"{_shown(file.path)}: stays as it is, a codemod failed ({error!r}); "
+                f"{printable(_shown(file.path))}: stays as it is, a codemod failed ({error!r}); "
                 "please report it"
             )
         else:
             planned.append(Planned(file, _shown(file.path), migrated))
-    unseen = [Place(found.path, found.line, found.why) for s in sources for found in blind_spots(s)]
+    blind = (found for source in sources for found in blind_spots(source))
+    unseen = [Place(found.path, found.line, found.why) for found in (*left_out, *blind)]
     return Plan(tuple(planned), tuple(skipped), tuple(unseen), tuple(problems))
 
 
 def _read(
-    paths: Iterable[str], exclude: tuple[str, ...], problems: list[str], skipped: list[Place]
-) -> list[TextFile]:
+    paths: Iterable[str], exclude: tuple[str, ...], problems: list[str], skipped: list[Place],
+    left_out: list[NotChecked],
+) -> list[TextFile]:  # fmt: skip
     files = []
-    for path in collect(paths, Settings(exclude=exclude), problems, []):
+    paths = list(paths)
+    within = [os.path.realpath(path) for path in paths]
+    for path in collect(paths, Settings(exclude=exclude), problems, left_out):
+        if not _is_within(path, within):
+            left_out.append(
+                NotChecked(_shown(path), 0, "a link to a file outside of what is given")
+            )
+            continue
         try:
             files.append(read(path))
         except OSError as error:
-            problems.append(f"{_shown(path)}: {error.strerror}")
-        except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+            problems.append(f"{printable(_shown(path))}: {error.strerror}")
+        except SyntaxError as error:
             skipped.append(Place(_shown(path), 0, f"its encoding cannot be told: {error}"))
     return files
+
+
+def _is_within(path: Path, within: list[str]) -> bool:
+    """True if a file is one of these, or in one of these folders, whatever links lead to it."""
+    real = os.path.realpath(path)
+    return any(real == given or real.startswith(os.path.join(given, "")) for given in within)
 
 
 def _parsed(file: TextFile, skipped: list[Place]) -> Source | None:
@@ -146,8 +167,9 @@ def _parsed(file: TextFile, skipped: list[Place]) -> Source | None:
         what = python2.construct(error, lines[line - 1] if line <= len(lines) else "")
         why = f"this is Python 2: {what}. {python2.CONVERT}" if what else f"{error.msg}"
         skipped.append(Place(shown, line, why))
-    except (ValueError, RecursionError) as error:
-        skipped.append(Place(shown, 0, f"it cannot be parsed: {error}"))
+    except UNREADABLE as error:
+        said = str(error) or "it is nested too deeply"
+        skipped.append(Place(shown, 0, f"it cannot be parsed: {said}"))
     return None
 
 

@@ -15,6 +15,7 @@ from estimator2strategy.tools.check.check_report import (
     Report,
     Severity,
 )
+from estimator2strategy.tools.check.formats.harmless import harmless
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 _MOST = 10
@@ -22,6 +23,7 @@ _MOST = 10
 
 def render(report: Report, root: Path) -> str:
     """One command to a line; the verdict is the last."""
+    report = harmless(report)
     lines = [f"::error title=e2s check::{_data(problem)}" for problem in report.problems[:_MOST]]
     room = dict.fromkeys(_COMMANDS, _MOST)
     room[Severity.ERROR] -= len(lines)

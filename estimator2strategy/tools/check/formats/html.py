@@ -17,9 +17,13 @@ from estimator2strategy.tools.check.check_report import (
     Severity,
 )
 from estimator2strategy.tools.check.formats import TARGETS, html_levels
+from estimator2strategy.tools.check.formats.harmless import harmless
+from estimator2strategy.tools.check.python_files import read_source
+from estimator2strategy.tools.untrusted.printable import printable_lines
 
 # Lines of source before and after the one that is meant.
 _AROUND = 2
+_LONGEST = 400  # characters of a line
 _PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -81,6 +85,7 @@ def render(report: Report, root: Path) -> str:
     Files with errors come first. The table of rules shows and hides what a rule found, and leads
     to the first of it; no script is needed.
     """
+    report = harmless(report)
     by_path: dict[str, list[Finding]] = collections.defaultdict(list)
     for finding in report.findings:
         by_path[finding.path].append(finding)
@@ -149,8 +154,8 @@ def _file(
 ) -> str:
     path = findings[0].path
     try:
-        lines = (root / path).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+        lines = read_source(root / path).splitlines()
+    except (OSError, ValueError):
         lines = []
 
     def article(finding: Finding) -> str:
@@ -189,6 +194,6 @@ def _excerpt(line: int, lines: list[str]) -> str:
         return ""
     shown = []
     for number in range(first, last + 1):
-        text = html.escape(f"{number:5}  {lines[number - 1]}")
+        text = html.escape(f"{number:5}  {printable_lines(lines[number - 1][:_LONGEST])}")
         shown.append(f"<mark>{text}</mark>" if number == line else text)
     return "<pre>" + "\n".join(shown) + "</pre>\n"

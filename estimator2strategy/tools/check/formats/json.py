@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Finding, LevelReport, Report
+from estimator2strategy.tools.untrusted.printable import json_text
 
 VERSION = 1
 
@@ -30,7 +30,7 @@ def render(report: Report, root: Path) -> str:
         "baselined": report.baselined,
         "seconds": round(report.seconds, 3),
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json_text(document, indent=2) + "\n"
 
 
 def _level(level: LevelReport) -> dict[str, object]:

@@ -16,6 +16,7 @@ from estimator2strategy.tools.check.check_report import (
     Severity,
     Verdict,
 )
+from estimator2strategy.tools.check.formats.harmless import harmless
 
 # What XML 1.0 has no way to write.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -23,6 +24,7 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 def render(report: Report, root: Path) -> str:
     """One suite. Notes (info) do not fail a case; they are its output."""
+    report = harmless(report)
     cases: dict[tuple[str, str], list[Finding]] = collections.defaultdict(list)
     for finding in report.findings:
         cases[finding.path, finding.rule].append(finding)
@@ -67,7 +69,9 @@ def render(report: Report, root: Path) -> str:
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    # In ASCII, which any terminal and any log can show.
+    written: bytes = ElementTree.tostring(suites, encoding="us-ascii", xml_declaration=True)
+    return f"{written.decode()}\n"
 
 
 def _verdict(level: LevelReport, verdict: Verdict) -> ElementTree.Element:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import hashlib
-import json
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,8 +12,10 @@ from urllib.parse import quote
 from estimator2strategy import __version__
 from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Finding, Report, Severity
+from estimator2strategy.tools.check.formats.harmless import harmless
 from estimator2strategy.tools.check.rule import GUIDE, Rule
 from estimator2strategy.tools.shell import guide
+from estimator2strategy.tools.untrusted.printable import json_text, printable_lines
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 # GitHub takes no more in one run.
@@ -23,6 +25,7 @@ _MOST = 25_000
 def render(report: Report, root: Path) -> str:
     """One run with all findings, worst first where there are more than code scanning takes."""
     findings = list(report.findings)
+    report = harmless(report)
     notes = [f"not checked: {what}" for what in report.beyond]
     notes += [f"{level.subject}, {v}" for level in report.levels for v in level.said]
     notes += [f"not checked: {n.path}:{n.line}: {n.why}" for n in report.not_checked]
@@ -59,7 +62,7 @@ def render(report: Report, root: Path) -> str:
         "version": "2.1.0",
         "runs": [run],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json_text(document, indent=2) + "\n"
 
 
 def _at(key: str, page: str) -> dict[str, str]:
@@ -89,15 +92,17 @@ def _result(
         "ruleId": finding.rule,
         "ruleIndex": used.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{finding.message}{fix}"},
+        "message": {"text": printable_lines(f"{finding.message}{fix}")},
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(finding.path)},
+                    "artifactLocation": {"uri": quote(os.fsencode(finding.path))},
                     "region": {"startLine": finding.line, "startColumn": finding.column},
                 }
             }
         ],
-        "partialFingerprints": {"e2s/v1": hashlib.sha256(identity.encode()).hexdigest()},
+        "partialFingerprints": {
+            "e2s/v1": hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+        },
         "properties": {"evidence": finding.evidence.name},
     }

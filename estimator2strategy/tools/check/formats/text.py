@@ -25,6 +25,7 @@ from estimator2strategy.tools.check.facts import (
     quantity,
 )
 from estimator2strategy.tools.check.formats import TARGETS
+from estimator2strategy.tools.check.formats.harmless import harmless
 from estimator2strategy.tools.check.levels.level_table import LEVELS
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -46,6 +47,7 @@ def render(report: Report, root: Path, *, notes: bool = False) -> str:
 
 def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
     """The text in pieces, each with a style of rich ("" for none)."""
+    report = harmless(report)
     out: list[Segment] = []
     hidden: collections.Counter[str] = collections.Counter()
     path = None

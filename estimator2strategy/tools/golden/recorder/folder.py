@@ -59,8 +59,8 @@ class Golden:
         self.folder = folder
         with open(os.path.join(folder, "golden.json"), encoding="utf-8") as file:
             self.about = json.load(file)
-        self._batches = np.load(os.path.join(folder, "batches.npz"))
-        self._results = np.load(os.path.join(folder, "results.npz"))
+        self._batches = np.load(os.path.join(folder, "batches.npz"), allow_pickle=False)
+        self._results = np.load(os.path.join(folder, "results.npz"), allow_pickle=False)
 
     def batches(self, mode):
         """The batches of a mode, each a list of arrays; None where none were recorded."""

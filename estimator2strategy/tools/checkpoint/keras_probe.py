@@ -1,0 +1,63 @@
+"""Reads a file of HDF5 to its end, as a program of its own: on some broken files HDF5 never ends.
+
+python keras_probe.py x.weights.h5      # 0: it can be read; 1: it cannot, and it says why
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+# What is given to a file; a second more for every so many bytes.
+_SECONDS, _BYTES_A_SECOND = 60, 20_000_000
+
+
+def problem(path: str, seconds: float = _SECONDS) -> str | None:
+    """The reason why a file cannot be read, found out by another process; None: it can be.
+
+    Args:
+        path: The file.
+        seconds: The time that is given to it, beside the time for its size.
+    """
+    limit = seconds + os.path.getsize(path) / _BYTES_A_SECOND
+    command = [sys.executable, os.path.abspath(__file__), path]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return f"HDF5 does not come to its end within {limit:.0f} s"
+    if done.returncode < 0:
+        return f"HDF5 ends by signal {-done.returncode}"
+    return done.stdout.decode(errors="replace").strip() if done.returncode else None
+
+
+def _read(group: Any, depth: int = 0) -> None:
+    """Reads attributes and data; links are left to who opens the file here."""
+    import h5py
+
+    dict(group.attrs)
+    for name in group:
+        if depth < 64 and isinstance(group.get(name, getlink=True), h5py.HardLink):
+            found = group[name]
+            if isinstance(found, h5py.Group):
+                _read(found, depth + 1)
+            elif isinstance(found, h5py.Dataset) and not (found.external or found.is_virtual):
+                found[()]
+
+
+def main(path: str) -> int:
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            _read(file)
+    except Exception as error:  # of many kinds
+        said = str(error).splitlines() or [type(error).__name__]
+        sys.stdout.buffer.write(said[0].encode(errors="backslashreplace"))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Files of strangers: what of them may be opened, and how they may be shown."""
