@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests import conftest
-from tests.hostile import kills, wrong_usages
+from tests.hostile import kills, mutations, trees, wrong_usages
 from tests.hostile.report import Report
 
 PAGE = Path(__file__).parents[2] / "migration_guide" / "hostile.md"
@@ -25,6 +25,8 @@ PAGE = Path(__file__).parents[2] / "migration_guide" / "hostile.md"
 TABLES: Mapping[str, Callable[[argparse.Namespace], Report]] = {
     "wrong_usages": lambda options: wrong_usages.run(),
     "kills": lambda options: kills.run(options.kills, options.minutes, options.at_once),
+    "trees": lambda options: trees.run(),
+    "mutations": lambda options: mutations.run(options.seconds),
 }
 HEAD = """# What a clumsy user, a full disk or a kill brings
 
@@ -47,6 +49,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=kills.KILLS)
     parser.add_argument("--minutes", type=float, default=math.inf, help="for kills")
     parser.add_argument("--at-once", type=int, default=2, help="trainings that are killed")
+    parser.add_argument("--seconds", type=float, default=mutations.HOUR, help="for mutations")
     return parser.parse_args()
 
 
