@@ -9,8 +9,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import gc
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
 
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import accepted_findings
@@ -34,6 +39,9 @@ from estimator2strategy.tools.check.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable
 
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
+
+# Bytes of source that are read as one program: their trees take some 70 times as much memory.
+MOST_TOGETHER = 10 * 2**20
 
 # What reading source cannot show; said with every verdict.
 BEYOND = (
@@ -61,45 +69,32 @@ class Context:
         return self.settings.target == Target.TF2 or "estimator2strategy" in source.modules
 
 
-def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport] = ()) -> Report:
+def check(
+    paths: Iterable[str],
+    settings: Settings,
+    levels: Sequence[LevelReport] = (),
+    together: int = MOST_TOGETHER,
+) -> Report:
     """Checks files, and folders with all that is in them; nothing of them is executed.
 
     Args:
         paths: The files and folders.
         settings: The settings of the check.
         levels: The reports of the levels above static; the report includes them.
+        together: How many bytes of source are read as one program.
     """
     start = time.perf_counter()
     problems: list[str] = []
     skipped: list[NotChecked] = []
     files = list(collect(paths, settings, problems, skipped))
-    findings: list[Finding] = []
-    sources: list[Source] = []
-    for path in files:
-        shown = shown_of(path, settings.root)
-        text = ""
-        try:
-            text = read_source(path)
-            sources.append(parse(str(path), shown, text))
-        except OSError as error:
-            problems.append(f"{printable(shown)}: {error.strerror}")
-        except UNREADABLE as error:
-            findings.append(_unparsable(shown, text, error))
-    context = Context(Project(sources), settings)
-    suppressed = 0
-    for source in sources:
-        try:
-            found, silenced = _check_source(source, context)
-        except RecursionError as error:
-            findings.append(_unparsable(source.shown, source.text, error))
-            continue
-        except Exception as error:  # of ours: the other files are still checked
-            problems.append(
-                f"{printable(source.shown)}: the check itself failed ({error!r}); please report it"
-            )
-            continue
-        findings += found
-        suppressed += silenced
+    groups = list(_groups(files, together))
+    if len(groups) > 1:
+        why = (
+            f"read in {len(groups)} parts, as there is so much; what a part does with functions of "
+            "another is not seen"
+        )
+        skipped.append(NotChecked("all files", 0, why))
+    findings, suppressed = _read_all(groups, settings, problems, skipped)
     chosen = settings.chosen()
     for level in levels:
         found, silenced = _silenced_by_comments(level.findings, settings)
@@ -119,7 +114,7 @@ def check(paths: Iterable[str], settings: Settings, levels: Sequence[LevelReport
         findings=tuple(sorted(_weighed(new, settings))),
         files=tuple(shown_of(path, settings.root) for path in files),
         target=settings.target.value,
-        not_checked=tuple(skipped + [n for source in sources for n in blind_spots(source)]),
+        not_checked=tuple(skipped),
         beyond=BEYOND,
         suppressed=suppressed,
         baselined=baselined,
@@ -145,6 +140,95 @@ def check_text(text: str, settings: Settings | None = None) -> Report:
     chosen = settings.chosen()
     kept = [finding for finding in found if finding.rule in chosen]
     return Report(tuple(sorted(_weighed(kept, settings))), (path,), settings.target.value)
+
+
+# Files.
+
+
+def _read_all(
+    groups: Sequence[Sequence[Path]],
+    settings: Settings,
+    problems: list[str],
+    skipped: list[NotChecked],
+) -> tuple[list[Finding], int]:
+    """Checks one group of files after the other; shows on a terminal how far it is.
+
+    Args:
+        groups: The files, in the order of the report.
+        settings: The settings of the check.
+        problems: Gets a sentence for each file that cannot be read.
+        skipped: Gets the places that reading cannot decide.
+
+    Returns:
+        The findings, and how many were silenced by comments.
+    """
+    findings: list[Finding] = []
+    suppressed = 0
+    with tqdm(total=sum(map(len, groups)), unit="file", delay=2, leave=False, disable=None) as bar:
+        for group in groups:
+            found, silenced = _read_group(group, settings, problems, skipped, bar.update)
+            findings += found
+            suppressed += silenced
+            if len(groups) > 1:
+                gc.collect()  # trees are cycles
+    return findings, suppressed
+
+
+def _groups(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
+    """Neighbouring files, at most so many bytes together; a larger file is alone."""
+    group: list[Path] = []
+    size = 0
+    for file in files:
+        try:
+            more = file.stat().st_size
+        except OSError:  # told where it is read
+            more = 0
+        if group and size + more > most:
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += more
+    yield group
+
+
+def _read_group(
+    files: Sequence[Path],
+    settings: Settings,
+    problems: list[str],
+    skipped: list[NotChecked],
+    done: Callable[[], Any],
+) -> tuple[list[Finding], int]:
+    """As `_read_all`, for files that one Project holds; `done` is called after each."""
+    findings: list[Finding] = []
+    sources: list[Source] = []
+    for path in files:
+        shown = shown_of(path, settings.root)
+        text = ""
+        try:
+            text = read_source(path)
+            sources.append(parse(str(path), shown, text))
+            continue
+        except OSError as error:
+            problems.append(f"{printable(shown)}: {error.strerror}")
+        except UNREADABLE as error:
+            findings.append(_unparsable(shown, text, error))
+        done()
+    context = Context(Project(sources), settings)
+    suppressed = 0
+    for source in sources:
+        try:
+            found, silenced = _check_source(source, context)
+            findings += found
+            suppressed += silenced
+        except RecursionError as error:
+            findings.append(_unparsable(source.shown, source.text, error))
+        except Exception as error:  # of ours: the other files are still checked
+            problems.append(
+                f"{printable(source.shown)}: the check itself failed ({error!r}); please report it"
+            )
+        skipped += blind_spots(source)
+        done()
+    return findings, suppressed
 
 
 # Findings.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Iterator
 
 from estimator2strategy.tools.check.project import (
@@ -90,7 +89,6 @@ def returned(function: Function) -> list[ast.expr]:
     return [n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value]
 
 
-@functools.cache
 def captured_tensors(function: Function, model: Function, source: Source) -> dict[str, ast.Name]:
     """Names in an inner function that model_fn assigns a tensor, with their first use.
 

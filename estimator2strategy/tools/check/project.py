@@ -358,7 +358,7 @@ def depends_on_tpu(node: ast.AST) -> bool:
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=16)  # a node keeps its whole file
 def _leads_elsewhere(node: ast.If | ast.IfExp | ast.With) -> bool:
     if isinstance(node, ast.With):
         words = set().union(*(names_in(item.context_expr) for item in node.items))
