@@ -1,14 +1,16 @@
 """Code that a program keeps for another TensorFlow, or another Python, than it is to run on.
 
-if tf.__version__ < "2":        # is_reached: the first on the facade, the second on TensorFlow 2
-    tf.layers.dense(...)
-else:
-    tf.keras.layers.Dense(...)
+    if tf.__version__ < "2":        # is_reached(node, ...): this branch on the facade alone
+        y = tf.compat.v1.to_float(x)
+    else:
+        y = tf.cast(x, "float32")
 
-try:
-    tf.layers.dense(...)        # is_tried: the program goes on without it
-except AttributeError:
-    ...
+    try:
+        y = tf.compat.v1.to_float(x)    # is_tried(node, ...): the program goes on without it
+    except AttributeError:
+        y = x
+
+Rules ask here before they report on a name.
 """
 
 from __future__ import annotations
