@@ -18,7 +18,7 @@ from typing import Any
 from tqdm import tqdm
 
 from estimator2strategy.legacy import python2
-from estimator2strategy.tools.check import accepted_findings
+from estimator2strategy.tools.check import accepted_findings, features, symbol_uses, unreached
 from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -94,7 +94,7 @@ def check(
             "another is not seen"
         )
         skipped.append(NotChecked("all files", 0, why))
-    findings, suppressed = _read_all(groups, settings, problems, skipped)
+    findings, suppressed = _read_all(groups, settings, problems, skipped, together)
     chosen = settings.chosen()
     for level in levels:
         found, silenced = _silenced_by_comments(level.findings, settings)
@@ -150,6 +150,7 @@ def _read_all(
     settings: Settings,
     problems: list[str],
     skipped: list[NotChecked],
+    together: int,
 ) -> tuple[list[Finding], int]:
     """Checks one group of files after the other; shows on a terminal how far it is.
 
@@ -158,6 +159,7 @@ def _read_all(
         settings: The settings of the check.
         problems: Gets a sentence for each file that cannot be read.
         skipped: Gets the places that reading cannot decide.
+        together: How much of the modules that a group imports is read beside it.
 
     Returns:
         The findings, and how many were silenced by comments.
@@ -166,12 +168,21 @@ def _read_all(
     suppressed = 0
     with tqdm(total=sum(map(len, groups)), unit="file", delay=2, leave=False, disable=None) as bar:
         for group in groups:
-            found, silenced = _read_group(group, settings, problems, skipped, bar.update)
+            found, silenced = _read_group(group, settings, problems, skipped, together, bar.update)
             findings += found
             suppressed += silenced
             if len(groups) > 1:
-                gc.collect()  # trees are cycles
+                _forget()
     return findings, suppressed
+
+
+def _forget() -> None:
+    """Frees the files of a group: each that a cache keeps would keep all."""
+    features.parsed_and_returned.cache_clear()
+    symbol_uses.is_legacy.cache_clear()
+    symbol_uses.uses.cache_clear()
+    unreached.answer.cache_clear()
+    gc.collect()  # trees are cycles
 
 
 def _groups(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
@@ -196,9 +207,10 @@ def _read_group(
     settings: Settings,
     problems: list[str],
     skipped: list[NotChecked],
+    together: int,
     done: Callable[[], Any],
 ) -> tuple[list[Finding], int]:
-    """As `_read_all`, for files that one Project holds; `done` is called after each."""
+    """As `_read_all`, for the files that one Project holds; `done` is called after each."""
     findings: list[Finding] = []
     sources: list[Source] = []
     for path in files:
@@ -213,7 +225,7 @@ def _read_group(
         except UNREADABLE as error:
             findings.append(_unparsable(shown, text, error))
         done()
-    context = Context(Project(sources), settings)
+    context = Context(Project(sources, together), settings)
     suppressed = 0
     for source in sources:
         try:

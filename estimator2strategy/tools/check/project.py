@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -67,11 +68,13 @@ class Project:
 
     Args:
         sources: The files to report on.
-        read: Reads a file that one of them imports; None if it cannot.
+        most: How many characters of the modules that they import are read. Names of further ones
+            are unknown.
     """
 
-    def __init__(self, sources: Iterable[Source]):
+    def __init__(self, sources: Iterable[Source], most: float = math.inf):
         self.sources = list(sources)
+        self._most = most
         self._by_path: dict[str, Source | None] = {}
         self._modules: dict[tuple[str, str], str | None] = {}
         self._canonical: dict[str, str] = {}
@@ -142,8 +145,12 @@ class Project:
         """The file at `path`, read if it was not yet; None if it cannot be parsed."""
         if path not in self._by_path:
             self._by_path[path] = None
+            if self._most <= 0:
+                return None
             try:
-                self._adopt(parse(path, path, read_source(path)))
+                text = read_source(path)
+                self._most -= len(text)
+                self._adopt(parse(path, path, text))
             except (OSError, *UNREADABLE):
                 return None
         return self._by_path[path]

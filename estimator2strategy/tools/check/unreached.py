@@ -85,8 +85,8 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
     for outer in parents(node):
         if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
             then = outer.body if isinstance(outer.body, list) else [outer.body]
-            answer = _answer(outer, source, on_tensorflow_2)
-            if answer is _ASKED or (answer is not None and answer != (inner in then)):
+            holds = answer(outer, source, on_tensorflow_2)
+            if holds is _ASKED or (holds is not None and holds != (inner in then)):
                 return False
         inner = outer
     return True
@@ -96,8 +96,8 @@ _ASKED: Any = object()
 
 
 @functools.lru_cache(maxsize=4096)
-def _answer(question: ast.If | ast.IfExp, source: Source, on_tensorflow_2: bool) -> Any:
-    """Whether a condition about versions holds; `_ASKED` if nobody can tell, None for others."""
+def answer(question: ast.If | ast.IfExp, source: Source, on_tensorflow_2: bool) -> Any:
+    """True if a condition about versions holds; `_ASKED` if nobody can tell, None for others."""
     text = ast.unparse(question.test)
     if not _MAY_ASK.search(text):
         return None
