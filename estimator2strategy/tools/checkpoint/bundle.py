@@ -23,9 +23,10 @@ from estimator2strategy.tools.checkpoint.store import (
     check_is_file,
     natural,
     reading,
+    said,
     unique,
 )
-from estimator2strategy.tools.untrusted.printable import printable, printable_lines
+from estimator2strategy.tools.untrusted.printable import printable
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -132,8 +133,8 @@ def _latest(folder: str) -> str:
     try:
         state = tf.train.get_checkpoint_state(folder)
     except Exception as error:  # TensorFlow's own errors, and those of its parser
-        said = printable_lines((str(error).splitlines() or [""])[0])
-        raise CheckpointError(f"{printable(list_file)} cannot be read ({said}){there}") from error
+        what = f"{printable(list_file)} cannot be read ({said(error)})"
+        raise CheckpointError(f"{what}{there}") from error
     if state is None or not state.model_checkpoint_path:
         raise CheckpointError(f"{printable(list_file)} names no checkpoint{there}")
     found: str = state.model_checkpoint_path

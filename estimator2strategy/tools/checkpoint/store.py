@@ -69,6 +69,12 @@ class Store(abc.ABC):
         return {entry.label: entry for entry in self.entries}
 
 
+def said(error: Exception) -> str:
+    """The first line of an error's message, or its name; safe to print."""
+    (line, *_) = str(error).splitlines() or [type(error).__name__]
+    return printable_lines(line)[:500]
+
+
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
     """Turns what readers of formats raise of broken files into a sentence.
@@ -83,8 +89,7 @@ def reading(path: str) -> Iterator[None]:
     except CheckpointError:
         raise
     except Exception as error:
-        said = printable_lines((str(error).splitlines() or [type(error).__name__])[0])
-        raise CheckpointError(f"{printable(path)} cannot be read: {said[:500]}") from error
+        raise CheckpointError(f"{printable(path)} cannot be read: {said(error)}") from error
 
 
 def check_is_file(path: str) -> None:

@@ -73,6 +73,11 @@ def host_estimator(model_dir, model_fn=falling, params=None, **config):
     return estimator.Estimator(model_fn, config=run_config, params=params or {})
 
 
+def with_checkpoints(model_dir, steps):
+    """An estimator that was trained for so many steps, with checkpoints at 0, 2, 4 and so on."""
+    return host_estimator(model_dir, save_checkpoints_steps=2).train(numbers(steps))
+
+
 def cores_estimator(
     model_dir,
     model_fn=falling_on_cores,

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.errors import CheckpointError
-from tests.engine.runtime.programs import host_estimator, numbers
+from tests.engine.runtime.programs import host_estimator, numbers, with_checkpoints
 
 
 def cut(path):
@@ -35,9 +35,7 @@ DAMAGE = {
 @pytest.fixture
 def trained(model_dir):
     """An estimator with checkpoints at 0, 2, 4 and 6."""
-    model = host_estimator(model_dir, save_checkpoints_steps=2)
-    model.train(numbers(6))
-    return model
+    return with_checkpoints(model_dir, 6)
 
 
 def checkpoint(model, step):

@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import checkpoints, latest_checkpoint
 from estimator2strategy.errors import CheckpointError
-from tests.engine.runtime.programs import host_estimator, numbers
+from tests.engine.runtime.programs import numbers, with_checkpoints
 
 tf1 = tf.compat.v1
 
@@ -19,9 +19,7 @@ tf1 = tf.compat.v1
 @pytest.fixture
 def trained(model_dir):
     """An estimator with checkpoints at 0, 2, 4 and 6; the weight falls by 1, 2, 3 ..."""
-    model = host_estimator(model_dir, save_checkpoints_steps=2)
-    model.train(numbers(6))
-    return model
+    return with_checkpoints(model_dir, 6)
 
 
 def remove(model, *steps):

@@ -1,4 +1,4 @@
-"""What a training left that was killed while it saved goes at the next start; nothing else does."""
+"""The next start clears the leftovers of a training that was killed while it saved; no more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import unfinished_saves
 from estimator2strategy.engine.runtime.model_dir import held_for_training
-from tests.engine.runtime.programs import host_estimator, numbers
+from tests.engine.runtime.programs import host_estimator, numbers, with_checkpoints
 
 tf1 = tf.compat.v1
 
@@ -21,9 +21,7 @@ UUID = "0123456789abcdef" * 2
 @pytest.fixture
 def trained(model_dir):
     """An estimator with checkpoints at 0, 2 and 4."""
-    model = host_estimator(model_dir, save_checkpoints_steps=2)
-    model.train(numbers(4))
-    return model
+    return with_checkpoints(model_dir, 4)
 
 
 def left(model, *names):
