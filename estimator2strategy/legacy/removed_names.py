@@ -132,7 +132,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
 # Still there, but no longer for what it was used for then.
 _CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "reshape")}
 
-# What to write today for those that only legacy modules still get.
+# Today's spelling of names that only legacy modules still get.
 _OWN = {
     ("inspect", "getargspec"): "inspect.getfullargspec",
     ("numpy", "NINF"): "-math.inf",

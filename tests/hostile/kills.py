@@ -62,7 +62,7 @@ _LEGEND = (
     "that start has removed or completed. In the training of two processes all batches are the "
     "same, because only the chief's place in its input is kept."
 )
-# What may lie in a model_dir while nobody writes; checkpoints are looked at by themselves.
+# Names that may lie in a model_dir while nobody writes; checkpoints are looked at by themselves.
 _EXPECTED = re.compile(
     r"checkpoint|graph\.pbtxt|events\.out\..*|input_position-\d+\.[0-9a-f]{16}|eval.*"
 )
@@ -84,7 +84,7 @@ class Leftover(NamedTuple):
 
 @dataclasses.dataclass
 class Count:
-    """What came of the kills of one kind of training."""
+    """The outcome of the kills of one kind of training."""
 
     kills: int = 0
     while_saving: int = 0
@@ -196,7 +196,7 @@ class Training:
         )
 
     def leftovers(self) -> list[Leftover]:
-        """What lies in the folder beside what belongs there while nobody writes."""
+        """The files in the folder that do not belong there while nobody writes."""
         if not self.model_dir.exists():
             return []
         listed = {f"model.ckpt-{step}" for step in self.listed()}
@@ -217,7 +217,7 @@ class Training:
 
 
 def _environments(kind: str) -> list[dict[str, str]]:
-    """What each process of a training has in its environment beside what this one has."""
+    """The variables that each process of a training has in its environment beside this one's."""
     if kind != "processes":
         return [{"E2S_EMULATE_TPU_CORES": "2"} if kind == "cores" else {}]
     sockets = [socket.create_server(("localhost", 0)) for _ in range(2)]
@@ -230,7 +230,7 @@ def _environments(kind: str) -> list[dict[str, str]]:
 
 
 class Expected(NamedTuple):
-    """What a training gives that nobody interrupts: its lines, and its last variables."""
+    """The lines and last variables of a training that nobody interrupts."""
 
     lines: frozenset[str]
     variables: dict[str, np.ndarray]

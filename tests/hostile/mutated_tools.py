@@ -203,7 +203,7 @@ def _make_checkpoints(scratch: Path) -> None:
 
 
 _RAW = re.compile(r"^Traceback \(most recent call last\)|please report it", re.MULTILINE)
-# What a log or a terminal would take for an instruction.
+# Texts that a log or a terminal would take for an instruction.
 _INJECTED = re.compile(
     r"^\s*::error file=x|##vso\[|"
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]",
@@ -251,7 +251,7 @@ def _place(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _fd2(file: int) -> Iterator[None]:
-    """What C++ says goes to a file."""
+    """The messages of C++ go to a file."""
     kept = os.dup(2)
     os.dup2(file, 2)
     try:

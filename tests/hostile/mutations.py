@@ -74,7 +74,7 @@ def _text(result: dict[str, Any]) -> str:
 def _found(
     tools: Sequence[Any], seconds: float, first: int, scratch: str
 ) -> Iterator[dict[str, Any]]:
-    """What came of each mutant, until the time is over; tools take turns by their shares."""
+    """The outcome of each mutant, until the time is over; tools take turns by their shares."""
     end = time.monotonic() + seconds
     spent = dict.fromkeys(tools, 0.0)
     seeds = dict.fromkeys(tools, first)
@@ -90,7 +90,7 @@ def _found(
 
 
 def _in_a_fork(tool: Any, seeds: range, scratch: str) -> Iterator[dict[str, Any]]:
-    """What came of some mutants, up to the first that does not let the process go on."""
+    """The outcomes of some mutants, up to the first that does not let the process go on."""
     read, write = os.pipe()
     child = os.fork()
     if not child:

@@ -30,7 +30,7 @@ from estimator2strategy.tools.check import check_command
 from estimator2strategy.tools.migrate import migrate_command
 from tests.hostile.report import Report
 
-# What is in each tree beside the odd thing, and what both tools say of it.
+# The program in each tree beside the odd thing, and what both tools say of it.
 PROGRAM = "import tensorflow as tf\n\nx = tf.to_float(tf.constant(1))\ny = tf.Print(x, [x])\n"
 MIGRATED = "tf.cast"
 _SECONDS = 60
@@ -64,7 +64,7 @@ class Tree(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What was wrong with how a tree was read, one for each; and how long it took."""
+    """The faults in how a tree was read, one for each; and how long it took."""
 
     wrong: list[str]
     seconds: float
@@ -163,7 +163,7 @@ def _harm(tool: str, said: str, says: tuple[str, ...]) -> list[str]:
 
 
 def _injected(text: str, name: str) -> list[str]:
-    """What of a text acts on what shows it."""
+    """The parts of a text that act on what shows it."""
     if match := _ACTS.search(text.replace("\r\n", "\n")):
         return [f"prints {match[0]!r}"]
     lines = [match[0] for match in _COMMAND.finditer(text)]

@@ -28,7 +28,7 @@ from estimator2strategy.engine.replay.failed_input import (
 )
 from estimator2strategy.engine.user_code import user_frame, user_line
 
-# What TensorFlow puts before, between and after the failures of a message.
+# TensorFlow's words before, between and after the failures of a message.
 _BEFORE = re.compile(
     r"\A(?:\s*Graph execution error:\s*\n)?"
     r"(?:\s*\n|Detected at node .*\n|<stack traces unavailable>\n| +File \".*\n)*"
@@ -190,7 +190,7 @@ def _operation(graph: tf.Graph, name: str) -> Any:
 
 
 def _failures(message: str) -> Iterator[str]:
-    """What a message says of each failure, with the names of its nodes."""
+    """The part of a message about each failure, with the names of its nodes."""
     inner = _AFTER.sub("", _BEFORE.sub("", message))
     first, *rest = _BETWEEN.split(inner)
     if first.strip():

@@ -54,7 +54,7 @@ class DirectRestore:
         Raises:
             tf.errors.NotFoundError: It lacks one.
         """
-        # What programs that follow a log look for; source: `tf.compat.v1.train.Saver.restore`.
+        # Programs that follow a log look for this line; source: `tf.compat.v1.train.Saver.restore`.
         tf1.logging.info("Restoring parameters from %s", path)
         dtypes = [dtype for _, dtype in self.expected.values()]
         with modern_world(), tf.device("CPU:0"):

@@ -34,7 +34,7 @@ _MARK = ".saving."
 _MARKED = re.compile(re.escape(_MARK) + r"(.+-\d+)")
 _FINAL = re.compile(r"(.+-\d+)\.(data-\d+-of-\d+|index|meta)")
 _CLOCKS_DIFFER = 600.0  # seconds, at most: of this machine and of the one that has the files
-# What TensorFlow writes before it is renamed to `checkpoint`; that takes milliseconds.
+# TensorFlow writes such a file and renames it to `checkpoint`; that takes milliseconds.
 _LIST = re.compile(r"checkpoint\.tmp[0-9a-f]{32}")
 _LIST_SECONDS = 1.0
 
@@ -141,7 +141,7 @@ def _unfinished(folder: str, prefix: str, names: list[str], listed: set[str]) ->
         rf"{beginning}(_temp|\.(data-\d+-of-\d+|index)\.tempstate\d+|\.meta\.tmp[0-9a-f]{{32}})"
     )
     found = [name for name in names if temporary.fullmatch(name)]
-    # What the list names stays even if it is damaged: its owner is told, and may want to save it.
+    # A listed one stays even if it is damaged: its owner is told, and may want to save it.
     if prefix not in listed and not is_complete(os.path.join(folder, prefix)):
         found += [name for name in names if (its := _FINAL.fullmatch(name)) and its[1] == prefix]
     return found

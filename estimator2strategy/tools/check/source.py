@@ -439,7 +439,7 @@ def _preference(target: str) -> tuple[int, int]:
     return (next(i for i, start in enumerate(order) if target.startswith(start)), -len(target))
 
 
-# What `parse` raises of a text that is no Python 3.
+# The errors that `parse` raises of a text that is no Python 3.
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.source import Call, LexicalScope, Source, names_in, parents
 
-# What a program is told of the versions that it runs on, on the facade and on TensorFlow 2.
+# The versions that a program is told, on the facade and on TensorFlow 2.
 _TENSORFLOW = {False: "1.15.5", True: "2.16.1"}
 _PYTHON: dict[str, Any] = {
     "six.PY2": False,

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Any
 
-# What is given to a file; a second more for every so many bytes.
+# The time for a file: so many seconds, and one more for every so many bytes.
 _SECONDS, _BYTES_A_SECOND = 60, 20_000_000
 
 

@@ -64,7 +64,7 @@ def read(folder: str) -> Golden:
 
 
 class _WrongError(Exception):
-    """What is wrong with a golden, without its name."""
+    """A sentence about a golden that is not as it was written, without its name."""
 
 
 def _check_files(folder: str) -> None:

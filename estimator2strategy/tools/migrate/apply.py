@@ -35,7 +35,7 @@ from estimator2strategy.tools.migrate.module import (
 
 # How often a codemod may find something in what it made itself: calls in calls in calls.
 _ROUNDS = 100
-# What is given to one file; libcst needs some seconds for each round of one that is nested deeply.
+# The seconds for one file; libcst needs some for each round of one that is nested deeply.
 _SECONDS = 60
 
 

@@ -23,8 +23,8 @@ _JOINERS = "\u200c\u200d"
 _SUSPECT = re.compile(r"[^ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u05ff\u3040-\ud7a3]")
 _SUSPECT_IN_LINES = re.compile(rf"(?!\r?\n|\t){_SUSPECT.pattern}")
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-# What runners of CI take for a command: GitHub's at the start of a line, and its old form, Azure's
-# and TeamCity's anywhere.
+# Texts that runners of CI take for a command: GitHub's at the start of a line, and its old form,
+# Azure's and TeamCity's anywhere.
 _COMMANDS = re.compile(
     r"(?m)^(\s*):(?=:[\w-]+[^\n]*?::)|()#(?=#(?:vso|teamcity)?\[)", re.IGNORECASE
 )

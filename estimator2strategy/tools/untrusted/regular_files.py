@@ -39,7 +39,7 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_SOURCE) -> bytes:
     """
     problem = irregular(path, os.stat(path), most)
     if problem is None:
-        # What was a file a moment ago may be a FIFO now, which must not be waited for.
+        # A file of a moment ago may be a FIFO now, which must not be waited for.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             problem = irregular(path, os.fstat(file.fileno()), most)
             data = b"" if problem else file.read(most + 1)

@@ -44,7 +44,7 @@ class Linear:
 
     @property
     def has_saver(self):
-        """Whether the last call's graph got the ops of a Saver."""
+        """True if the last call's graph got the ops of a Saver."""
         return any(op.type == "RestoreV2" for op in self.graphs[-1].get_operations())
 
 

@@ -27,7 +27,7 @@ def unfinished(base, name="temp-1700000000"):
 
 
 def killed_export(base):
-    """What a process leaves that was killed while it exported."""
+    """Leaves the files of a process that was killed while it exported."""
     folder = unfinished(base)
     pid = os.fork()
     if not pid:

@@ -8,7 +8,7 @@ from typing import Any
 from estimator2strategy.tools.check.check_report import Report
 from estimator2strategy.tools.untrusted.printable import printable, printable_lines
 
-# What comes from a tree as it is there; other texts may have several lines.
+# Fields with words of the checked tree; other texts may have several lines.
 _ON_ONE_LINE = {"path", "symbol", "text", "files"}
 # A line of source is cut after so many characters.
 _LONGEST = 400

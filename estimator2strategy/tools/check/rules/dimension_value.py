@@ -72,7 +72,7 @@ def _dimension_of(name, scope, source):
 
 
 def _looped_over(name):
-    """What a comprehension around a name takes it from."""
+    """The iterable from which a comprehension around a name takes it."""
     for outer in parents(name):
         for loop in getattr(outer, "generators", ()):
             if isinstance(loop.target, ast.Name) and loop.target.id == name.id:

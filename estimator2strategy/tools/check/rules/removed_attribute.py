@@ -70,7 +70,7 @@ def find(source, context):
         return
     severity = None if context.runs_on_tensorflow2(source) else Severity.INFO
     for node in ast.walk(source.tree):
-        # What stands in an annotation is in no scope.
+        # Names in an annotation are in no scope.
         if not isinstance(node, ast.Attribute) or not hasattr(node, "parent"):
             continue
         instead = _instead(node, source)
@@ -80,7 +80,7 @@ def find(source, context):
 
 
 def _instead(node, source):
-    """What has the place of `object.name`; None if it may well be there."""
+    """The successor of `object.name`; None if the object may well have it."""
     scope = source.scope_of(node)
     if node.attr in _DATASET and isinstance(getattr(node, "parent", None), ast.Call):
         # `tf.data.make_one_shot_iterator` is a name, and compat.v1's datasets have the method.
