@@ -5,6 +5,7 @@ Each function takes a `random.Random` and the whole thing, and returns a mutant 
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -238,7 +239,7 @@ def _with_another_value(random: random.Random, whole: Any) -> Any:
         path.append(key)
         node = node[key]
     if not path:
-        return random.choice(_VALUES) if random.random() < 0.1 else whole
+        return _value(random) if random.random() < 0.1 else whole
     holder = whole
     for key in path[:-1]:
         holder = holder[key]
@@ -249,10 +250,15 @@ def _with_another_value(random: random.Random, whole: Any) -> Any:
     elif deed < 0.35 and isinstance(holder, dict):
         holder[str(random.choice(_VALUES))] = holder.pop(last)
     elif deed < 0.45 and isinstance(holder, list):
-        holder.append(random.choice(holder))
+        holder.append(copy.deepcopy(random.choice(holder)))
     else:
-        holder[last] = random.choice(_VALUES)
+        holder[last] = _value(random)
     return whole
+
+
+def _value(random: random.Random) -> Any:
+    """A copy, which the next mutation may change: a document that holds itself is no JSON."""
+    return copy.deepcopy(random.choice(_VALUES))
 
 
 # Of arrays.

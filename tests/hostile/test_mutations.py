@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.hostile import mutations
+from tests.hostile import mutants, mutations
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,6 +33,13 @@ def test_mutants_of_goldens_and_checkpoints_end_no_tool_in_an_error():
     result = result_of("--seconds", "25", "--tool", "verify", "--tool", "checkpoint")
     assert result["wrong"] == []
     assert all(result["counts"].values())
+
+
+def test_a_mutant_of_a_document_leaves_the_values_for_others_as_they_were():
+    before = copy.deepcopy(mutants._VALUES)
+    for seed in range(1000):
+        mutants.document(random.Random(seed), b'{"rows": [[{"x": 1}]]}')
+    assert before == mutants._VALUES
 
 
 def test_a_table_row_counts_its_mutants():
