@@ -184,6 +184,16 @@ def forward_op(op: tf.Operation):
     return op._original_op
 
 
+def gradient_names() -> list[str]:
+    """The ops, and the names for `gradient_override_map`, that have a registered gradient."""
+    return _ops.gradient_registry.list()
+
+
+def forget_gradient(name: str) -> None:
+    """Takes a gradient out of the registry, which refuses a second one."""
+    del _ops.gradient_registry._registry[name]
+
+
 def graph_of_function(function_def: Any) -> tuple[Any, dict[str, str]]:
     """(GraphDef of a function's body, inner tensor name -> tensor name there).
 

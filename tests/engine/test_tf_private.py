@@ -95,6 +95,13 @@ def test_an_op_of_a_gradient_knows_the_forward_op():
     assert _tf_private.forward_op(y.op) is None
 
 
+def test_a_registered_gradient_can_be_replaced():
+    tf.RegisterGradient("GradientOfTestTfPrivate")(lambda op, grad: None)
+    assert "GradientOfTestTfPrivate" in _tf_private.gradient_names()
+    _tf_private.forget_gradient("GradientOfTestTfPrivate")
+    tf.RegisterGradient("GradientOfTestTfPrivate")(lambda op, grad: None)
+
+
 def test_it_is_known_whether_ops_are_deterministic():
     """That it is true once asked for: `runtime/test_precision.py`, in a process of its own."""
     assert _tf_private.ops_are_deterministic() is False

@@ -121,6 +121,42 @@ def test_flags_that_absl_has_are_taken():
     assert severities(allowed, "E2S111") == []
 
 
+GRADIENT = """\
+
+@tf.RegisterGradient("{0}")
+def first(op, grad):
+    return grad
+
+@tf.RegisterGradient("{1}")
+def second(op, grad):
+    return grad
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("Mine", "Mine"), 1),
+        (("Mine", "Other"), 0),
+        (("Relu", "Mine"), 1),
+        (("ClipByValue", "Mine"), 0),
+    ],
+)
+def test_a_gradient_is_registered_once(names, found):
+    assert severities(GRADIENT.format(*names), "E2S112") == ["ERROR"] * found
+
+
+def test_a_gradient_that_is_registered_under_a_condition_may_be_new():
+    text = "if x:\n    tf.RegisterGradient('Relu')(f)\n"
+    assert severities(text, "E2S112") == []
+
+
+def test_parsing_flags_as_in_tf_1_4_is_a_note_for_programs_that_are_run():
+    text = "tf.app.flags.FLAGS._parse_flags()\n"
+    assert severities(text, "E2S110") == ["INFO"]
+    assert severities(text, "E2S110", Target.TF2) == ["ERROR"]
+
+
 def test_a_file_for_python_2_alone_is_no_finding(tmp_path, monkeypatch):
     from estimator2strategy.tools.check.checking import check
 

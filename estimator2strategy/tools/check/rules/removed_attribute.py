@@ -34,6 +34,7 @@ _OF_MODELS = {
     "predict_proba": "model.predict",
 }
 _OF_TABLES = dict.fromkeys(("init", "initializer"), "nothing: a table is filled when it is made")
+_OF_FLAGS = {"_parse_flags": "tf.compat.v1.flags.FLAGS(sys.argv, known_only=True)"}
 # The maker of an object -> its attributes that are gone, and what has their place.
 _BY_MAKER = (
     (("tf.keras.Sequential", "tf.keras.Model", "tf.keras.models."), _OF_MODELS),
@@ -89,6 +90,8 @@ def _instead(node, source):
         return None if named or "compat.v1" in source.text else _DATASET[node.attr]
     if node.attr in _OF_DATASETS and _is_dataset(node.value, scope, source, ()):
         return _OF_DATASETS[node.attr]
+    if node.attr in _OF_FLAGS and "FLAGS" in (source.resolve(node.value, scope) or ""):
+        return _OF_FLAGS[node.attr]
     for makers, gone in _BY_MAKER:
         if node.attr in gone:
             made = source.call(node.value, scope)
