@@ -87,7 +87,7 @@ def check(
     problems: list[str] = []
     skipped: list[NotChecked] = []
     files = list(collect(paths, settings, problems, skipped))
-    groups = list(_groups(files, together))
+    groups = list(neighbours(files, together))
     if len(groups) > 1:
         why = (
             f"read in {len(groups)} parts, as there is so much; what a part does with functions of "
@@ -172,11 +172,11 @@ def _read_all(
             findings += found
             suppressed += silenced
             if len(groups) > 1:
-                _forget()
+                forget()
     return findings, suppressed
 
 
-def _forget() -> None:
+def forget() -> None:
     """Frees the files of a group: each that a cache keeps would keep all."""
     features.parsed_and_returned.cache_clear()
     symbol_uses.is_legacy.cache_clear()
@@ -185,8 +185,8 @@ def _forget() -> None:
     gc.collect()  # trees are cycles
 
 
-def _groups(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
-    """Neighbouring files, at most so many bytes together; a larger file is alone."""
+def neighbours(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
+    """Groups of neighbouring files, at most so many bytes together; a larger file is alone."""
     group: list[Path] = []
     size = 0
     for file in files:

@@ -84,7 +84,7 @@ def _migrate(options: argparse.Namespace) -> int:
     _print(summary(plan, written=written, tier=tier))
     if plan.problems:
         return 2
-    left = plan.marks() or plan.skipped or (plan.changed and not written)
+    left = plan.marks or plan.skipped or (plan.changed and not written)
     return int(bool(left))
 
 

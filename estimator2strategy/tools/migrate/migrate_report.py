@@ -50,7 +50,7 @@ def summary(plan: Plan, *, written: bool, tier: SafetyTier) -> Iterator[Segment]
         yield f"  {name:24} {_number(safe + review, 'change')} ({sure})\n", ""
     safe = sum(number for (_, tier_), number in counts.items() if tier_ == SafetyTier.SAFE)
     total = counts.total()
-    files = f"{len(plan.changed)} of {_number(len(plan.files), 'file')}"
+    files = f"{len(plan.changed)} of {_number(plan.files, 'file')}"
     yield (
         f"\n{_number(total, 'change')} in {files}: {safe} proven safe, {total - safe} to review.\n",
         "bold green" if total == safe else "bold yellow",
@@ -60,7 +60,7 @@ def summary(plan: Plan, *, written: bool, tier: SafetyTier) -> Iterator[Segment]
         names = ", ".join(name for name, number in plan.withheld.items() if number)
         yield f"{_number(withheld, 'more change')} to review, with --tier review ({names}).\n", ""
     lines = "" if written else " (lines of the files as --write leaves them)"
-    yield from _places(f"left to you, marked with TODO(e2s){lines}", plan.marks(), "yellow")
+    yield from _places(f"left to you, marked with TODO(e2s){lines}", plan.marks, "yellow")
     yield from _places("left alone, because they cannot be read", plan.skipped, "yellow")
     yield from _places("not seen into", plan.unseen, "dim")
     for problem in plan.problems:

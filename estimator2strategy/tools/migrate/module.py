@@ -21,6 +21,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.tools.check.checking import MOST_TOGETHER
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.source import (
     Call,
@@ -59,6 +60,14 @@ class Facts:
     of_specs: frozenset[str] = frozenset()
     imported: frozenset[str] = frozenset()
 
+    def __or__(self, other: Facts) -> Facts:
+        """The facts of a program in two parts."""
+        both = {
+            field.name: getattr(self, field.name) | getattr(other, field.name)
+            for field in dataclasses.fields(self)
+        }
+        return Facts(**both)
+
 
 class Module:
     """A parsed file.
@@ -71,7 +80,7 @@ class Module:
 
     def __init__(self, source: Source, facts: Facts):
         self.text, self.source, self.facts = source.text, source, facts
-        self.project = Project([source])
+        self.project = Project([source], MOST_TOGETHER)
 
     @classmethod
     def parse(cls, path: str, text: str, facts: Facts = Facts()) -> Module:

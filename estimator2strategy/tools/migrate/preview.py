@@ -3,7 +3,7 @@
 Example:
 
     plan = make_plan(["trainer/"], chosen, tier=SafetyTier.SAFE)
-    plan.files[0].migrated.text
+    plan.changed[0].migrated.text
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import libcst as cst
 
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check.check_report import NotChecked
-from estimator2strategy.tools.check.checking import blind_spots
+from estimator2strategy.tools.check.checking import MOST_TOGETHER, blind_spots, forget, neighbours
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.python_files import collect
 from estimator2strategy.tools.check.settings import Settings
@@ -27,6 +27,7 @@ from estimator2strategy.tools.migrate import era
 from estimator2strategy.tools.migrate.apply import MigratedFile, TooSlowError, apply
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import TextFile, read
+from estimator2strategy.tools.migrate.module import Facts
 from estimator2strategy.tools.untrusted.printable import printable
 
 
@@ -48,43 +49,44 @@ class Place:
     message: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Plan:
     """The files of a program after migration.
 
     Attributes:
-        files: The files that could be read.
+        files: The number of files that could be read.
+        changed: Those of them that become other ones.
+        counts: The number of changes of each codemod, by its name and their tier.
+        withheld: The number of changes that each codemod has for `--tier review`.
+        marks: The places left to the user, with lines of the files after migration.
         skipped: The files that could not be understood, and are left alone.
         unseen: Places where the program decides what it uses only when it runs.
         problems: The reasons why the tool could not do its job, if it could not.
     """
 
-    files: tuple[Planned, ...]
-    skipped: tuple[Place, ...] = ()
-    unseen: tuple[Place, ...] = ()
-    problems: tuple[str, ...] = ()
+    files: int = 0
+    changed: list[Planned] = dataclasses.field(default_factory=list)
+    counts: collections.Counter[tuple[str, SafetyTier]] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    withheld: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    marks: list[Place] = dataclasses.field(default_factory=list)
+    skipped: list[Place] = dataclasses.field(default_factory=list)
+    unseen: list[Place] = dataclasses.field(default_factory=list)
+    problems: list[str] = dataclasses.field(default_factory=list)
 
-    @property
-    def changed(self) -> list[Planned]:
-        return [planned for planned in self.files if planned.migrated.changed]
-
-    @property
-    def counts(self) -> collections.Counter[tuple[str, SafetyTier]]:
-        """The number of changes of each codemod, by its name and their tier."""
-        return sum((p.migrated.counts for p in self.files), collections.Counter())
-
-    @property
-    def withheld(self) -> collections.Counter[str]:
-        """The number of changes that each codemod has for `--tier review`."""
-        return sum((p.migrated.withheld for p in self.files), collections.Counter())
-
-    def marks(self) -> list[Place]:
-        """The places left to the user, with lines of the files after migration."""
-        return [
-            Place(p.shown, m.line, f"{m.codemod}: {m.message}")
-            for p in self.files
-            for m in p.migrated.marks
+    def add(self, planned: Planned) -> None:
+        """Takes the results of a file; its texts only if they differ."""
+        migrated = planned.migrated
+        self.files += 1
+        self.counts += migrated.counts
+        self.withheld += migrated.withheld
+        self.marks += [
+            Place(planned.shown, mark.line, f"{mark.codemod}: {mark.message}")
+            for mark in migrated.marks
         ]
+        if migrated.changed:
+            self.changed.append(planned)
 
 
 def make_plan(
@@ -93,62 +95,88 @@ def make_plan(
     *,
     tier: SafetyTier,
     exclude: tuple[str, ...] = (),
+    together: int = MOST_TOGETHER,
 ) -> Plan:
-    """Applies codemods to files, and to all Python files in folders, in memory."""
-    problems: list[str] = []
-    skipped: list[Place] = []
+    """Applies codemods to files, and to all Python files in folders, in memory.
+
+    Args:
+        paths: The files and folders.
+        chosen: The codemods, in the order in which they are applied.
+        tier: The changes that are wanted.
+        exclude: Patterns of paths to leave out.
+        together: How many bytes of source are in memory, as trees of syntax, at a time.
+    """
+    plan = Plan()
+    facts = Facts()
+    groups = list(neighbours(_collected(paths, exclude, plan), together))
+    readable: list[list[Path]] = []
+    for group in groups:
+        parsed, of_group = _read(group, together, plan)
+        readable.append(parsed)
+        facts |= of_group
+        if len(groups) > 1:
+            forget()
+    for group in readable:
+        for path in group:
+            _migrate(path, chosen, tier, facts, plan)
+        if len(groups) > 1:
+            forget()
+    return plan
+
+
+def _read(group: Sequence[Path], together: int, plan: Plan) -> tuple[list[Path], Facts]:
+    """Those of the files that can be parsed, and the facts that they tell."""
+    sources = {path: source for path in group if (source := _source(path, plan))}
+    Project(sources.values(), together)  # names are followed from file to file
+    blind = (found for source in sources.values() for found in blind_spots(source))
+    plan.unseen += [Place(found.path, found.line, found.why) for found in blind]
+    return list(sources), era.facts(sources.values())
+
+
+def _collected(paths: Iterable[str], exclude: tuple[str, ...], plan: Plan) -> Iterator[Path]:
+    """The Python files that are given, or are in folders; the plan tells what is left out."""
     left_out: list[NotChecked] = []
-    files = _read(paths, exclude, problems, skipped, left_out)
-    sources = []
-    for file in list(files):
-        source = _parsed(file, skipped)
-        if source is None:
-            files.remove(file)
-        else:
-            sources.append(source)
-    Project(sources)  # names are followed from file to file
-    facts = era.facts(sources)
-    planned = []
-    for file in files:
-        try:
-            migrated = apply(file.text, chosen, path=str(file.path), tier=tier, facts=facts)
-            file.encoded(migrated.text)
-        except (cst.ParserSyntaxError, RecursionError) as error:
-            skipped.append(Place(_shown(file.path), 0, f"libcst cannot read it: {error}"))
-        except TooSlowError as error:
-            skipped.append(Place(_shown(file.path), 0, str(error)))
-        except Exception as error:  # of ours: the file stays as it is, and so do the others
-            problems.append(
-                f"{printable(_shown(file.path))}: stays as it is, a codemod failed ({error!r}); "
-                "please report it"
-            )
-        else:
-            planned.append(Planned(file, _shown(file.path), migrated))
-    blind = (found for source in sources for found in blind_spots(source))
-    unseen = [Place(found.path, found.line, found.why) for found in (*left_out, *blind)]
-    return Plan(tuple(planned), tuple(skipped), tuple(unseen), tuple(problems))
-
-
-def _read(
-    paths: Iterable[str], exclude: tuple[str, ...], problems: list[str], skipped: list[Place],
-    left_out: list[NotChecked],
-) -> list[TextFile]:  # fmt: skip
-    files = []
     paths = list(paths)
     within = [os.path.realpath(path) for path in paths]
-    for path in collect(paths, Settings(exclude=exclude), problems, left_out):
-        if not _is_within(path, within):
-            left_out.append(
-                NotChecked(_shown(path), 0, "a link to a file outside of what is given")
-            )
-            continue
-        try:
-            files.append(read(path))
-        except OSError as error:
-            problems.append(f"{printable(_shown(path))}: {error.strerror}")
-        except SyntaxError as error:
-            skipped.append(Place(_shown(path), 0, f"its encoding cannot be told: {error}"))
-    return files
+    for path in collect(paths, Settings(exclude=exclude), plan.problems, left_out):
+        if _is_within(path, within):
+            yield path
+        else:
+            why = "a link to a file outside of what is given"
+            left_out.append(NotChecked(_shown(path), 0, why))
+    plan.unseen += [Place(found.path, found.line, found.why) for found in left_out]
+
+
+def _source(path: Path, plan: Plan) -> Source | None:
+    """A file as the rules of `e2s check` see it; if it cannot be read, the plan says why."""
+    try:
+        return _parsed(read(path), plan.skipped)
+    except OSError as error:
+        plan.problems.append(f"{printable(_shown(path))}: {error.strerror}")
+    except SyntaxError as error:
+        plan.skipped.append(Place(_shown(path), 0, f"its encoding cannot be told: {error}"))
+    return None
+
+
+def _migrate(
+    path: Path, chosen: Sequence[Codemod], tier: SafetyTier, facts: Facts, plan: Plan
+) -> None:
+    """Adds to the plan what becomes of a file."""
+    shown = _shown(path)
+    try:
+        file = read(path)
+        migrated = apply(file.text, chosen, path=str(path), tier=tier, facts=facts)
+        file.encoded(migrated.text)
+    except (cst.ParserSyntaxError, RecursionError) as error:
+        plan.skipped.append(Place(shown, 0, f"libcst cannot read it: {error}"))
+    except TooSlowError as error:
+        plan.skipped.append(Place(shown, 0, str(error)))
+    except Exception as error:  # of ours: the file stays as it is, and so do the others
+        plan.problems.append(
+            f"{printable(shown)}: stays as it is, a codemod failed ({error!r}); please report it"
+        )
+    else:
+        plan.add(Planned(file, shown, migrated))
 
 
 def _is_within(path: Path, within: list[str]) -> bool:

@@ -64,7 +64,7 @@ def at_stages(programs: Mapping[str, str], folder: Path, *, last: int = 8) -> di
         assert not plan.problems
         for planned in plan.changed:
             planned.file.path.write_text(planned.migrated.text)
-        if any(planned.migrated.counts for planned in plan.files):
+        if plan.counts:
             written[stage] = after
         before = after
     return written

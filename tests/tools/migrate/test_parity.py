@@ -42,7 +42,8 @@ def migrated(folder, stage, tier):
     chosen = [codemod for codemod in codemods().values() if codemod.stage <= stage]
     plan = make_plan([str(path)], chosen, tier=tier)
     assert not plan.problems
-    path.write_text(plan.files[0].migrated.text)
+    for planned in plan.changed:
+        path.write_text(planned.migrated.text)
     return path, {name for name, _ in plan.counts}
 
 

@@ -150,7 +150,8 @@ def test_script_prints_the_same_after_all_safe_codemods(name, tmp_path):
         chosen = [codemod for codemod in codemods().values() if codemod.stage == stage]
         plan = make_plan([str(path)], chosen, tier=SafetyTier.SAFE)
         assert not plan.problems
-        path.write_text(plan.files[0].migrated.text)
+        for planned in plan.changed:
+            path.write_text(planned.migrated.text)
     assert part in path.read_text()
     assert before
     assert printed(path, flags=flags) == before
