@@ -9,6 +9,7 @@ strategy's scope if there is one, and not below a v1 `tf.Graph`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,13 +19,19 @@ import tensorflow as tf
 from estimator2strategy.engine.metrics import metric_table, shapes
 
 
+def scope_name(metric: str) -> str:
+    """The name of a metric, with `_` in the place of each character that no name scope may have."""
+    return re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", metric)
+
+
 @keras.saving.register_keras_serializable(package="estimator2strategy")
 class LegacyMetric(keras.metrics.Metric):
     """A function of `tf.compat.v1.metrics` as a Keras metric, see `keras_metric_for`."""
 
     def __init__(self, function: str, name: str | None = None, **arguments: Any):
         # An explicit dtype: the floatx that the user may have set does not concern v1 metrics.
-        super().__init__(name=name or function, dtype="float32")
+        # Keras names a scope after the metric; a key of eval_metric_ops may be no scope's name.
+        super().__init__(name=scope_name(name or function), dtype="float32")
         self._row = metric_table.row(function)
         self._arguments = arguments
         known = {**self._row.defaults, **arguments}
@@ -35,6 +42,7 @@ class LegacyMetric(keras.metrics.Metric):
             sum_name: self._variable(sum_name, shape, dtype)
             for sum_name, (shape, dtype) in self._metric.state.items()
         }
+        self.name = name or function
 
     def _variable(self, name: str, shape: tuple[int, ...], dtype: str) -> keras.Variable:
         return self.add_variable(shape=shape, initializer="zeros", dtype=dtype, name=name)

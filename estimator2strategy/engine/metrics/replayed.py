@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.metrics.keras_classes import scope_name
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
@@ -44,7 +45,7 @@ class ReplayedMetric(keras.metrics.Metric):
         initial: dict[str, np.ndarray],
         name: str,
     ):
-        super().__init__(name=name)
+        super().__init__(name=scope_name(name))
         self.inputs = part.inputs
         self._initial = initial
         self._recorded = recorded
@@ -58,6 +59,7 @@ class ReplayedMetric(keras.metrics.Metric):
             )
             for node, array in initial.items()
         }
+        self.name = name
         specs = [_spec(recorded, tensor) for tensor in part.inputs]
         self._update = tf.function(
             lambda *values: self._replay(values, [], [update]),

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.engine.metrics.keras_classes import LegacyMetric
+from estimator2strategy.engine.metrics.keras_classes import LegacyMetric, keras_metric_for
 from estimator2strategy.engine.metrics.replayed import ReplayedMetric
 from tests.engine.runtime.programs import host_estimator
 
@@ -140,3 +140,14 @@ def test_a_metric_without_variables_is_left_out_with_a_warning(model_dir, monkey
     metrics = host_estimator(model_dir, model_fn).keras_metrics(lambda: tf.ones([2]))
     assert list(metrics) == ["m"]
     assert any("No Keras metric for last:" in warning for warning in warnings)
+
+
+def test_a_name_that_no_scope_may_have_is_the_metric_s_all_the_same():
+    metric = keras_metric_for("accuracy", name="first class")
+    metric.update_state([1.0, 1.0], [1.0, 0.0])
+    assert (metric.name, float(metric.result())) == ("first class", 0.5)
+    assert [variable.path for variable in metric.variables] == [
+        "first_class/total",
+        "first_class/count",
+    ]
+    assert LegacyMetric.from_config(metric.get_config()).name == "first class"
