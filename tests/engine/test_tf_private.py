@@ -167,7 +167,7 @@ def test_a_replica_context_of_our_own_reduces_through_the_strategy():
     assert sum(op.type == "CrossReplicaSum" for op in graph.get_operations()) == 1
 
 
-def test_stock_hooks_keep_the_state_that_lookahead_reads():
+def test_stock_hooks_keep_the_state_that_lookahead_reads(tmp_path):
     """The table is `runtime.lookahead._PATIENCE`."""
     with tf.Graph().as_default():
         step = tf1.train.create_global_step()
@@ -177,7 +177,7 @@ def test_stock_hooks_keep_the_state_that_lookahead_reads():
         hooks = [
             tf1.train.CheckpointSaverHook("/tmp/unused", save_steps=5, scaffold=scaffold),
             tf1.train.StepCounterHook(every_n_steps=5),
-            tf1.train.SummarySaverHook(save_steps=5, scaffold=scaffold),
+            tf1.train.SummarySaverHook(save_steps=5, output_dir=str(tmp_path), scaffold=scaffold),
             tf1.train.LoggingTensorHook({"step": step}, every_n_iter=5),
             tf1.train.StopAtStepHook(last_step=20),
             DatasetInitializerHook(dataset),
