@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 # Keras and Matplotlib would put their settings into the home directory.
 export KERAS_HOME ?= $(CURDIR)/$(VENV)/keras
 export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/matplotlib
-export TF_CPP_MIN_LOG_LEVEL ?= 2
+export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test lint unit slow format bench docs wheel clean

@@ -48,6 +48,8 @@ __all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _HOMES or name == "estimator":
+        importlib.import_module(f"{__name__}.engine.quiet_import").import_tensorflow()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     if name in _MODULES:

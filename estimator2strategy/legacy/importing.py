@@ -30,7 +30,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from estimator2strategy.engine import legacy_code
+from estimator2strategy.engine import legacy_code, quiet_import
 from estimator2strategy.engine.legacy_code import LEGACY_PACKAGES as LEGACY_PACKAGES
 from estimator2strategy.engine.legacy_code import Scope
 from estimator2strategy.legacy import python2, removed_names
@@ -219,6 +219,7 @@ def _walk(name: str, tf2: bool) -> tuple[Any, Any]:
     """The first and the last of the modules in `tensorflow.a.b`."""
     _announce()
     with _random_numbers_kept():
+        quiet_import.import_tensorflow()
         from estimator2strategy.tf1.facade import namespace
 
         _start()

@@ -19,6 +19,9 @@ def __getattr__(name: str):
     if name == "__path__":
         raise AttributeError(name)
 
+    from estimator2strategy.engine import quiet_import
+
+    quiet_import.import_tensorflow()
     from estimator2strategy.engine import _tf_switches, behavior
     from estimator2strategy.tf1.facade import by_caller, namespace
 

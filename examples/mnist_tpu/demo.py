@@ -29,7 +29,7 @@ SMOOTHED_STEPS = 50
 
 def main():
     args = parse_args()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     args.out.mkdir(parents=True, exist_ok=True)
     print(f"Training {args.train_steps} steps on {args.num_cores} emulated TPU cores ...")
     run = run_program(args)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from estimator2strategy.engine import quiet_import
 from estimator2strategy.tools.untrusted import printable
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ exit code: 0 done, or no difference; 1 differences, or something could not be de
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s checkpoint` with these arguments; returns the exit code."""
     options = parser().parse_args(argv)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    quiet_import.import_tensorflow()
     from estimator2strategy.errors import CheckpointError
     from estimator2strategy.tools.checkpoint.conversion import UndecidedError
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator2strategy.engine import user_code
+from estimator2strategy.engine import quiet_import, user_code
 from estimator2strategy.tools.golden import output, tiers
 from estimator2strategy.tools.golden.opened import read
 from estimator2strategy.tools.golden.recorder.folder import (
@@ -49,6 +49,7 @@ exit code: 0 every tier that could be checked passed; 1 one failed; 2 it could n
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s verify` with these arguments; returns the exit code."""
     options = parser().parse_args(argv)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         outputs = [output.parsed(given) for given in options.format or ["text"]]
         golden = read(options.golden)
@@ -164,6 +165,7 @@ def verified(
     Raises:
         RecordError: The program or its functions cannot be found, or do not train.
     """
+    quiet_import.import_tensorflow()
     from estimator2strategy.engine.runtime import devices
     from estimator2strategy.tools.golden import here as here_lib
     from estimator2strategy.tools.golden.recorder.command import record
