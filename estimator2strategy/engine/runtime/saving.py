@@ -6,24 +6,23 @@ when all else is complete. So that file never names half a checkpoint.
 
 from __future__ import annotations
 
-import os
 import threading
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from google.protobuf import text_format
 
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.snapshot import Snapshot
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.runtime import checkpoints
+from estimator2strategy.engine.runtime import checkpoints, graph_text
 from estimator2strategy.engine.runtime.input_position import PositionListener
 from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
 
 tf1 = tf.compat.v1
 
-_LARGE_NODE = 2**16  # bytes
 # Listeners that may be called in the thread that writes.
 _OURS = (PositionListener, SaveMarker)
 
@@ -73,15 +72,17 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         meta_graph = tf1.train.export_meta_graph(
             graph=session.graph, graph_def=graph_def, saver_def=self._get_saver().saver_def
         )
+        self._meta_graph = meta_graph.SerializeToString() if self._save_graph_def else None
         self._summary_writer.add_graph(session.graph)
         self._summary_writer.add_meta_graph(meta_graph)
         step = session.run(self._global_step_tensor)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
         self._beside = self._may_save_beside
-        if self._save_graph_def:
-            work = (graph_def, self._checkpoint_dir)
-            self._text = threading.Thread(target=_write_text, args=work, name="graph.pbtxt")
+        runs = session.runs if isinstance(session, ReplaySession) else None
+        if self._save_graph_def and not graph_text.is_written(runs, self._checkpoint_dir):
+            work = (graph_def, self._checkpoint_dir, runs)
+            self._text = threading.Thread(target=graph_text.write, args=work, name="graph.pbtxt")
             self._text.start()
 
     def save_last(self, session: tf1.Session) -> None:
@@ -103,32 +104,44 @@ class SaverHook(tf1.train.CheckpointSaverHook):
     def _save(self, session: tf1.Session, step: Any) -> bool:
         self._wait_for_checkpoint()
         saver = self._get_saver()
-        ours = all(isinstance(listener, _OURS) for listener in self._listeners)
-        plain = type(saver) is tf1.train.Saver and saver.saver_def.version == tf1.train.SaverDef.V2
-        if not (self._beside and ours and plain):
+        if type(saver) is not tf1.train.Saver or saver.saver_def.version != tf1.train.SaverDef.V2:
             return super()._save(session, step)
+        tf1.logging.info("Calling checkpoint listeners before saving checkpoint %d...", step)
         for listener in self._listeners:
             listener.before_save(session, step)
         tf1.logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
-        if self._save_graph_def and self._meta_graph is None:
-            self._meta_graph = tf1.train.export_meta_graph(
-                graph=session.graph, saver_def=saver.saver_def
-            ).SerializeToString()
-        snapshot = Snapshot(session, saver.saver_def)
-        work = (saver, snapshot, session, step)
-        self._thread = threading.Thread(target=self._write, args=work, name="checkpoint")
-        self._thread.start()
-        return False
+        if self._beside and all(isinstance(listener, _OURS) for listener in self._listeners):
+            work = (saver, Snapshot(session, saver.saver_def), session, step)
+            self._thread = threading.Thread(target=self._write, args=work, name="checkpoint")
+            self._thread.start()
+            return False
+        self._write_files(saver, session, step)
+        tf1.logging.info("Calling checkpoint listeners after saving checkpoint %d...", step)
+        asked = [listener for listener in self._listeners if listener.after_save(session, step)]
+        for listener in asked:
+            tf1.logging.info(
+                "A CheckpointSaverListener requested that training be stopped. listener: %s",
+                listener,
+            )
+        return bool(asked)
+
+    def _write_files(self, saver: Any, session: Any, step: Any) -> None:
+        """As `saver.save`, but the graph, the same in all checkpoints, was serialized before."""
+        with session.graph.as_default():
+            path = saver.save(session, self._save_path, global_step=step, write_meta_graph=False)
+        if self._meta_graph and path:
+            half = f"{self._save_path}-{step}.meta.tmp{uuid.uuid4().hex}"
+            with tf.io.gfile.GFile(half, "wb") as file:
+                file.write(self._meta_graph)
+            tf.io.gfile.rename(half, f"{self._save_path}-{step}.meta", overwrite=True)
+        log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
+        self._summary_writer.add_session_log(log, step)
 
     def _write(self, saver: Any, snapshot: Snapshot, session: tf1.Session, step: Any) -> None:
         """Runs in the thread."""
         path = f"{self._save_path}-{step}"
         try:
-            with snapshot.graph.as_default():
-                saver.save(snapshot, self._save_path, global_step=step, write_meta_graph=False)
-            if self._meta_graph:
-                with tf.io.gfile.GFile(f"{path}.meta", "wb") as file:
-                    file.write(self._meta_graph)
+            self._write_files(saver, snapshot, step)
             for listener in self._listeners:
                 listener.after_save(session, step)
         except Exception as error:  # whatever it is, nobody would see it in a thread
@@ -144,8 +157,6 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             )
         else:
             self._failed = False
-            log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
-            self._summary_writer.add_session_log(log, step)
 
 
 class LastSaveHook(tf1.train.SessionRunHook):
@@ -163,21 +174,3 @@ class LastSaveHook(tf1.train.SessionRunHook):
         if run_context.stop_requested:
             for saver in self._savers:
                 saver.save_last(run_context.session)
-
-
-def _write_text(graph_def: tf1.GraphDef, folder: str) -> None:
-    """`graph.pbtxt`, as of tf.io.write_graph, which TensorFlow 2.20 cannot do with protobuf 7.
-
-    Node by node: the text of data in a graph is four times as large as they are.
-    """
-    path = os.path.join(folder, "graph.pbtxt")
-    tf.io.gfile.makedirs(folder)
-    with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
-        for node in graph_def.node:
-            # `text_format` sorts attributes, and takes 10 bytes for each byte of data meanwhile.
-            text_of = str if node.ByteSize() > _LARGE_NODE else text_format.MessageToString
-            file.write(text_of(tf1.GraphDef(node=[node])))
-        fields = {field.name: value for field, value in graph_def.ListFields()}
-        rest = tf1.GraphDef(**{name: fields[name] for name in fields if name != "node"})
-        file.write(text_format.MessageToString(rest))
-    tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)

@@ -1,0 +1,85 @@
+"""`graph.pbtxt` holds the graph of the last training, and is written only when it does not yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from google.protobuf import text_format
+
+from tests.engine.runtime.programs import falling, host_estimator, numbers
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def text(model_dir):
+    return Path(model_dir, "graph.pbtxt")
+
+
+def nodes(text):
+    return {node.name for node in text_format.Parse(text.read_text(), tf1.GraphDef()).node}
+
+
+def named(name):
+    """A model_fn whose graph has a node of that name."""
+
+    def model_fn(features, labels, mode, params):
+        return falling(tf.identity(features, name=name), labels, mode, params)
+
+    return model_fn
+
+
+def test_a_later_training_of_the_same_graph_leaves_it(model_dir, text):
+    model = host_estimator(model_dir)
+    model.train(numbers(1))
+    before = text.stat()
+    model.train(numbers(1))
+    after = text.stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_another_graph_is_written(model_dir, text):
+    names = iter(["first", "second"])
+
+    def model_fn(features, labels, mode, params):
+        return named(next(names))(features, labels, mode, params)
+
+    model = host_estimator(model_dir, model_fn)
+    model.train(numbers(1))
+    first = nodes(text)
+    model.train(numbers(1))
+    assert first ^ nodes(text) == {"first", "second"}
+
+
+def test_it_is_written_again_where_it_is_gone(model_dir, text):
+    model = host_estimator(model_dir)
+    model.train(numbers(1))
+    before = nodes(text)
+    text.unlink()
+    model.train(numbers(1))
+    assert nodes(text) == before
+
+
+def test_it_is_written_again_where_another_estimator_has_written_its_own(model_dir, text):
+    one, other = (host_estimator(model_dir, named(name)) for name in ("one", "other"))
+    for _ in range(2):
+        one.train(numbers(1))
+        assert "one" in nodes(text)
+        other.train(numbers(1))
+        assert "other" in nodes(text)
+
+
+def test_each_checkpoint_has_the_graph_that_was_trained(model_dir):
+    model = host_estimator(model_dir)
+    for _ in range(2):
+        model.train(numbers(1))
+    metas = sorted(Path(model_dir).glob("model.ckpt-*.meta"))
+    assert [path.name for path in metas] == [f"model.ckpt-{step}.meta" for step in range(3)]
+    for path in metas:
+        with tf.Graph().as_default(), tf1.Session() as session:
+            saver = tf1.train.import_meta_graph(str(path))
+            saver.restore(session, str(path.with_suffix("")))
+            step = tf1.train.get_global_step()
+            assert path.name == f"model.ckpt-{session.run(step)}.meta"
