@@ -121,7 +121,7 @@ COSTS = {
         8.0,
     ),
     "checkpoint": Cost(
-        "How long training waits for a checkpoint of 1 GB, against writing it",
+        "How long training waits for an asynchronous checkpoint of 1 GB, against writing it",
         "checkpoint",
         {f"{n} files": ["--number", str(n)] for n in (1, 2, 4)},
         {f"{n} files": "writes_clock_s" for n in (1, 2, 4)},

@@ -264,7 +264,7 @@ def checkpoint(args: argparse.Namespace) -> Sample:
     config = estimator.RunConfig(
         tempfile.mkdtemp(), save_checkpoints_secs=CHECKPOINT_S, save_summary_steps=NEVER
     )
-    options = estimator.TrainingOptions(checkpoint_shards=args.number)
+    options = estimator.TrainingOptions(async_checkpoints=True, checkpoint_shards=args.number)
     program = estimator.Estimator(large_model_fn(1024), config=config, options=options)
     model = models.MODELS["dense"]
     waited, written = Stopwatch(time.perf_counter), Stopwatch(time.perf_counter)

@@ -63,11 +63,12 @@ class TrainingOptions:
             programs as there are parts between the ops that XLA has no kernel for: input,
             `py_func`, summaries, checks, random numbers (which stay as they are). The tensors of a
             batch must have one shape (`drop_remainder=True`).
-        async_checkpoints: Training goes on while a checkpoint is written, where nobody can tell:
-            not with `saving_listeners`, with savers or saver hooks of the program, on a TPU, or on
-            several machines. One that cannot be written is then no error, except for the last.
-            The next one waits until it is complete, so a kill loses fewer than two intervals of
-            steps; with False it loses one at most.
+        async_checkpoints: True: training goes on while a checkpoint is written, where nobody can
+            tell: not with `saving_listeners`, with savers or saver hooks of the program, on a TPU,
+            or on several machines. One that cannot be written is then no error, except for the
+            last. The next one waits until it is complete, so a kill loses fewer than two save
+            intervals of steps. False: training waits, as the original's did, and a kill loses one
+            interval at most.
         checkpoint_shards: Number of files that the variables of a checkpoint are written to, at
             the same time. None: one for each 256 MB, at most 8. A Saver of the program decides
             itself.
@@ -87,7 +88,7 @@ class TrainingOptions:
 
     resume_input: bool = True
     jit_compile: bool = False
-    async_checkpoints: bool = True
+    async_checkpoints: bool = False
     checkpoint_shards: int | None = None
     max_restarts: int = preemption.MAX_RESTARTS
     profile_dir: str | os.PathLike | None = None

@@ -60,6 +60,12 @@ class SlowDisk(tf1.train.SessionRunHook):
         self._next_step.set()
 
 
+def saving_beside(model_dir, model_fn=falling, **config):
+    options = estimator.TrainingOptions(async_checkpoints=True)
+    config = estimator.RunConfig(model_dir, **config)
+    return estimator.Estimator(model_fn, config=config, params={}, options=options)
+
+
 def saved(model):
     """Step -> the weight in the checkpoint of that step."""
     found = tf.train.get_checkpoint_state(model.model_dir).all_model_checkpoint_paths
@@ -75,7 +81,7 @@ def events(folder):
 
 
 def test_training_goes_on_while_a_checkpoint_is_written(model_dir, monkeypatch):
-    model = host_estimator(model_dir, save_checkpoints_steps=1, keep_checkpoint_max=9)
+    model = saving_beside(model_dir, save_checkpoints_steps=1, keep_checkpoint_max=9)
     disk = SlowDisk(monkeypatch).watch(model_dir)
     model.train(numbers(4), hooks=[disk])
     # The first one waits, as nothing trains yet; those after it are of the steps that they name.
@@ -83,7 +89,7 @@ def test_training_goes_on_while_a_checkpoint_is_written(model_dir, monkeypatch):
 
 
 def test_the_latest_checkpoint_is_never_one_that_is_being_written(model_dir, monkeypatch):
-    model = host_estimator(model_dir, save_checkpoints_steps=1)
+    model = saving_beside(model_dir, save_checkpoints_steps=1)
     disk = SlowDisk(monkeypatch).watch(model_dir)
     model.train(numbers(4), hooks=[disk])
     assert disk.latest == [(1, 0), (2, 1), (3, 2), (4, 3)]
@@ -125,7 +131,7 @@ def test_a_training_that_fails_completes_what_it_was_writing(model_dir, monkeypa
                 disk.release()
                 raise RuntimeError("of the program")
 
-    model = host_estimator(model_dir, save_checkpoints_steps=1)
+    model = saving_beside(model_dir, save_checkpoints_steps=1)
     disk = SlowDisk(monkeypatch).watch(model_dir)
     with pytest.raises(RuntimeError, match="of the program"):
         model.train(numbers(4), hooks=[disk, Fails()])
@@ -136,7 +142,8 @@ def test_a_training_that_fails_completes_what_it_was_writing(model_dir, monkeypa
 def test_on_cores(emulated_cores, model_dir, monkeypatch):
     emulated_cores(2)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    model = cores_estimator(model_dir, iterations=2)
+    options = estimator.TrainingOptions(async_checkpoints=True)
+    model = cores_estimator(model_dir, iterations=2, options=options)
     model.train(ones, steps=4)
     assert tf.train.load_variable(model.latest_checkpoint(), "weight") == -4
 
@@ -155,20 +162,25 @@ class Order(tf1.train.CheckpointSaverListener):
 
 def test_listeners_of_the_program_find_the_checkpoint_of_their_step(model_dir):
     order = Order()
-    model = host_estimator(model_dir, save_checkpoints_steps=1)
+    model = saving_beside(model_dir, save_checkpoints_steps=1)
     model.train(numbers(2), saving_listeners=[order])
     assert order.events == [
         event for step in (0, 1, 2) for event in (("before", step), ("after", step, step))
     ]
 
 
-def test_waiting_is_a_choice(model_dir, monkeypatch):
-    monkeypatch.setattr(Snapshot, "__init__", None)
-    config = estimator.RunConfig(model_dir, save_checkpoints_steps=1)
-    options = estimator.TrainingOptions(async_checkpoints=False)
-    model = estimator.Estimator(falling, config=config, params={}, options=options)
-    model.train(numbers(3))
-    assert saved(model)[2] == -3
+def test_unless_asked_for_no_step_begins_before_the_checkpoint_is_complete(model_dir):
+    """So a kill loses one interval of steps at most."""
+    behind = []
+
+    class Watching(tf1.train.SessionRunHook):
+        def before_run(self, run_context):
+            step = int(run_context.session.run(tf1.train.get_global_step()))
+            behind.append(step - int(tf.train.latest_checkpoint(model_dir).rpartition("-")[2]))
+
+    model = host_estimator(model_dir, save_checkpoints_steps=2)
+    model.train(numbers(5), hooks=[Watching()])
+    assert behind == [0, 1, 0, 1, 0, 1]  # the last one is of the step without a batch
 
 
 # A file-size limit stands in for a full disk, from after step 2 until after step 5.
@@ -193,7 +205,7 @@ class Disk(tf.compat.v1.train.SessionRunHook):
 
 LIMITS = {2: 300_000, int(sys.argv[2]): resource.RLIM_INFINITY}
 config = estimator.RunConfig(sys.argv[1], save_checkpoints_steps=1, keep_checkpoint_max=9)
-options = estimator.TrainingOptions(checkpoint_shards=int(sys.argv[3]))
+options = estimator.TrainingOptions(async_checkpoints=True, checkpoint_shards=int(sys.argv[3]))
 model = estimator.Estimator(model_fn, config=config, params={}, options=options)
 model.train(numbers(8), hooks=[Disk()])
 """

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
+from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import unfinished_saves
 from estimator2strategy.engine.runtime.model_dir import held_for_training
-from tests.engine.runtime.programs import host_estimator, numbers, with_checkpoints
+from tests.engine.runtime.programs import falling, host_estimator, numbers, with_checkpoints
 
 tf1 = tf.compat.v1
 
@@ -207,7 +208,9 @@ class TestMark:
         assert not list(Path(model_dir).glob(".saving*"))
 
     def test_goes_with_a_checkpoint_that_cannot_be_written(self, model_dir, monkeypatch):
-        model = host_estimator(model_dir, save_checkpoints_steps=2)
+        config = estimator.RunConfig(model_dir, save_checkpoints_steps=2)
+        options = estimator.TrainingOptions(async_checkpoints=True)
+        model = estimator.Estimator(falling, config=config, params={}, options=options)
         save = tf1.train.Saver.save
 
         def fails(self, *args, **kwargs):
