@@ -21,6 +21,8 @@ else:
     from estimator2strategy import estimator
 
 OPTIONS = {"pause": 0.0, "save": 5, "summaries": 7, "seed": 11, "look": 1, "files": 1}
+# Save beside training; checkpoints that are kept; an optimizer with slots, or one without.
+OPTIONS.update({"async": 0, "keep": 5, "slots": 1})
 FEATURES = np.random.RandomState(7).randn(40, 6).astype("float32")
 
 
@@ -39,7 +41,8 @@ def model_fn(features, labels, mode):
     loss = tf.reduce_mean(tf.square(out - labels))
     tf1.summary.histogram("x", x)
     step = tf1.train.get_global_step()
-    train_op = tf1.train.AdamOptimizer(0.01).minimize(loss, step)
+    kind = tf1.train.AdamOptimizer if OPTIONS["slots"] else tf1.train.GradientDescentOptimizer
+    train_op = kind(0.01).minimize(loss, step)
     return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
@@ -69,9 +72,13 @@ def main(model_dir, losses, max_steps, *options):
         tf_random_seed=OPTIONS["seed"],
         save_checkpoints_steps=OPTIONS["save"],
         save_summary_steps=OPTIONS["summaries"],
+        keep_checkpoint_max=OPTIONS["keep"],
     )
+    more = {}
+    if OPTIONS["async"]:
+        more["options"] = estimator.TrainingOptions(async_checkpoints=True)
     hooks = [Losses(losses)] if OPTIONS["look"] else []
-    estimator.Estimator(model_fn, config=config).train(
+    estimator.Estimator(model_fn, config=config, **more).train(
         input_fn, max_steps=int(max_steps), hooks=hooks
     )
 

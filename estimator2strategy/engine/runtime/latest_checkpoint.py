@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from estimator2strategy.engine.runtime import checkpoints
+from estimator2strategy.engine.runtime import checkpoints, rewritten_checkpoint
 from estimator2strategy.errors import CheckpointError
 
 tf1 = tf.compat.v1
@@ -130,6 +130,7 @@ def _listed(folder: str) -> list[str]:
 
     If that file is empty or damaged, as a power failure can leave it: those in the folder.
     """
+    rewritten_checkpoint.put_back_all(folder)
     state = _state(folder)
     if state is None:
         if not tf.io.gfile.exists(f"{folder}/checkpoint"):

@@ -1,7 +1,8 @@
 """Clears what a training that was killed while it saved has left in its model_dir.
 
-    .saving.model.ckpt-200      there while the training that holds the folder writes a checkpoint
-    model.ckpt-200_temp/...     what the saver had written of it
+    .saving.model.ckpt-200          there while the training that holds the folder writes one
+    .saving.model.ckpt-200.before/  the files that it had before, if it is written again
+    model.ckpt-200_temp/...         what the saver had written of it
 
 The first file names the checkpoints that the saver may remove then, to keep `keep_checkpoint_max`.
 
@@ -25,13 +26,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import rewritten_checkpoint
 from estimator2strategy.engine.runtime.folder_lock import excludes_all, is_held
 from estimator2strategy.engine.runtime.latest_checkpoint import is_complete, listed_names
+from estimator2strategy.engine.runtime.rewritten_checkpoint import MARK
 
 tf1 = tf.compat.v1
 
-_MARK = ".saving."
-_MARKED = re.compile(re.escape(_MARK) + r"(.+-\d+)")
+_MARKED = re.compile(re.escape(MARK) + r"(.+-\d+)")
 _FINAL = re.compile(r"(.+-\d+)\.(data-\d+-of-\d+|index|meta)")
 _CLOCKS_DIFFER = 600.0  # seconds, at most: of this machine and of the one that has the files
 # TensorFlow writes such a file and renames it to `checkpoint`; that takes milliseconds.
@@ -72,6 +74,8 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
                 open(self._mark(global_step_value), "w") as file,
             ):
                 file.write("".join(f"{name}\n" for name in _removable(self._saver_of())))
+            checkpoint = os.path.join(self._folder, f"{self._prefix}-{int(global_step_value)}")
+            rewritten_checkpoint.keep(checkpoint, self._mark(global_step_value))
 
     def after_save(self, session, global_step_value):
         del session
@@ -82,11 +86,12 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
         self._remove(step)
 
     def _remove(self, step: int) -> None:
+        rewritten_checkpoint.forget(self._mark(step))
         with contextlib.suppress(OSError):
             os.remove(self._mark(step))
 
     def _mark(self, step: int) -> str:
-        return os.path.join(self._folder, f"{_MARK}{self._prefix}-{int(step)}")
+        return os.path.join(self._folder, f"{MARK}{self._prefix}-{int(step)}")
 
 
 def _removable(saver: Any) -> list[str]:
@@ -115,13 +120,16 @@ def clear(folder: str) -> None:
         )
         return
     listed = listed_names(folder)
-    doomed = [name for prefix in marked for name in _unfinished(folder, prefix, names, listed)]
-    doomed += [name for prefix in marked for name in _half_removed(folder, prefix, names, listed)]
-    doomed += [name for name in names if _LIST.fullmatch(name) and _has_settled(folder, name)]
+    doomed = [name for name in names if _LIST.fullmatch(name) and _has_settled(folder, name)]
     try:
+        for prefix in marked:
+            mark = os.path.join(folder, MARK + prefix)
+            rewritten_checkpoint.put_back(os.path.join(folder, prefix), mark)
+            doomed += _unfinished(folder, prefix, names, listed)
+            doomed += _half_removed(folder, prefix, names, listed)
         size = sum(removed(os.path.join(folder, name)) for name in doomed)
         for prefix in marked:
-            os.remove(os.path.join(folder, _MARK + prefix))
+            os.remove(os.path.join(folder, MARK + prefix))
     except OSError as error:
         tf1.logging.warn("Of a training that was killed files stay in %s: %s", folder, error)
         return
@@ -153,7 +161,7 @@ def _half_removed(folder: str, prefix: str, names: list[str], listed: set[str]) 
     They are older than all that are listed: a list that is, after a power failure, an old one or
     none at all condemns nothing.
     """
-    with open(os.path.join(folder, _MARK + prefix), errors="replace") as file:
+    with open(os.path.join(folder, MARK + prefix), errors="replace") as file:
         removable = set(file.read().splitlines()) - listed
     steps = [_step_of(name) for name in listed]
     gone = {name for name in removable if steps and _step_of(name) < min(steps)}
