@@ -152,11 +152,11 @@ def _import_for(tf2, name, globals=None, locals=None, fromlist=(), level=0):  # 
         if str(error.name).partition(".")[0] == top:
             removed_names.explain(error)
         raise
-    if level == 0 and module is sys.modules.get(top):
+    if level == 0 and module is sys.modules.get(name if fromlist else top):
         if module is importlib:
             return _importlib(tf2)
-        if removed_names.covers(top):
-            return removed_names.module(top)
+        if removed_names.covers(module.__name__):
+            return removed_names.module(module.__name__)
     return module
 
 

@@ -127,6 +127,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
         "unicode": str,
         "unicode_": "numpy:str_",
     },
+    "sklearn.externals": {"joblib": "joblib:"},
     "time": {"clock": "time:perf_counter"},
 }
 # Still there, but no longer for what it was used for then.
@@ -188,7 +189,9 @@ def todays(name: str) -> str | None:
     today = dropped[last]
     if (home, last) in _OWN:
         return _OWN[home, last]
-    return today.replace(":", ".") if isinstance(today, str) else getattr(today, "__name__", last)
+    if isinstance(today, str):
+        return today.replace(":", ".").removesuffix(".")
+    return getattr(today, "__name__", last)
 
 
 @functools.cache
@@ -204,7 +207,8 @@ def module(name: str) -> ModuleType:
         value = today
         if isinstance(today, str):
             home, _, attribute = today.partition(":")
-            value = getattr(importlib.import_module(home), attribute, None)
+            value = importlib.import_module(home)
+            value = getattr(value, attribute, None) if attribute else value
         if value is not None:
             setattr(copy, lost, value)
     return copy

@@ -133,7 +133,10 @@ def test_modules_that_packages_have_moved_are_found():
     program = executed(
         "from scipy.sparse.linalg.eigen.arpack import eigsh\n"
         "from sklearn.cross_validation import train_test_split\n"
+        "from sklearn.externals import joblib\n"
+        "from sklearn.externals.joblib import dump\n"
     )
+    assert program.joblib.dump is program.dump
     assert program.eigsh.__module__.startswith("scipy.sparse.linalg")
     assert program.train_test_split.__module__.startswith("sklearn.model_selection")
 

@@ -41,7 +41,12 @@ class TestExitCode:
         assert check(folder, "missing.py", "--format", name) == 2
 
     def test_fail_on_sets_the_bar(self, folder):
-        write(folder, program=PROGRAM.replace("minimize(loss)", "minimize(loss, global_step=step)"))
+        write(
+            folder,
+            program=PROGRAM.replace(
+                "minimize(loss)", "minimize(loss, global_step=tf.train.get_global_step())"
+            ),
+        )
         assert check(folder, "program.py", "--fail-on", "warning") == 1
         assert check(folder, "program.py", "--fail-on", "error") == 0
         assert check(folder, "clean.py", "--fail-on", "info") == 0

@@ -157,6 +157,61 @@ def test_parsing_flags_as_in_tf_1_4_is_a_note_for_programs_that_are_run():
     assert severities(text, "E2S110", Target.TF2) == ["ERROR"]
 
 
+UNBOUND = [
+    ("y = missing(x)", 1),
+    ("def f():\n    return missing", 1),
+    ("def f(x: 'missing'):\n    y: missing = x", 0),
+    ("from layers import *\ny = missing(x)", 0),
+    ("def f():\n    global found\n    found = 1\n\ny = found", 0),
+    ("class A:\n    found = 1\n\n    def f(self):\n        return found", 1),
+    ("class A:\n    def f(self):\n        return __class__, __file__", 0),
+    ("y = [found for found in range(3)]\nz = lambda found: found", 0),
+    ("try:\n    text = missing\nexcept NameError:\n    text = str", 0),
+    ("exec('missing = 1')\ny = missing", 0),
+    ("if (found := f(1)):\n    print(found)\nfor other in found:\n    print(other)\n", 0),
+    ("print(__name__, xrange(3), get_ipython())", 0),
+]
+
+
+@pytest.mark.parametrize(("text", "found"), UNBOUND)
+def test_a_name_that_nothing_binds(text, found):
+    given = "def f(x):\n    return x\n\nx = 1\n"
+    assert severities(given + text + "\n", "E2S007") == ["ERROR"] * found
+
+
+LISTS = [
+    ("y = map(f, x) + [1]", 1),
+    ("y = range(3) + range(4)", 2),
+    ("y = numpy.zeros([3]) + range(3)", 0),
+    ("y = list(map(f, x)) + [1]", 0),
+    ("y = zip(x, x)[:-1]", 1),
+    ("y = range(3)[1]", 0),
+    ("y = x.items()[0]", 1),
+    ("y = x.values(level=1)[0]", 0),
+    ("y = x.keys()[0]", 0),
+    ("y = len(filter(f, x))", 1),
+    ("def g():\n    y = map(f, x)\n    return y[0]", 1),
+    ("def g():\n    y = map(f, x)\n    y = list(y)\n    return y[0]", 0),
+    ("y = range(3)\nrandom.shuffle(y)", 1),
+    ("y = range(3)\nprint(y.index(2))", 0),
+    ("y = map(f, x)\ny.sort()", 1),
+    ("with tf.Session() as session:\n    session.run(filter(f, x))", 1),
+    ("from six.moves import map\ny = map(f, x)[0]", 0),
+]
+
+
+@pytest.mark.parametrize(("text", "found"), LISTS)
+def test_a_list_of_python_2(text, found):
+    given = "import random, numpy\n\n"
+    assert severities(given + text + "\n", "E2S008") == ["ERROR"] * found
+
+
+def test_methods_that_pandas_dropped():
+    text = "import pandas as pd\n\nt = pd.read_csv('a')\nx, y = t.as_matrix(), t.ix[0]\n"
+    assert severities(text, "E2S109") == ["ERROR", "ERROR"]
+    assert severities(text.replace("import pandas as pd", "import sympy as pd"), "E2S109") == []
+
+
 def test_a_file_for_python_2_alone_is_no_finding(tmp_path, monkeypatch):
     from estimator2strategy.tools.check.checking import check
 

@@ -1,4 +1,4 @@
-"""Names that NumPy, SciPy, scikit-learn and Keras have dropped since TensorFlow 1.15."""
+"""Names that NumPy, SciPy, pandas, scikit-learn and Keras have dropped since TensorFlow 1.15."""
 
 import ast
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
-from estimator2strategy.tools.check.source import Source
+from estimator2strategy.tools.check.source import Source, parents
 from estimator2strategy.tools.check.symbol_uses import Flavour
 
 _KERAS_FOLDERS = (
@@ -45,7 +45,7 @@ _GONE = {
     "E2S109",
     "dropped-elsewhere",
     Severity.ERROR,
-    title="A name that NumPy, SciPy, scikit-learn or Keras has dropped",
+    title="A name that NumPy, SciPy, pandas, scikit-learn or Keras has dropped",
     why="The releases that go with TensorFlow 2.16 do not have it: the line is an AttributeError "
     "or a ModuleNotFoundError. Where `e2s run` brings today's under the old name, it is found with "
     "`--target tf2` only.",
@@ -69,10 +69,24 @@ def find(source, context):
             message = "this file is by a protoc older than 3.19, which protobuf refuses since 4.0"
             yield Hit(call.node, message, fix="Make it again from its .proto file.")
             break
+    if "pandas" in source.modules:
+        yield from _of_pandas(source)
     for call in source.calls:
         if call.name == "yaml.load" and call.argument("Loader", 1) is None and not call.is_open:
             message = "yaml.load needs a Loader since PyYAML 6"
             yield Hit(call.node, message, fix="Today: yaml.safe_load.")
+
+
+def _of_pandas(source: Source) -> Iterator[Hit]:
+    """Methods of a DataFrame that pandas 1.0 dropped, and that nothing else has."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Attribute) or unreached.is_expendable(node):
+            continue
+        outer = next(parents(node), None)
+        if node.attr == "as_matrix" and isinstance(outer, ast.Call):
+            yield Hit(node, ".as_matrix() is gone since pandas 1.0", fix="Today: to_numpy().")
+        if node.attr == "ix" and isinstance(outer, ast.Subscript):
+            yield Hit(node, ".ix is gone since pandas 1.0", fix="Today: loc or iloc.")
 
 
 def _names(source: Source) -> Iterator[tuple[ast.AST, str]]:

@@ -8,7 +8,7 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import parents
 
-_BUILTINS = {
+BUILTINS = {
     "xrange": "range",
     "unicode": "str",
     "basestring": "str",
@@ -52,12 +52,12 @@ def find(source, context):
         return
     for node, scope in source.chains:
         if isinstance(node, ast.Name):
-            now = _BUILTINS.get(node.id)
-            if now and source.resolve(node, scope) == f"builtins.{node.id}" and _unguarded(node):
+            now = BUILTINS.get(node.id)
+            if now and source.resolve(node, scope) == f"builtins.{node.id}" and unguarded(node):
                 yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}")
     for target, _ in source.imports:
         module = target.module
-        if target.level or module not in _MODULES or not _unguarded(target.node):
+        if target.level or module not in _MODULES or not unguarded(target.node):
             continue
         if source.follow(source, target) in (module, f"{module}.{target.name}"):
             yield Hit(target.node, f"{module} is a module of Python 2; now {_MODULES[module]}")
@@ -66,12 +66,12 @@ def find(source, context):
             owner = call.node.func.value
             if isinstance(owner, ast.Name) and owner.id in ("six", "future", "utils"):
                 continue
-            if len(call.node.args) == (call.last == "has_key") and _unguarded(call.node):
+            if len(call.node.args) == (call.last == "has_key") and unguarded(call.node):
                 message = f".{call.last}() went with Python 2 (and pandas 2): {_METHODS[call.last]}"
                 yield Hit(call.node, message)
 
 
-def _unguarded(node: ast.AST) -> bool:
+def unguarded(node: ast.AST) -> bool:
     """True if no `try` and no question for the version is around it."""
     for outer in parents(node):
         if isinstance(outer, ast.Try):

@@ -1,0 +1,98 @@
+"""Iterators and views of Python 3 in the place of Python 2's lists."""
+
+import ast
+from collections.abc import Iterator
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.python2_names import unguarded
+from estimator2strategy.tools.check.source import Call, LexicalScope, Source
+
+_ITERATORS = {"builtins.map", "builtins.filter", "builtins.zip"}
+_RANGES = {*_ITERATORS, "builtins.range"}
+_OF_LISTS = {"append", "extend", "insert", "pop", "remove", "reverse", "sort"}
+_OF_SEQUENCES = {"count", "index"}
+_SHUFFLES = {"random.shuffle", "numpy.random.shuffle"}
+
+
+@rule(
+    "E2S008",
+    "python2-lists",
+    Severity.ERROR,
+    title="A list of Python 2 that is none in Python 3",
+    why="`map`, `filter` and `zip` return iterators, `range` a range, and the methods of a dict "
+    "views: adding, indexing, sorting, shuffling or fetching them is a TypeError or an "
+    "AttributeError.",
+    fix="Put list(...) around it.",
+    bad="pairs = zip([1, 2], [3, 4])\nfirst = pairs[0]\n",
+    good="pairs = list(zip([1, 2], [3, 4]))\nfirst = pairs[0]\n",
+)
+def find(source, context):
+    for node, kinds, use in (*_expressions(source), *_calls(source)):
+        made = _made_by(node, source, kinds)
+        if made is not None and unguarded(node):
+            yield Hit(node, f"{made}() makes no list in Python 3, and cannot be {use}")
+
+
+def _expressions(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
+    """Operands and containers: (node, what it must not be made by, what is done with it)."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            for operand, other in ((node.left, node.right), (node.right, node.left)):
+                # An array takes a range, and neither takes an iterator.
+                is_list = isinstance(other, (ast.List, ast.ListComp))
+                listed = is_list or _made_by(other, source, _RANGES) is not None
+                yield operand, _RANGES if listed else _ITERATORS, "added"
+        elif isinstance(node, ast.Subscript):
+            yield node.value, _ITERATORS, "indexed"
+            if _is_view(node.value):
+                yield node.value, {"items", "values"}, "indexed"
+
+
+def _is_view(node: ast.AST) -> bool:
+    """True for `x.items()` and `x.values()`; `x.keys()` may also be the Index of a DataFrame."""
+    if not isinstance(node, ast.Call) or node.args or node.keywords:
+        return False
+    return isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values")
+
+
+def _calls(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
+    for call in source.calls:
+        first = call.argument("", 0)
+        if isinstance(call.node.func, ast.Attribute):
+            if call.last in _OF_LISTS:
+                yield call.node.func.value, _RANGES, f"used with .{call.last}()"
+            elif call.last in _OF_SEQUENCES:
+                yield call.node.func.value, _ITERATORS, f"used with .{call.last}()"
+            if call.last == "run" and first is not None and "tensorflow" in source.modules:
+                yield first, _ITERATORS, "fetched"
+        if call.name in _SHUFFLES and first is not None:
+            yield first, _RANGES, "shuffled"
+        if call.name == "builtins.len" and first is not None:
+            yield first, _ITERATORS, "counted"
+
+
+def _made_by(node: ast.AST, source: Source, makers: set[str]) -> str | None:
+    """The one of `makers` whose result an expression is for certain; None if it may not be one."""
+    if not hasattr(node, "parent"):
+        return None
+    scope = source.scope_of(node)
+    if isinstance(node, ast.Name):
+        where = scope.find(node.id)
+        # A name of another function's may have got a list by the time that this one runs.
+        values = where.bindings[node.id] if where is scope else ()
+        made = {_called(value, where, source, makers) for value in values}
+        return made.pop() if len(made) == 1 else None
+    return _called(node, scope, source, makers)
+
+
+def _called(
+    value: object, scope: LexicalScope | None, source: Source, makers: set[str]
+) -> str | None:
+    if not isinstance(value, ast.Call) or scope is None:
+        return None
+    name = Call(value, scope, source).name
+    if name in makers:
+        return name.removeprefix("builtins.")
+    method = value.func.attr if isinstance(value.func, ast.Attribute) else None
+    return f".{method}" if method in makers else None

@@ -1,0 +1,90 @@
+"""Names that nothing binds."""
+
+import ast
+import builtins
+import symtable
+from collections.abc import Iterator
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.python2_names import BUILTINS, unguarded
+from estimator2strategy.tools.check.source import Source, parents
+
+# Names that a module has without binding them, or that notebooks and profilers give it.
+_GIVEN = {
+    *dir(builtins), *BUILTINS, "__file__", "__path__", "__builtins__", "__module__", "__qualname__",
+    "__class__", "__annotations__", "WindowsError", "_", "display", "get_ipython", "profile",
+}  # fmt: skip
+# What may bind names that no reading sees.
+_BINDERS = {"exec", "execfile", "globals", "locals", "vars", "setattr", "eval"}
+
+
+@rule(
+    "E2S007",
+    "undefined-name",
+    Severity.ERROR,
+    title="A name that nothing binds",
+    why="It is neither assigned, imported nor built in, so the line is a NameError when it is "
+    "reached.",
+    fix="Import or assign it, or mend its spelling.",
+    bad="import tensorflow as tf\n\nmodel = InceptionV3(1000)\n",
+    good="from models import InceptionV3\n\nmodel = InceptionV3(1000)\n",
+)
+def find(source, context):
+    if source.stars:
+        return
+    read = [(_base(node), scope) for node, scope in source.chains]
+    if any(name.id in _BINDERS for name, _ in read):
+        return
+    free = None
+    seen = set()
+    for name, scope in read:
+        if name.id in _GIVEN or name.id in seen or scope.find(name.id) is not None:
+            continue
+        if free is None:
+            free = _free(source)
+        if name.id in free and unguarded(name) and not _is_annotation(name):
+            seen.add(name.id)
+            yield Hit(name, f"nothing binds the name {name.id}")
+
+
+def _base(node: ast.expr) -> ast.Name:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    assert isinstance(node, ast.Name)
+    return node
+
+
+def _free(source: Source) -> set[str]:
+    """The names of a file that Python looks up in its module, and that the module never binds."""
+    module = symtable.symtable(source.text, source.shown, "exec")
+    looked_up: set[str] = set()
+    bound = {symbol.get_name() for symbol in module.get_symbols() if _binds(symbol)}
+    for table in _tables(module):
+        for symbol in table.get_symbols():
+            if table is module or symbol.is_global():
+                if symbol.is_referenced():
+                    looked_up.add(symbol.get_name())
+                if _binds(symbol):
+                    bound.add(symbol.get_name())
+    return looked_up - bound
+
+
+def _binds(symbol: symtable.Symbol) -> bool:
+    return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _tables(child)
+
+
+def _is_annotation(node: ast.AST) -> bool:
+    """True in an annotation, which may not be evaluated."""
+    inner = node
+    for outer in parents(node):
+        if isinstance(outer, (ast.arg, ast.AnnAssign)) and outer.annotation is inner:
+            return True
+        inner = outer
+    return False
