@@ -7,7 +7,8 @@ nothing of the program could tell.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -68,21 +69,31 @@ class DirectRestore:
                 session.state.variable(name).assign(value, read_value=False)
 
 
-def use_in(scaffold: tf1.train.Scaffold, path: str) -> None:
-    """Lets a scaffold restore `path` directly, in the default graph, where that is the same.
+@contextlib.contextmanager
+def in_place_of_saver(scaffold: tf1.train.Scaffold, path: str) -> Iterator[None]:
+    """A scaffold that is finalized in this context restores `path` directly, if that is the same.
 
     It is not where the program has a Saver of its own or objects of its own to save, where a
     variable is a reference or a part of one (which no checkpoint has by its name), or where the
     checkpoint needs what only a Saver knows: object-based ones, or the words of an error.
     """
+    direct = None if scaffold.saver is not None else _of_default_graph(path)
+    if direct is None:
+        yield
+        return
+    # A scaffold looks for its saver there. Afterwards whoever exports the graph must not find it.
+    savers = tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
+    savers.append(direct)
+    yield
+    savers.remove(direct)
+
+
+def _of_default_graph(path: str) -> DirectRestore | None:
     keys = tf1.GraphKeys
-    if scaffold.saver is not None or tf1.get_collection(keys.SAVERS):
-        return
     variables = tf1.global_variables()
-    if not variables or tf1.get_collection(keys.SAVEABLE_OBJECTS):
-        return
-    if any(variable.op.type != "VarHandleOp" for variable in variables):
-        return
+    if not variables or any(variable.op.type != "VarHandleOp" for variable in variables):
+        return None
+    if tf1.get_collection(keys.SAVERS) or tf1.get_collection(keys.SAVEABLE_OBJECTS):
+        return None
     direct = DirectRestore(variables)
-    if len(direct.expected) == len(variables) and direct.fits(path):
-        tf1.add_to_collection(keys.SAVERS, direct)  # where a scaffold looks for one
+    return direct if len(direct.expected) == len(variables) and direct.fits(path) else None

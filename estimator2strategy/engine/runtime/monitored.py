@@ -104,7 +104,6 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
             self._checked = _variables_that_default_ops_check(self._scaffold)
             _leave_out_ready_ops(self._checked)
             leave_out_summaries_of_branches(self._recording.graph)
-            self._leave_out_saver()
             self.session = self._started()
             return self.session
         self.on_lost()
@@ -129,14 +128,16 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
             "  Training goes on from there when the program is run again."
         )
 
-    def _leave_out_saver(self) -> None:
+    def _saver_left_out(self) -> contextlib.AbstractContextManager[None]:
         path, alone = self._checkpoint_path, self._recording.strategy is None
         if path and self._only_reads and alone and not self._give_values:
-            direct_restore.use_in(self._scaffold, path)
+            return direct_restore.in_place_of_saver(self._scaffold, path)
+        return contextlib.nullcontext()
 
     def _started(self) -> SavingSession:
         scaffold = self._scaffold
-        scaffold.finalize()
+        with self._saver_left_out():
+            scaffold.finalize()
         session = self._new_session()
         assert self._checked
         manager = _SessionManager(

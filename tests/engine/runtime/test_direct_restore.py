@@ -111,3 +111,10 @@ def test_values_are_those_of_the_checkpoint_to_the_bit(model_dir):
     legacy = trained(Linear(), model_dir)
     saved = legacy.get_variable_value("model/weight")
     assert prediction(legacy) == np.float32(saved.sum())
+
+
+def test_the_exported_graph_is_written_without_a_warning(model_dir, caplog):
+    legacy = trained(Linear(), model_dir)
+    with caplog.at_level("WARNING", "tensorflow"):
+        legacy.evaluate(numbers(1), steps=1)
+    assert "serializing savers" not in caplog.text
