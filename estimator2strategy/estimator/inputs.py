@@ -215,17 +215,29 @@ def _batches(
             num_threads * num_epochs,
         )
         num_epochs *= num_threads
-    count = len(columns[0])
+    # The original's scope: a variable of the program may have the name of an op in it, as `count`.
+    with tf1.name_scope("enqueue_input"):
+        numbers = _row_numbers(len(columns[0]), num_epochs, capacity if shuffle else None)
+        numbers = numbers.batch(batch_size, drop_remainder=num_epochs is None)
+        rows_by_number = numbers.map(_row_taker(rows, columns)).prefetch(1)
+        return list(tf1.data.make_one_shot_iterator(rows_by_number).get_next())
+
+
+def _row_numbers(count: int, num_epochs: int | None, capacity: int | None) -> tf.data.Dataset:
+    """The numbers of `count` rows in each epoch, int64; None for `capacity`: not shuffled."""
+    if capacity is None:
+        return tf.data.Dataset.range(count).repeat(num_epochs)
 
     def from_row(start: tf.Tensor) -> tf.data.Dataset:
         return tf.data.Dataset.range(count).map(lambda i: (i + start) % count).repeat(num_epochs)
 
-    if shuffle:
-        # From a random row on, since the rows that shuffling chooses among may be few.
-        numbers = tf.data.Dataset.random().take(1).flat_map(from_row).shuffle(capacity)
-    else:
-        numbers = tf.data.Dataset.range(count).repeat(num_epochs)
-    numbers = numbers.batch(batch_size, drop_remainder=num_epochs is None)
+    # From a random row on, since the rows that shuffling chooses among may be few.
+    return tf.data.Dataset.random().take(1).flat_map(from_row).shuffle(capacity)
+
+
+def _row_taker(
+    rows: _Rows, columns: Sequence[np.ndarray]
+) -> Callable[[tf.Tensor], tuple[tf.Tensor, ...]]:
     dtypes = [tf.as_dtype(column.dtype) for column in columns]
     rows_of = rows.of(columns)
 
@@ -235,8 +247,7 @@ def _batches(
             tensor.set_shape([numbers.shape[0], *column.shape[1:]])
         return tuple(taken)
 
-    iterator = tf1.data.make_one_shot_iterator(numbers.map(take).prefetch(1))
-    return list(iterator.get_next())
+    return take
 
 
 class _Rows:

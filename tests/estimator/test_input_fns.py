@@ -205,3 +205,14 @@ class TestPandas:
     def test_the_target_is_a_string(self):
         with pytest.raises(TypeError, match="target_column must be a string type"):
             pandas_input_fn(FRAME, FRAME["a"], shuffle=False, target_column=["one", "two"])
+
+
+def test_a_variable_may_have_the_name_of_an_argument_of_the_input(model_dir):
+    def model_fn(features, labels, mode):
+        count = tf1.get_variable("count", [], initializer=tf1.zeros_initializer())
+        train_op = tf1.assign_add(tf1.train.get_global_step(), 1)
+        return estimator.EstimatorSpec(mode, loss=count + 1.0, train_op=train_op)
+
+    legacy = estimator.Estimator(model_fn, model_dir)
+    legacy.train(numpy_input_fn(X, Y, shuffle=True), steps=1)
+    assert "count" in legacy.get_variable_names()
