@@ -20,7 +20,7 @@ import tensorflow as tf
 column = tf.feature_column.numeric_column("x")
 layer = tf.feature_column.input_layer({"x": tf.ones([2, 1])}, [column])
 tf.layers.dense(layer, 3)
-tf.nn.rnn_cell.LSTMCell(3)
+tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.LSTMCell(3)])
 tf.logging.warning("From here: %s", "the program's own, deprecated or not")
 warnings.warn("the program's own")
 """
@@ -126,6 +126,7 @@ def test_notices_of_deprecation_are_one_line_that_says_how_to_see_them(tmp_path)
     errors = printed(tmp_path, LAYERS)
     assert errors.count("E2S_DEPRECATIONS=1") == 1
     assert "will be removed" not in errors
+    assert "will be replaced" not in errors
     assert "Instructions for updating" not in errors
 
 
@@ -139,6 +140,7 @@ def test_notices_of_deprecation_are_shown_where_they_are_asked_for(tmp_path):
     errors = printed(tmp_path, LAYERS, E2S_DEPRECATIONS="1")
     assert "numeric_column (from tensorflow.python.feature_column" in errors
     assert "`tf.nn.rnn_cell.LSTMCell` is deprecated" in errors
+    assert "`tf.nn.rnn_cell.MultiRNNCell` is deprecated" in errors
 
 
 def test_a_refusal_ends_in_its_message_and_shows_lines_of_the_program_only(tmp_path):
