@@ -10,6 +10,7 @@ model_fn is recorded once per mode and kind of batch; the steps of Keras's own l
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -35,6 +36,20 @@ from estimator2strategy.keras_model.variable_scopes import VariableScope
 
 # What `compile` of a Keras model takes and model_fn brings along.
 _OF_MODEL_FN = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics")
+
+
+def _naming_failures(*modes: str) -> Callable[[Callable], Callable]:
+    """Around a loop that runs steps in these modes: see `LegacyProgram.naming_failures`."""
+
+    def around(loop: Callable) -> Callable:
+        @functools.wraps(loop)
+        def naming(self: LegacyModel, *args: Any, **kwargs: Any) -> Any:
+            with self._legacy.naming_failures(*modes):
+                return loop(self, *args, **kwargs)
+
+        return naming
+
+    return around
 
 
 @keras.saving.register_keras_serializable(package="estimator2strategy")
@@ -151,17 +166,32 @@ class LegacyModel(keras.Model):
 
     # Keras's loops forget the size of a finite Dataset's batches, which a TPU has to know.
 
+    @_naming_failures(ModeKeys.TRAIN, ModeKeys.EVAL)
     def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         self._note_size(x)
         return super().fit(x, *args, **kwargs)
 
+    @_naming_failures(ModeKeys.EVAL)
     def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         self._note_size(x)
         return super().evaluate(x, *args, **kwargs)
 
+    @_naming_failures(ModeKeys.PREDICT)
     def predict(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         self._note_size(x)
         return super().predict(x, *args, **kwargs)
+
+    @_naming_failures(ModeKeys.TRAIN)
+    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        return super().train_on_batch(*args, **kwargs)
+
+    @_naming_failures(ModeKeys.EVAL)
+    def test_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        return super().test_on_batch(*args, **kwargs)
+
+    @_naming_failures(ModeKeys.PREDICT)
+    def predict_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        return super().predict_on_batch(*args, **kwargs)
 
     def _note_size(self, x: Any) -> None:
         if is_tpu(self.distribute_strategy) and isinstance(x, tf.data.Dataset):
@@ -230,7 +260,8 @@ class LegacyModel(keras.Model):
             )
         features = tf.nest.map_structure(tf.convert_to_tensor, features)
         self._model(ModeKeys.PREDICT, features, None)
-        return tf.function(self.predict_step, autograph=False)(features)
+        with self._legacy.naming_failures(ModeKeys.PREDICT):
+            return tf.function(self.predict_step, autograph=False)(features)
 
     def _uneven_size(self, x: Any) -> tf.Tensor | None:
         """The size of a replica's part of the batch, where it may be empty; else None."""

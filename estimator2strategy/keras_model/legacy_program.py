@@ -6,7 +6,7 @@ import concurrent.futures
 import contextlib
 import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -96,6 +96,26 @@ class LegacyProgram:
     def _new(self, mode: str, batch: Any) -> ReplayedModel:
         with self.strategy.scope() if self._several else contextlib.nullcontext():
             return self._made(self._record(mode, batch))
+
+    @contextlib.contextmanager
+    def naming_failures(self, *modes: str) -> Iterator[None]:
+        """Gives the error of a failing step the program's name of the op, and the user's line.
+
+        Args:
+            modes: Those whose steps run, the likeliest first: ops of two may have one name.
+
+        Raises:
+            tf.errors.OpError: In place of TensorFlow's own, of the same class.
+        """
+        try:
+            yield
+        except tf.errors.OpError as error:
+            for mode in modes:
+                for key, model in self.replayed.items():
+                    named = model.named_failure(error) if key[0] == mode else error
+                    if named is not error:
+                        raise named from error
+            raise
 
     def largest(self) -> ReplayedModel:
         """The replay that has the most variables: of training, if there is one.

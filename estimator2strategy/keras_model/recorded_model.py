@@ -18,6 +18,7 @@ from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement, record
 from estimator2strategy.engine.replay import tpu_step
+from estimator2strategy.engine.replay.failed_op import named_failure
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedPart
 from estimator2strategy.engine.replay.runs import Runs
@@ -136,6 +137,10 @@ class ReplayedModel:
             self.session.run(recording.scaffold.local_init_op)
             if fresh and recording.scaffold.init_fn:
                 recording.scaffold.init_fn(self.session)
+
+    def named_failure(self, error: Exception) -> Exception:
+        """As `error`, with the op and its line, if it is of a step of this model; else `error`."""
+        return named_failure(self._recorded, self.recording.graph, error)
 
     def step(self, batch: Any) -> tuple[tf.Tensor | None, Any]:
         """Traces one step of the replica that calls it, metrics included.
