@@ -70,13 +70,9 @@ def train(
     add_default_saver(config, spec.scaffold, options.checkpoint_shards)
     beside = options.async_checkpoints and can_save_beside(recording)
     savers, all_hooks = training_hooks(recording, config, hooks, saving_listeners, beside)
-    position = InputPosition(config.model_dir) if config.is_chief else None
-    if position and options.resume_input:
-        position.attach(all_hooks)
-        all_hooks = [*all_hooks, position]
-    elif position:
-        position.remove()
+    position = None
     if config.is_chief:
+        position = _input_position(config.model_dir, options, all_hooks)
         SaveMarker.attach(config.model_dir, all_hooks)
     creator = ReplaySessionCreator(
         recording,
@@ -108,6 +104,20 @@ def train(
     if loss is None:
         warn_of_no_steps()
     return loss
+
+
+def _input_position(model_dir: str, options: TrainingOptions, hooks: list[Hook]) -> InputPosition:
+    """The place in the input, which the savers among `hooks` keep if the options ask for it.
+
+    It is a hook itself, and then the last of them.
+    """
+    position = InputPosition(model_dir)
+    if options.resume_input:
+        position.attach(hooks)
+        hooks.append(position)
+    else:
+        position.remove()
+    return position
 
 
 @contextlib.contextmanager
