@@ -43,6 +43,9 @@ UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
 # Bytes of source that are read as one program: their trees take some 70 times as much memory.
 MOST_TOGETHER = 10 * 2**20
 
+# A rule about source -> the rule about graphs that sees the same.
+_SEEN_IN_GRAPHS = {"E2S226": "E2S605"}
+
 # What reading source cannot show; said with every verdict.
 BEYOND = (
     "values and shapes that are only known when the program runs (flags, files, arithmetic)",
@@ -84,17 +87,17 @@ def check(
         together: How many bytes of source are read as one program.
     """
     start = time.perf_counter()
-    problems: list[str] = []
-    skipped: list[NotChecked] = []
-    files = list(collect(paths, settings, problems, skipped))
+    reading = _Reading(settings, together)
+    files = list(collect(paths, settings, reading.problems, reading.skipped))
     groups = list(neighbours(files, together))
     if len(groups) > 1:
         why = (
             f"read in {len(groups)} parts, as there is so much; what a part does with functions of "
             "another is not seen"
         )
-        skipped.append(NotChecked("all files", 0, why))
-    findings, suppressed = _read_all(groups, settings, problems, skipped, together)
+        reading.skipped.append(NotChecked("all files", 0, why))
+    _read_all(groups, reading)
+    findings, suppressed = reading.findings, reading.suppressed
     chosen = settings.chosen()
     for level in levels:
         found, silenced = _silenced_by_comments(level.findings, settings)
@@ -105,6 +108,7 @@ def check(
     entries = accepted_findings.read(settings.root / settings.baseline)
     new, unused = accepted_findings.split(sorted(findings), entries)
     baselined = len(findings) - len(new)
+    new = _each_once(new, findings)
     if STALE in chosen:
         ran = {Evidence.STATIC, *(level.level for level in levels)}
         looked_for = {rule.id for level in ran for rule in rules_of(level)}
@@ -114,13 +118,13 @@ def check(
         findings=tuple(sorted(_weighed(new, settings))),
         files=tuple(shown_of(path, settings.root) for path in files),
         target=settings.target.value,
-        not_checked=tuple(skipped),
+        not_checked=tuple(reading.skipped),
         beyond=BEYOND,
         suppressed=suppressed,
         baselined=baselined,
         evidence=max((level.level for level in levels), default=Evidence.STATIC),
         problems=(
-            *problems,
+            *reading.problems,
             *(f"{v.subject}, {v.level.option}: {p}" for v in levels for p in v.problems),
         ),
         seconds=time.perf_counter() - start + sum(level.seconds for level in levels),
@@ -145,35 +149,34 @@ def check_text(text: str, settings: Settings | None = None) -> Report:
 # Files.
 
 
-def _read_all(
-    groups: Sequence[Sequence[Path]],
-    settings: Settings,
-    problems: list[str],
-    skipped: list[NotChecked],
-    together: int,
-) -> tuple[list[Finding], int]:
-    """Checks one group of files after the other; shows on a terminal how far it is.
+@dataclasses.dataclass
+class _Reading:
+    """What comes of the files while they are read.
 
-    Args:
-        groups: The files, in the order of the report.
+    Attributes:
         settings: The settings of the check.
-        problems: Gets a sentence for each file that cannot be read.
-        skipped: Gets the places that reading cannot decide.
-        together: How much of the modules that a group imports is read beside it.
-
-    Returns:
-        The findings, and how many were silenced by comments.
+        together: How much of the modules that a group imports is read beside it, in bytes.
+        findings: The findings that no comment silences.
+        suppressed: How many comments silence.
+        problems: A sentence for each file that cannot be read.
+        skipped: The places that reading cannot decide.
     """
-    findings: list[Finding] = []
-    suppressed = 0
+
+    settings: Settings
+    together: int
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    suppressed: int = 0
+    problems: list[str] = dataclasses.field(default_factory=list)
+    skipped: list[NotChecked] = dataclasses.field(default_factory=list)
+
+
+def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
+    """Checks one group of files after the other; shows on a terminal how far it is."""
     with tqdm(total=sum(map(len, groups)), unit="file", delay=2, leave=False, disable=None) as bar:
         for group in groups:
-            found, silenced = _read_group(group, settings, problems, skipped, together, bar.update)
-            findings += found
-            suppressed += silenced
+            _read_group(group, reading, bar.update)
             if len(groups) > 1:
                 forget()
-    return findings, suppressed
 
 
 def forget() -> None:
@@ -202,45 +205,35 @@ def neighbours(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
     yield group
 
 
-def _read_group(
-    files: Sequence[Path],
-    settings: Settings,
-    problems: list[str],
-    skipped: list[NotChecked],
-    together: int,
-    done: Callable[[], Any],
-) -> tuple[list[Finding], int]:
-    """As `_read_all`, for the files that one Project holds; `done` is called after each."""
-    findings: list[Finding] = []
+def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any]) -> None:
+    """Checks the files that one Project holds; `done` is called after each."""
     sources: list[Source] = []
     for path in files:
-        shown = shown_of(path, settings.root)
+        shown = shown_of(path, reading.settings.root)
         text = ""
         try:
             text = read_source(path)
             sources.append(parse(str(path), shown, text))
             continue
         except OSError as error:
-            problems.append(f"{printable(shown)}: {error.strerror}")
+            reading.problems.append(f"{printable(shown)}: {error.strerror}")
         except UNREADABLE as error:
-            findings.append(_unparsable(shown, text, error))
+            reading.findings.append(_unparsable(shown, text, error))
         done()
-    context = Context(Project(sources, together), settings)
-    suppressed = 0
+    context = Context(Project(sources, reading.together), reading.settings)
     for source in sources:
         try:
             found, silenced = _check_source(source, context)
-            findings += found
-            suppressed += silenced
+            reading.findings += found
+            reading.suppressed += silenced
         except RecursionError as error:
-            findings.append(_unparsable(source.shown, source.text, error))
+            reading.findings.append(_unparsable(source.shown, source.text, error))
         except Exception as error:  # of ours: the other files are still checked
-            problems.append(
+            reading.problems.append(
                 f"{printable(source.shown)}: the check itself failed ({error!r}); please report it"
             )
-        skipped += blind_spots(source)
+        reading.skipped += blind_spots(source)
         done()
-    return findings, suppressed
 
 
 # Findings.
@@ -329,6 +322,12 @@ def _unparsable(shown: str, text: str, error: Exception) -> Finding:
         fix=rule.fix,
         text=" ".join(written.split()),
     )
+
+
+def _each_once(new: Iterable[Finding], findings: Iterable[Finding]) -> list[Finding]:
+    """`new` without those of a rule about source where the graph showed the same, at its line."""
+    seen = {(finding.rule, finding.path, finding.line) for finding in findings}
+    return [f for f in new if (_SEEN_IN_GRAPHS.get(f.rule), f.path, f.line) not in seen]
 
 
 def _silenced_by_comments(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from estimator2strategy.tools.check.checking import check_text
@@ -204,6 +206,44 @@ LISTS = [
 def test_a_list_of_python_2(text, found):
     given = "import random, numpy\n\n"
     assert severities(given + text + "\n", "E2S008") == ["ERROR"] * found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("tf.random.set_seed(2)\ntf.random.set_seed(3)", 1),
+        ("tf.random.set_random_seed(2)", 0),
+        ("tf.compat.v2.random.set_seed(2)", 0),
+        ("if tf.__version__ >= '2':\n    tf.random.set_seed(2)", 0),
+        ("try:\n    tf.random.set_seed(2)\nexcept AttributeError:\n    pass", 0),
+    ],
+)
+def test_a_name_of_tensorflow_2_in_a_program_of_tf_1_15(text, found):
+    assert severities(text + "\n", "E2S113") == ["WARNING"] * found
+    assert severities(text + "\n", "E2S113", Target.TF2) == []
+
+
+SUMMARY = """\
+def model_fn(features, labels, mode, params):
+    loss = tf.losses.mean_squared_error(labels, features)
+    tf.summary.scalar("mean_label", tf.reduce_mean(labels))
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+"""
+
+
+@pytest.mark.parametrize(("line", "found"), [(5, ["E2S605"]), (6, ["E2S226", "E2S605"])])
+def test_a_summary_that_source_and_graph_show_is_one_finding(line, found, tmp_path):
+    from estimator2strategy.tools.check.check_report import Evidence, LevelReport
+    from estimator2strategy.tools.check.checking import check
+
+    (tmp_path / "model.py").write_text(TF + SUMMARY)
+    settings = Settings(root=tmp_path)
+    static = next(f for f in check([str(tmp_path)], settings).findings if f.rule == "E2S226")
+    assert static.line == 5
+    graph = dataclasses.replace(static, rule="E2S605", line=line)
+    level = LevelReport(Evidence.RECORDED, "model:model_fn", findings=(graph,))
+    report = check([str(tmp_path)], settings, [level])
+    assert [f.rule for f in report.findings if f.severity.name != "INFO"] == found
 
 
 def test_methods_that_pandas_dropped():
