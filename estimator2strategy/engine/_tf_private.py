@@ -420,6 +420,15 @@ def rebind(function, replaced: dict[int, tf.Tensor]) -> None:
     set_captured(function, [replaced.get(id(tensor), tensor) for tensor in captured])
 
 
+def add_graph(writer, graph: tf.Graph, graph_def: Any) -> None:
+    """`writer.add_graph(graph)` of a FileWriter, with the GraphDef (and shapes) that there is.
+
+    The public method makes it again, or warns that a GraphDef is deprecated.
+    """
+    writer._write_plugin_assets(graph)
+    writer._add_graph_def(graph_def, None)
+
+
 def xla_kernels() -> list:
     """KernelDefs of what XLA can compile on a CPU; the public registry has no reader.
 

@@ -36,6 +36,17 @@ def test_an_uninitialized_variable_has_no_value_and_then_one():
     assert variable.numpy().tolist() == [1.0, 2.0]
 
 
+def test_a_graph_is_added_to_events_as_the_public_method_adds_it(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.constant(1, name="a")
+    with tf.Graph().as_default(), tf1.summary.FileWriter(str(tmp_path)) as writer:
+        writer.add_graph(graph)
+        _tf_private.add_graph(writer, graph, graph.as_graph_def(add_shapes=True))
+    (path,) = tmp_path.iterdir()
+    public, ours = (e.graph_def for e in tf1.train.summary_iterator(str(path)) if e.graph_def)
+    assert public == ours
+
+
 def test_the_tpu_of_a_resolver_and_of_each_strategy_is_known_by_its_name():
     with rehearsal() as vm:
         resolver = vm.resolver()

@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.snapshot import Snapshot
@@ -73,7 +74,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             graph=session.graph, graph_def=graph_def, saver_def=self._get_saver().saver_def
         )
         self._meta_graph = meta_graph.SerializeToString() if self._save_graph_def else None
-        self._summary_writer.add_graph(session.graph)
+        _tf_private.add_graph(self._summary_writer, session.graph, graph_def)
         self._summary_writer.add_meta_graph(meta_graph)
         step = session.run(self._global_step_tensor)
         self._save(session, step)
