@@ -40,11 +40,11 @@ _COMMANDS = {
     ),
     "record": (
         "estimator2strategy.tools.golden.record_command",
-        "record what a model does: a golden to verify it against",
+        "record what a model does, in the old environment or here",
     ),
     "verify": (
         "estimator2strategy.tools.golden.verify",
-        "replay a golden here, and say tier by tier whether it is the same model",
+        "compare such a recording with what the model does here",
     ),
     "run": (
         "estimator2strategy.legacy.run",
@@ -64,7 +64,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         importlib.import_module("estimator2strategy.tools.shell.completion").complete(_COMMANDS)
     if argv and argv[0] in _COMMANDS:
         module, _ = _COMMANDS[argv[0]]
-        return importlib.import_module(module).main(argv[1:]) or 0
+        try:
+            command = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if (error.name or __package__).startswith(str(__package__)):
+                raise
+            sys.stderr.write(_missing(argv[0], str(error.name)))
+            return 2
+        return command.main(argv[1:]) or 0
     if argv and argv[0] == "--version":
         sys.stdout.write(f"e2s {__version__}\n")
         return 0
@@ -79,6 +86,13 @@ def _unknown(command: str) -> str:
     near = difflib.get_close_matches(command, _COMMANDS, n=1)
     hint = f"; did you mean `e2s {near[0]}`?" if near else ""
     return f"e2s: there is no command {command!r}{hint}\n\n"
+
+
+def _missing(command: str, package: str) -> str:
+    return (
+        f"e2s {command}: {package} is not installed in this environment; "
+        "`e2s doctor` says what is missing\n"
+    )
 
 
 def _help() -> str:

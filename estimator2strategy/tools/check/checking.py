@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import accepted_findings, features, symbol_uses, unreached
 from estimator2strategy.tools.check.all_rules import rules, rules_of
@@ -27,6 +25,7 @@ from estimator2strategy.tools.check.check_report import (
     NotChecked,
     Report,
 )
+from estimator2strategy.tools.check.progress import bar_of_files
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.python_files import collect, read_source
 from estimator2strategy.tools.check.python_files import shown as shown_of
@@ -172,9 +171,9 @@ class _Reading:
 
 def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
     """Checks one group of files after the other; shows on a terminal how far it is."""
-    with tqdm(total=sum(map(len, groups)), unit="file", delay=2, leave=False, disable=None) as bar:
+    with bar_of_files(sum(map(len, groups))) as update:
         for group in groups:
-            _read_group(group, reading, bar.update)
+            _read_group(group, reading, update)
             if len(groups) > 1:
                 forget()
 
