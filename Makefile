@@ -25,7 +25,7 @@ help:  ## this list
 demo: $(VENV)/.demo  ## train an unchanged TF 1.x TPUEstimator program, draw a picture
 	@$(BIN)/python examples/mnist_tpu/demo.py --out demo
 
-quick: $(VENV)/.dev  ## an answer within two minutes: style, and two fifths of the tests
+quick: $(VENV)/.dev  ## an answer in some minutes: style, and a third of the tests
 	@$(BIN)/ruff check --quiet && $(BIN)/ruff format --check --quiet
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m quick $(PYTEST_ARGS)
 
