@@ -13,6 +13,12 @@ _LEGACY = re.compile(r"^```python legacy$", re.MULTILINE)
 _OF_TESTS = re.compile(r"\s+Each row names the tests.*?is missing\.", re.DOTALL)
 _ROW = re.compile(r"^\|.*\|$")
 
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_TABLE_ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_HEAD = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
+_CELL = re.compile(r"<td\b")
+_TAG = re.compile(r"<[^>]+>|\"")
+
 _WIDE = {"contract.md", "names.md", "programs.md"}  # tables that need the room of the side bar
 
 _NAMES = """# Every name of TensorFlow 1.x that was found in use
@@ -47,6 +53,21 @@ def on_page_markdown(markdown, page, **unused):
     if page.file.src_uri == "contract.md":  # which test shows a row is for those who change it
         return "\n".join(map(_without_last_cell, _OF_TESTS.sub("", markdown).splitlines()))
     return markdown
+
+
+def on_page_content(html, **unused):
+    """Gives each cell the head of its column, which a phone shows before it: _site.css."""
+    return _TABLE.sub(lambda table: _labelled(table[0]), html)
+
+
+def _labelled(table):
+    heads = [_TAG.sub("", head).strip() for head in _HEAD.findall(table)]
+
+    def row(match):
+        cells = iter(heads)
+        return _CELL.sub(lambda _: f'<td data-head="{next(cells, "")}"', match[0])
+
+    return _TABLE_ROW.sub(row, table)
 
 
 def _without_last_cell(line):
