@@ -20,15 +20,15 @@ from estimator2strategy import __version__
 _COMMANDS = {
     "check": (
         "estimator2strategy.tools.check.check_command",
-        "say what in a program will not run, or will mean something else, and where",
+        "report the lines of a program that will fail, or change their meaning",
     ),
     "explain": (
         "estimator2strategy.tools.check.explain",
-        "say what a rule of `e2s check` is about, and what to do",
+        "explain a rule of `e2s check`, and what to do about its findings",
     ),
     "doctor": (
         "estimator2strategy.tools.check.doctor",
-        "say what is installed here, and what does not go together",
+        "list what is installed here, and versions that clash",
     ),
     "migrate": (
         "estimator2strategy.tools.migrate.migrate_command",

@@ -28,7 +28,7 @@ TABLES: Mapping[str, Callable[[argparse.Namespace], Report]] = {
     "trees": lambda options: trees.run(),
     "mutations": lambda options: mutations.run(options.seconds),
 }
-HEAD = """# What a clumsy user, a full disk or a kill brings
+HEAD = """# After a mistake, a full disk, a kill or a damaged file
 
 For those who want to know how mistakes end. `python -m tests.hostile` runs the tables in
 `tests/hostile` and writes this page; a mistake that was missed is one more row.

@@ -29,7 +29,7 @@ from estimator2strategy.tools.untrusted import printable
 
 _EXAMPLE = """\
 examples:
-  e2s check trainer/                                what will not run, or means something else
+  e2s check trainer/                                what will fail, or change its meaning
   e2s check trainer/ --format text --format sarif=e2s.sarif --format html=e2s.html
   e2s check trainer/ --target tf2                   what is left to do until it needs no facade
   e2s check trainer/ --write-baseline               accept what is there; later runs report news
@@ -79,9 +79,9 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s check`."""
     made = argparse.ArgumentParser(
         prog="e2s check",
-        description="Reads the source of a program written for TensorFlow's Estimator, and says "
-        "what will not run or will mean something else; nothing is imported or run. Of a model_fn "
-        "it says so too from the graph that it builds, and more with --levels.",
+        description="Reads the source of a program written for TensorFlow's Estimator, and reports "
+        "the lines that will fail, or change their meaning. Files and folders are neither imported "
+        "nor run. A model_fn is called, and its graph is checked; --levels checks more.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

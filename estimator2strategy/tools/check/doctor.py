@@ -1,4 +1,4 @@
-"""`e2s doctor`: what is installed here, and what does not go together.
+"""`e2s doctor`: what is installed here, and versions that clash.
 
 Versions are read from the metadata of the installed packages; TensorFlow is only imported in a
 process of its own, which may fail or hang without harm.
@@ -97,7 +97,7 @@ class Environment:
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Something that does not go together: an ERROR or a WARNING."""
+    """Versions that clash: an ERROR or a WARNING."""
 
     severity: Severity
     what: str
@@ -394,7 +394,7 @@ def probe(seconds: float, program: str = _PROBE) -> dict[str, object]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs `e2s doctor`; returns 1 where something does not go together."""
+    """Runs `e2s doctor`; returns 1 if something clashes."""
     options = parser().parse_args(argv)
     here = read_environment()
     found = problems(here)
@@ -426,8 +426,8 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s doctor`."""
     made = argparse.ArgumentParser(
         prog="e2s doctor",
-        description="Says what is installed here, and what does not go together.",
-        epilog="example: e2s doctor --json\n\nexit code: 1 where something does not go together",
+        description="Lists what is installed here, and versions that clash.",
+        epilog="example: e2s doctor --json\n\nexit code: 1 if something clashes, else 0",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("--json", action="store_true", help="for machines")

@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s explain`."""
     made = argparse.ArgumentParser(
         prog="e2s explain",
-        description="Says what a rule of `e2s check` is about; without one, lists them all.",
+        description="Explains a rule of `e2s check`. Without one, lists them all.",
         epilog="example: e2s explain E2S203",
     )
     made.add_argument("rules", nargs="*", metavar="RULE", help="E2S203, its name, or E2S2")
