@@ -99,3 +99,11 @@ def test_private_names_that_programs_call_are_there():
     assert condition(True, lambda: 1, lambda: 2) == 1
     ops = tf.contrib.distribute.python.cross_tower_ops.AllReduceCrossTowerOps
     assert ops is tf.contrib.distribute.AllReduceCrossTowerOps
+
+
+def test_modules_of_ops_are_also_in_the_package_above():
+    from estimator2strategy.tf1.python import math_ops, state_ops
+    from estimator2strategy.tf1.python.ops import math_ops as below
+
+    assert math_ops is below
+    assert callable(state_ops.assign_add)
