@@ -106,9 +106,9 @@ def write_saved_model(
     folder = export.get_timestamped_export_dir(os.fspath(base))
     # Servers take numbered folders only, so they see the new one when it is complete.
     unfinished = export.get_temp_export_dir(folder)
-    builder = tf1.saved_model.Builder(unfinished)
     restore = functools.partial(_restore, checkpoint_path, look_up)
     with unfinished_exports.claimed(os.fsdecode(unfinished)):
+        builder = tf1.saved_model.Builder(unfinished)
         for i, served in enumerate(graphs):
             with serving(config.tf_random_seed, tf115):
                 _add_graph(
@@ -123,7 +123,7 @@ def write_saved_model(
         with tf.Graph().as_default():
             builder.save(as_text)
         _add_assets(os.fsdecode(unfinished), assets_extra or {})
-    tf.io.gfile.rename(unfinished, folder)
+        tf.io.gfile.rename(unfinished, folder)
     return folder
 
 

@@ -4,13 +4,14 @@
 
 KIND is a key of `KINDS`: one device (`asynchronous`: saves beside training; `rewritten`: keeps one
 checkpoint, and with DIES_IN_REWRITE in the environment dies while it writes it again), two emulated
-cores, or one of two processes (as TF_CONFIG says). The process writes its number to `LOSSES.pid`.
-It appends `step loss` to LOSSES after each step, as tests/programs/resumable.py does, which is the
-training on one device.
+cores, one of two processes (as TF_CONFIG says), or exports in the place of steps. The process
+writes its number to `LOSSES.pid`. It appends `step loss` to LOSSES after each step, as
+tests/programs/resumable.py does, which is the training on one device.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -57,6 +58,39 @@ def _dies_in_rewrite(save):
         os.kill(os.getpid(), signal.SIGKILL)
 
     return dies
+
+
+def complete_exports(folder: Path) -> list[str]:
+    """The names of the exports that a server would load."""
+    return sorted(path.name for path in folder.glob("*") if path.name.isdecimal())
+
+
+def _exported_model_fn(features, labels, mode):
+    out = tf.matmul(features["x"], tf1.get_variable("out", [6, 100]))
+    step = tf1.train.get_global_step()
+    loss = tf.reduce_mean(out)
+    train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+    return estimator.EstimatorSpec(mode, {"out": out}, loss, train_op)
+
+
+def exporting(model_dir: str, losses: str, max_steps: int) -> None:
+    """The line of an export tells what is served after it: the variables of all, each once."""
+    config = estimator.RunConfig(model_dir, tf_random_seed=11)
+    model = estimator.Estimator(_exported_model_fn, config=config)
+    model.train(lambda: tf.data.Dataset.from_tensors({"x": resumable.FEATURES}), max_steps=1)
+    base = Path(model_dir, "export", "served")
+    receiver = estimator.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.zeros([1, 6])}, default_batch_size=1
+    )
+    while (done := len(complete_exports(base))) < max_steps:
+        model.export_saved_model(str(base), receiver)
+        data = {
+            hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            for name in complete_exports(base)
+            for path in (base / name).glob("variables/variables.data-*")
+        }
+        with open(losses, "a") as file:
+            file.write(f"{done} {'_'.join(sorted(data))}\n")
 
 
 def _loss_of(features, labels):
@@ -141,6 +175,7 @@ KINDS = {
     "rewritten": rewritten,
     "cores": on_cores,
     "processes": in_processes,
+    "exports": exporting,
 }
 
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests import fresh
+from tests.hostile.killed_program import complete_exports
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).parent / "killed_program.py"
 _MAX_STEPS = 300
+_EXPORTS = 40
 _LIMIT = 300.0  # seconds that anything may take
 # Names that may lie in a model_dir while nobody writes; checkpoints are looked at by themselves.
 _EXPECTED = re.compile(
@@ -47,6 +49,8 @@ class Training:
         folder: It does not exist.
     """
 
+    last = _MAX_STEPS
+
     def __init__(self, kind: str, folder: Path):
         self.kind = kind
         folder.mkdir()
@@ -67,7 +71,7 @@ class Training:
             pid_file = Path(f"{losses}.pid")
             pid_file.unlink(missing_ok=True)
             self._pid_files.append(pid_file)
-            arguments = [self.kind, self.model_dir, losses, _MAX_STEPS]
+            arguments = [self.kind, self.model_dir, losses, self.last]
             with self._log.open("ab") as log:
                 self._processes.append(
                     subprocess.Popen(
@@ -126,7 +130,7 @@ class Training:
         return [line for line in whole if len(line.split()) == 2]
 
     def saving(self) -> bool:
-        """True while a checkpoint is being written."""
+        """True while a checkpoint, or an export, is being written."""
         try:
             names = os.listdir(self.model_dir)
         except FileNotFoundError:
@@ -163,6 +167,30 @@ class Training:
         return self._log.read_text(errors="replace")[-1500:]
 
 
+class Exports(Training):
+    """A program that exports its model again and again."""
+
+    last = _EXPORTS
+
+    @property
+    def _folder(self) -> Path:
+        return self.model_dir / "export" / "served"
+
+    def saving(self) -> bool:
+        return self._folder.exists() and any(self._folder.glob("*temp-*"))
+
+    def listed(self) -> list[int]:
+        """The number of the next export, by those that are there."""
+        return [len(complete_exports(self._folder))]
+
+    def leftovers(self) -> list[Leftover]:
+        """The folders of exports that are not complete."""
+        if not self._folder.exists():
+            return []
+        whole = complete_exports(self._folder)
+        return [Leftover.of(path) for path in self._folder.iterdir() if path.name not in whole]
+
+
 def _environments(kind: str) -> list[dict[str, str]]:
     """The variables that each process of a training has in its environment beside this one's."""
     if kind != "processes":
@@ -174,3 +202,8 @@ def _environments(kind: str) -> list[dict[str, str]]:
     cluster = {"chief": [chief], "worker": [worker]}
     tasks = [{"type": job, "index": 0} for job in cluster]
     return [{"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})} for task in tasks]
+
+
+def training_of(kind: str, folder: Path) -> Training:
+    """A training that does not run yet; `folder` does not exist."""
+    return Exports(kind, folder) if kind == "exports" else Training(kind, folder)

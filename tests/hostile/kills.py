@@ -2,7 +2,7 @@
 
     python -m tests.hostile kills --kills=1000
 
-Half of the kills wait until a checkpoint is being written; the others come at any
+Half of the kills wait until a checkpoint (or an export) is being written; the others come at any
 moment, while the program starts and restores, too. A training that was killed so many times goes on
 to its end and is compared with one that nobody has interrupted: the loss of each step, bit for bit,
 and each variable of the last checkpoint. After each kill it is noted what lay about, and whether
@@ -26,12 +26,13 @@ import numpy as np
 import tensorflow as tf
 
 from tests.hostile.killed_program import SAVE_EVERY
-from tests.hostile.killed_training import OF_CHECKPOINT, Leftover, Training
+from tests.hostile.killed_training import OF_CHECKPOINT, Leftover, Training, training_of
 from tests.hostile.report import Report
 
 KILLS = 1000
 KILLS_OF_ONE = 20  # of one training; each comes within the next `_STEPS_AHEAD` steps
 _STEPS_AHEAD = 9
+_AHEAD = {"exports": 3}  # in the place of these
 _START_SECONDS = 1.5
 # With `async_checkpoints` one may be in the making for as long as until the next one is due.
 MOST_LOST = {
@@ -40,6 +41,7 @@ MOST_LOST = {
     "rewritten": SAVE_EVERY,
     "cores": SAVE_EVERY,
     "processes": SAVE_EVERY,
+    "exports": 0,
 }
 TITLES = {
     "device": "one device",
@@ -47,13 +49,15 @@ TITLES = {
     "rewritten": "one device, with one checkpoint, which is written again",
     "cores": "two emulated cores",
     "processes": "two processes",
+    "exports": "exports of a model",
 }
 _SHARES = {
     "device": 0.35,
     "asynchronous": 0.1,
     "rewritten": 0.1,
-    "cores": 0.25,
-    "processes": 0.2,
+    "cores": 0.2,
+    "processes": 0.15,
+    "exports": 0.1,
 }
 # These train as another one does.
 _SAME = {"asynchronous": "device", "rewritten": "device"}
@@ -69,7 +73,7 @@ _LEGEND = (
     "that start has removed or completed. In the training of two processes all batches are the "
     "same, because only the chief's place in its input is kept. The checkpoint that is *written "
     "again* is the only one; every other start drops variables of it, and is killed between the "
-    "new data and the new index."
+    "new data and the new index. Of *exports* a complete one is what a checkpoint is to a training."
 )
 
 
@@ -113,7 +117,7 @@ def expected(kind: str, folder: Path) -> Expected:
     Raises:
         RuntimeError: It ended otherwise than well.
     """
-    training = Training(kind, folder)
+    training = training_of(kind, folder)
     training.start()
     if not training.run_to_the_end():
         raise RuntimeError(training.last_words())
@@ -122,7 +126,7 @@ def expected(kind: str, folder: Path) -> Expected:
 
 def killed(kind: str, folder: Path, whole: Expected, moments: random.Random, kills: int) -> Count:
     """Kills one training so many times, lets it end, and compares it with the `whole` one."""
-    training, count = Training(kind, folder), Count(trainings=1)
+    training, count = training_of(kind, folder), Count(trainings=1)
     before: list[Leftover] = []
     done, latest = 0, 0
     for number in range(kills + 1):
@@ -169,7 +173,7 @@ def _wait_for_the_moment(training: Training, moments: random.Random, lines: int)
     if kind < 0.1:  # while it starts, records, restores
         time.sleep(moments.uniform(0, _START_SECONDS))
         return True
-    ahead = lines + moments.randrange(1, _STEPS_AHEAD)
+    ahead = lines + moments.randrange(1, _AHEAD.get(training.kind, _STEPS_AHEAD))
     if not training.wait_until(lambda: len(training.lines()) >= ahead, every=0.003):
         return False
     if kind < 0.4:

@@ -1,4 +1,4 @@
-"""An advisory lock on a folder: no file is added, and the lock goes with the process that holds it.
+"""An advisory lock on a folder, or a file: nothing is added, and it goes with its process.
 
     lock = FolderLock.of(folder)
     ...

@@ -1,10 +1,11 @@
 """Clears what an export that was killed has left beside the models that servers load.
 
-    export/temp-1700000000/.exporting    there while a process writes, and holds the folder's lock
+    export/.exporting.temp-1700000000    there while a process that has its lock writes
     export/temp-1700000000/...           renamed to 1700000000 when it is complete
 
-A folder with that file whose lock is free is nobody's any more. Any other stays: it may be what an
-older TensorFlow, or a process of another machine, is writing.
+The first file is there before the folder, and until the folder has its name. If its lock is free,
+the folder is nobody's any more. Any other folder stays: it may be what an older TensorFlow, or a
+process of another machine, is writing.
 """
 
 from __future__ import annotations
@@ -21,44 +22,57 @@ from estimator2strategy.engine.runtime.unfinished_saves import removed
 
 tf1 = tf.compat.v1
 
-_MARK = ".exporting"
-_UNFINISHED = re.compile(r"temp-\d+")
+_MARK = ".exporting."
+_MARKS = re.compile(rf"{re.escape(_MARK)}temp-\d+")
 
 
 @contextlib.contextmanager
 def claimed(folder: str) -> Iterator[None]:
-    """Marks an empty folder as one that this process writes to, as long as it lives.
+    """Marks a folder, which is not there yet, as one that this process makes, fills and renames.
 
     In the end the mark is gone; after an error, so is the folder.
     """
-    lock = None if "://" in folder else _lock_of(folder)
-    if lock is None:
-        yield
-        return
-    mark = os.path.join(folder, _MARK)
-    with contextlib.suppress(OSError):
-        open(mark, "w").close()  # not before the lock: a mark without one means that it may go
+    base, name = os.path.split(folder)
+    mark = os.path.join(base, _MARK + name)
+    lock = None if "://" in folder else _locked(mark)
     try:
         yield
     except BaseException:
-        with contextlib.suppress(OSError):
-            removed(folder)
+        if lock is not None and os.path.isdir(folder):
+            with contextlib.suppress(OSError):
+                removed(folder)
         raise
-    else:
-        with contextlib.suppress(OSError):
-            os.remove(mark)
     finally:
-        lock.release()
+        if lock is not None:
+            with contextlib.suppress(OSError):
+                os.remove(mark)
+            lock.release()
+
+
+def _locked(mark: str) -> FolderLock | None:
+    """Makes a mark, and takes its lock; None where that cannot be done."""
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(mark), exist_ok=True)
+        while True:
+            open(mark, "w").close()
+            lock = _lock_of(mark)
+            if lock is None:  # without a lock, others would take it for one that was left
+                os.remove(mark)
+            elif not lock.is_of(mark):  # they did, and removed it
+                lock.release()
+                continue
+            return lock
+    return None
 
 
 def clear(base: str) -> None:
     """Removes the unfinished folders in `base` of processes that were killed."""
     if "://" in base or not os.path.isdir(base):
         return
-    names = [name for name in os.listdir(base) if _UNFINISHED.fullmatch(name)]
-    if names and excludes_all(base):
-        for name in names:
-            _clear_if_nobodys(os.path.join(base, name))
+    marks = [name for name in os.listdir(base) if _MARKS.fullmatch(name)]
+    if marks and excludes_all(base):
+        for mark in marks:
+            _clear_if_nobodys(os.path.join(base, mark[len(_MARK) :]), os.path.join(base, mark))
 
 
 def clear_below(model_dir: str) -> None:
@@ -69,29 +83,28 @@ def clear_below(model_dir: str) -> None:
             clear(os.path.join(exports, name))
 
 
-def _clear_if_nobodys(folder: str) -> None:
-    mark = os.path.join(folder, _MARK)
-    if not os.path.exists(mark) or os.path.islink(folder):
-        return
-    lock = _lock_of(folder)
+def _clear_if_nobodys(folder: str, mark: str) -> None:
+    lock = _lock_of(mark)
     if lock is None:
         return
     try:
-        # Meanwhile its owner may have completed and renamed it, or another process removed it.
-        if lock.is_of(folder) and os.path.exists(mark):
+        if not lock.is_of(mark):  # its owner, or another process, has removed it meanwhile
+            return
+        if os.path.isdir(folder) and not os.path.islink(folder):
             size = removed(folder)
             tf1.logging.info(
                 "Removed %s, of an export that was killed: %.1f MB.", folder, size / 2**20
             )
+        os.remove(mark)
     except OSError as error:
         tf1.logging.warn("Of an export that was killed files stay in %s: %s", folder, error)
     finally:
         lock.release()
 
 
-def _lock_of(folder: str) -> FolderLock | None:
-    """The lock of a folder; None if it has an owner, has none, or is gone."""
+def _lock_of(mark: str) -> FolderLock | None:
+    """The lock of a mark; None if it has an owner, has none, or is gone."""
     try:
-        return FolderLock.of(folder)
+        return FolderLock.of(mark)
     except OSError:
         return None

@@ -26,12 +26,13 @@ def unfinished(base, name="temp-1700000000"):
     return folder
 
 
-def killed_export(base):
+def killed_export(base, make=unfinished):
     """Leaves the files of a process that was killed while it exported."""
-    folder = unfinished(base)
+    folder = Path(base, "temp-1700000000")
     pid = os.fork()
     if not pid:
         with unfinished_exports.claimed(str(folder)):
+            make(base)
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(pid, 0)
     return folder
@@ -58,12 +59,30 @@ def test_an_export_clears_its_own_base(trained, tmp_path):
     assert not folder.exists()
 
 
+def renamed(base):
+    unfinished(base).rename(base / "1700000000")
+
+
+@pytest.mark.parametrize("make", [lambda base: None, renamed])
+def test_the_mark_goes_of_one_killed_before_it_had_a_folder_or_after_it_was_complete(
+    make, trained, tmp_path
+):
+    base = tmp_path / "base"
+    folder = killed_export(base, make)
+    before = {name for name in os.listdir(base) if name.isdecimal()}
+    made = Path(os.fsdecode(trained.export_saved_model(str(base), receiver)))
+    assert set(os.listdir(base)) == {made.name} | before
+    assert not folder.exists()
+
+
 def test_one_that_a_living_process_writes_stays(trained):
-    folder = unfinished(Path(trained.model_dir, "export", "best"))
+    base = Path(trained.model_dir, "export", "best")
+    folder = base / "temp-1700000000"
     ready, done = os.pipe(), os.pipe()
     pid = os.fork()
     if not pid:
         with unfinished_exports.claimed(str(folder)):
+            unfinished(base)
             os.write(ready[1], b"!")
             os.read(done[0], 1)
         os._exit(0)
@@ -75,7 +94,7 @@ def test_one_that_a_living_process_writes_stays(trained):
         os.write(done[1], b"!")
         os.waitpid(pid, 0)
     trained.train(numbers(1))
-    assert (folder / "saved_model.pb").exists()  # it was completed, and only waits for its name
+    assert (folder / "saved_model.pb").exists()  # its process said that it is done
 
 
 def test_one_of_a_program_that_takes_no_lock_stays(trained):
