@@ -82,6 +82,22 @@ def _calls(model: str) -> Cost:
     )
 
 
+def _rounds(models: Sequence[str]) -> Cost:
+    rows: dict[str, Sequence[str]] = {}
+    for model in models:
+        options = ["--model", model, "--number", "12"]
+        rows |= {f"{model}, real": [*options, LEGACY], model: options}
+    calls = ("train", "evaluate", "predict", "round")
+    return Cost(
+        "Calls of one step or batch in a loop, the first round and the later ones, against the "
+        "real TPUEstimator",
+        "rounds",
+        rows,
+        {model: f"{model}, real" for model in models},
+        tuple(f"{when}{call}_clock_s" for when in ("first_", "") for call in calls),
+    )
+
+
 COSTS = {
     "start": _start(["dense", "conv", "bert", "resnet"]),
     "record": Cost(
@@ -130,6 +146,7 @@ COSTS = {
     ),
     "calls": _calls("dense"),
     "conv_calls": _calls("conv"),
+    "rounds": _rounds(["dense", "conv", "bert", "resnet"]),
 }
 
 

@@ -17,6 +17,7 @@ import functools
 import itertools
 import json
 import os
+import statistics
 import sys
 import tempfile
 import time
@@ -302,9 +303,37 @@ def calls(args: argparse.Namespace) -> Sample:
     return {"first_clock_s": first, "later_clock_s": sorted(later)[1]}
 
 
+def rounds(args: argparse.Namespace) -> Sample:
+    """A loop of train, evaluate and predict, one step or batch each, by the clock.
+
+    The calls of the first round, which record and trace, and medians of those after the third.
+    """
+    program = program_of(args.contender, models.MODELS[args.model])
+    estimator, input_fn = program.estimator, program.model.input_fn
+
+    def predict() -> None:
+        with contextlib.closing(estimator.predict(input_fn, yield_single_examples=False)) as found:
+            next(found)
+
+    calls = {
+        "train": Stopwatch(time.perf_counter),
+        "evaluate": Stopwatch(time.perf_counter),
+        "predict": Stopwatch(time.perf_counter),
+    }
+    for _ in range(args.number):
+        calls["train"].timing(lambda: estimator.train(input_fn, steps=1))()
+        calls["evaluate"].timing(lambda: estimator.evaluate(input_fn, steps=1))()
+        calls["predict"].timing(predict)()
+    seconds = {name: stopwatch.seconds for name, stopwatch in calls.items()}
+    seconds["round"] = [sum(each) for each in zip(*seconds.values(), strict=True)]
+    first = {f"first_{name}_clock_s": each[0] for name, each in seconds.items()}
+    later = {f"{name}_clock_s": statistics.median(each[3:]) for name, each in seconds.items()}
+    return first | later
+
+
 SAMPLES = {
     function.__name__: function
-    for function in (start, record, ops, cores, hosts, checkpoint, calls)
+    for function in (start, record, ops, cores, hosts, checkpoint, calls, rounds)
 }
 
 
@@ -315,7 +344,10 @@ def main() -> None:
     parser.add_argument("--contender", choices=("e2s", "legacy"), default="e2s")
     parser.add_argument("--model", choices=models.MODELS, default="dense")
     parser.add_argument(
-        "--number", type=int, default=1, help="of cores, hosts, layers, files, steps or batches"
+        "--number",
+        type=int,
+        default=1,
+        help="of cores, hosts, layers, files, steps, batches or rounds",
     )
     parser.add_argument("--call", choices=("train", "evaluate", "predict", "examples"))
     args = parser.parse_args()
