@@ -5,7 +5,7 @@
     name_table.find("tf.no_such_name")                  # None
 
 `symbols.csv` has the names that are not simply `tf.compat.v1`'s. Its homes may also be `=tf.name`
-(the same as another legacy name), or several modules, tried in order.
+(the same as another legacy name), or several of these, tried in order.
 """
 
 from __future__ import annotations

@@ -149,14 +149,13 @@ def from_row(row: Symbol, tf2: bool = False) -> Any:
     """The object that a row of the table describes."""
     if row.status == "refused":
         return Refused(row.name, f"{row.left}. {row.advice}" if row.left else row.advice)
-    if row.home.startswith("="):
-        value = resolve(row.home[1:], tf2)
-        # An alias of which some names are otherwise.
-        return Namespace(row.name, [value], tf2) if row.name in name_table.parents() else value
-    homes = row.home.split()
-    if len(homes) > 1 or row.name in name_table.parents():
-        return Namespace(row.name, [_imported(home) for home in homes], tf2)
-    return _imported(row.home)
+    homes = [
+        resolve(home[1:], tf2) if home.startswith("=") else _imported(home)
+        for home in row.home.split()
+    ]
+    if len(homes) > 1 or row.name in name_table.parents():  # of which some names are otherwise
+        return Namespace(row.name, homes, tf2)
+    return homes[0]
 
 
 _MISSING: Any = object()

@@ -107,3 +107,13 @@ def test_modules_of_ops_are_also_in_the_package_above():
 
     assert math_ops is below
     assert callable(state_ops.assign_add)
+
+
+def test_ops_of_tensorflow_python_is_the_framework_and_the_package_of_ops():
+    from estimator2strategy.tf1.python import ops
+    from estimator2strategy.tf1.python.framework import ops as framework
+    from estimator2strategy.tf1.python.ops import math_ops
+
+    assert ops.convert_to_tensor is framework.convert_to_tensor
+    assert ops.Tensor is framework.Tensor
+    assert callable(math_ops.add)

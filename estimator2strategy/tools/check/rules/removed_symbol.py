@@ -5,7 +5,7 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _ELSEWHERE = (symbol_uses.Flavour.FACADE, symbol_uses.Flavour.V2)
-_GONE = "is not in TensorFlow since 2.16"
+_GONE = "is not in TensorFlow 2.16 or newer"
 _ON_TF2 = (
     "`e2s migrate` rewrites what it can; until then `e2s run` runs the program, or "
     "`import estimator2strategy.tf1 as tf`."
