@@ -37,6 +37,9 @@ _RANDOM_BEGINS_ANEW = (
     "seeds of tf.data.Dataset.random, whose place is kept."
 )
 
+# What TensorFlow says of the op in which it failed, which is not the program's.
+_AROUND_THE_REASON = re.compile(r"^\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
+
 
 class InputPosition(tf1.train.SessionRunHook):
     """Saves the position with each checkpoint, and goes on from the one of the restored checkpoint.
@@ -124,7 +127,7 @@ class InputPosition(tf1.train.SessionRunHook):
             tf1.logging.warn(
                 "The position of the input cannot be saved with the checkpoints, so after an "
                 "interruption the input starts anew: %s",
-                error,
+                _AROUND_THE_REASON.sub("", str(error)),
             )
             return None
 
