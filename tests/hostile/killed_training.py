@@ -156,7 +156,9 @@ class Training:
         new = {f"model.ckpt-{i}" for i in indices if i > max(self.listed(), default=-1)}
         found = []
         for path in self.model_dir.rglob("*"):
-            name = path.relative_to(self.model_dir).parts[0]
+            name, *below = path.relative_to(self.model_dir).parts
+            if below and name.endswith(".before"):
+                continue  # links to files of before, whoever made them: the folder tells
             match = OF_CHECKPOINT.fullmatch(name)
             belongs = match[1] in listed | new if match else _EXPECTED.fullmatch(name)
             if not belongs:

@@ -31,6 +31,15 @@ def test_a_file_that_nothing_clears_is_counted(tmp_path):
     assert (count.litter, count.cleared) == (5, 0)
 
 
+def test_links_to_a_checkpoint_that_is_written_again_are_told_by_their_folder(tmp_path):
+    training = kills.Training("device", tmp_path / "model")
+    before = training.model_dir / ".saving.model.ckpt-4.before"
+    before.mkdir(parents=True)
+    (training.model_dir / "checkpoint").touch()
+    (before / "model.ckpt-4.index").write_bytes(b"12345")
+    assert [path for path, *_ in training.leftovers()] == [str(before)]
+
+
 def test_a_start_that_goes_back_too_far_is_counted():
     count = kills.Count()
     kills._compare_start(count, "device", first=4, done=20, latest=12)
