@@ -47,6 +47,9 @@ class Training:
     Args:
         kind: A key of `killed_program.KINDS`.
         folder: It does not exist.
+
+    Attributes:
+        kills_itself: True if it dies while it writes its only checkpoint again.
     """
 
     last = _MAX_STEPS
@@ -60,11 +63,13 @@ class Training:
         self._pid_files: list[Path] = []
         self._processes: list[subprocess.Popen] = []
         self._starts = 0
+        self.kills_itself = False
 
-    def start(self) -> None:
-        """Starts its process, or both of them."""
+    def start(self, to_the_end: bool = False) -> None:
+        """Starts its process, or both of them; one that kills itself, if not `to_the_end`."""
         self._pid_files, self._processes = [], []
         self._starts += 1
+        self.kills_itself = self.kind == "rewritten" and self._starts % 2 == 0 and not to_the_end
         fault = {"DIES_IN_REWRITE": "1"} if self.kills_itself else {}
         for number, more in enumerate(_environments(self.kind)):
             losses = Path(f"{self.losses}{number or ''}")
@@ -83,11 +88,6 @@ class Training:
                 )
         for pid_file, process in zip(self._pid_files, self._processes, strict=True):
             self.wait_until(pid_file.exists, process)
-
-    @property
-    def kills_itself(self) -> bool:
-        """True if it dies while it writes its only checkpoint again."""
-        return self.kind == "rewritten" and self._starts % 2 == 0
 
     def has_killed_itself(self) -> bool:
         """Waits for its end; False if that was another one."""

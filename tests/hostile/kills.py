@@ -131,7 +131,7 @@ def killed(kind: str, folder: Path, whole: Expected, moments: random.Random, kil
     done, latest = 0, 0
     for number in range(kills + 1):
         lines = len(training.lines())
-        training.start()
+        training.start(to_the_end=number == kills)
         is_killed = (
             number < kills
             and _wait_for_the_moment(training, moments, lines)
