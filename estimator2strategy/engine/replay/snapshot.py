@@ -7,7 +7,7 @@ holds the value that was read from it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,7 +21,7 @@ from estimator2strategy.engine.worlds import modern_world
 
 
 @dataclasses.dataclass(frozen=True)
-class _Shard:
+class Shard:
     """The work of one SaveV2: its file, and each tensor with its name and slice."""
 
     prefix: tf.Tensor
@@ -30,9 +30,15 @@ class _Shard:
     tensors: Sequence[tf.Tensor]
 
     @classmethod
-    def of(cls, operation: tf.Operation) -> _Shard:
+    def of(cls, operation: tf.Operation) -> Shard:
         prefix, names, slices, *tensors = operation.inputs
         return cls(prefix, tf.get_static_value(names), tf.get_static_value(slices), tensors)
+
+
+def shards_of(graph: tf.Graph, nodes: Iterable[str]) -> list[Shard]:
+    """What the nodes behind a saver's `save_tensor_name` write."""
+    operations = map(graph.get_operation_by_name, nodes)
+    return [Shard.of(operation) for operation in operations if operation.type == "SaveV2"]
 
 
 class Snapshot(_tf_private.SessionInterface):
@@ -47,13 +53,10 @@ class Snapshot(_tf_private.SessionInterface):
         save, filename = saver_def.save_tensor_name, saver_def.filename_tensor_name
         recorded, graph = session.recorded, session.graph
         recorded.refresh()
-        behind = map(graph.get_operation_by_name, recorded.ancestors([input_node(save)]))
-        by_type: dict[str, list[tf.Operation]] = {"SaveV2": [], "MergeV2Checkpoints": []}
-        for operation in behind:
-            by_type.get(operation.type, []).append(operation)
+        behind = recorded.ancestors([input_node(save)])
         self._graph, self._save = graph, save
-        self._shards = [_Shard.of(operation) for operation in by_type["SaveV2"]]
-        self._is_merged = bool(by_type["MergeV2Checkpoints"])
+        self._shards = shards_of(graph, behind)
+        self._is_merged = any(recorded[name].op == "MergeV2Checkpoints" for name in behind)
         names = dict.fromkeys(tensor.name for shard in self._shards for tensor in shard.tensors)
         with modern_world():
             # Traced here: tracing is nothing for a thread beside one that trains.
@@ -90,7 +93,7 @@ class Snapshot(_tf_private.SessionInterface):
                 )
         return path.numpy()
 
-    def _write(self, shard: _Shard, prefix: tf.Tensor) -> None:
+    def _write(self, shard: Shard, prefix: tf.Tensor) -> None:
         with _tf_switches.eager_mode(), tf.device("/CPU:0"):
             tf.raw_ops.SaveV2(
                 prefix=prefix,

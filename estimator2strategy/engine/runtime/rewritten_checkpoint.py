@@ -2,11 +2,11 @@
 
     .saving.model.ckpt-200.before/    links to the files of model.ckpt-200, as they were
 
-A training that is resumed saves the step that it restored, as the original did. The saver renames
-the new data to the name of the old, and then the new index. Where both have the same bytes, a kill
-between the two harms nothing. Where they differ, as the program has other variables now, the old
-index does not fit the new data; and this may be the only checkpoint. So the files that were there
-before are put back as soon as somebody looks for a checkpoint, and nobody writes.
+A training that is resumed saves the step that it restored, as the original did, if its variables
+differ from those of the checkpoint (`unchanged_checkpoint`). The saver renames the new data to the
+name of the old, and then the new index. After a kill between the two the old index does not fit the
+new data; and this may be the only checkpoint. So the files that were there before are put back as
+soon as somebody looks for a checkpoint, and nobody writes.
 """
 
 from __future__ import annotations

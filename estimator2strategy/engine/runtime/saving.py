@@ -18,8 +18,9 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.snapshot import Snapshot
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.runtime import checkpoints, graph_text
+from estimator2strategy.engine.runtime import checkpoints, graph_text, unchanged_checkpoint
 from estimator2strategy.engine.runtime.input_position import PositionListener
+from estimator2strategy.engine.runtime.unchanged_checkpoint import Unchanged
 from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
 
 tf1 = tf.compat.v1
@@ -116,7 +117,9 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._thread = threading.Thread(target=self._write, args=work, name="checkpoint")
             self._thread.start()
             return False
-        self._write_files(saver, session, step)
+        path = f"{self._save_path}-{step}"
+        is_there = unchanged_checkpoint.is_unchanged(path, session, saver.saver_def)
+        self._write_files(saver, Unchanged(session.graph) if is_there else session, step)
         tf1.logging.info("Calling checkpoint listeners after saving checkpoint %d...", step)
         asked = [listener for listener in self._listeners if listener.after_save(session, step)]
         for listener in asked:

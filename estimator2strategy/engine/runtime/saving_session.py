@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -43,6 +43,7 @@ class SavingSession(ReplaySession):
         self.first_key = first_key
         self.error: tf.errors.OpError | None = None
         self._around = around
+        self._written: set[str] | None = None  # since `restored_from`; None: all may have been
 
     def last_loss(self) -> np.ndarray | None:
         """The loss of the last step that ran and kept it; see `Gauges`."""
@@ -52,8 +53,26 @@ class SavingSession(ReplaySession):
     def note_restored(self, path: str) -> None:
         """Notes the checkpoint that a Saver has just restored."""
         self.restored_from = path
+        self._written = set()
+
+    def is_as_restored(self, path: str, variables: Collection[str]) -> bool:
+        """True if nothing can have changed these (their VarHandleOps) since `path` was restored."""
+        if self.restored_from != path or self._written is None:
+            return False
+        return self._written.isdisjoint(variables)
+
+    def _note_writes(self, request: Request) -> None:
+        if self._written is None:
+            return
+        if self._expected is not None and self._expected.step.op in request.ops:
+            self._written = None
+        else:
+            names = [*request.tensors, *request.ops]
+            if self.recorded.have_effects(self.recorded.ancestors(map(input_node, names))):
+                self._written.update(self.recorded.variables_written(names))
 
     def _evaluate(self, request: Request, feeds: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        self._note_writes(request)
         try:
             with self._around():
                 return super()._evaluate(request, feeds)
