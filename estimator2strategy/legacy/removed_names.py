@@ -131,7 +131,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
     "time": {"clock": "time:perf_counter"},
 }
 # Still there, but no longer for what it was used for then.
-_CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "reshape")}
+CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "reshape")}
 
 # Today's spelling of names that only legacy modules still get.
 _OWN = {
@@ -184,7 +184,7 @@ def todays(name: str) -> str | None:
     if name in _MOVED or home in _MOVED:
         return _MOVED.get(name) or f"{_MOVED[home]}.{last}"
     dropped = _DROPPED.get(home, {})
-    if last not in dropped or (home, last) in _CHANGED:
+    if last not in dropped or (home, last) in CHANGED:
         return None
     today = dropped[last]
     if (home, last) in _OWN:
@@ -202,7 +202,7 @@ def module(name: str) -> ModuleType:
     copy.__dict__.update(vars(genuine))
     copy.__dict__["__getattr__"] = lambda attribute: getattr(genuine, attribute)
     for lost, today in _DROPPED[name].items():
-        if lost in vars(genuine) and (name, lost) not in _CHANGED:
+        if lost in vars(genuine) and (name, lost) not in CHANGED:
             continue
         value = today
         if isinstance(today, str):

@@ -51,3 +51,29 @@ def test_what_a_program_can_do_without_is_no_finding():
 def test_names_of_the_program_itself_are_no_finding():
     text = "def f(numpy):\n    return numpy.float\n\n\nclass keras:\n    engine = 1\n"
     assert dropped(text, Target.TF2) == []
+
+
+def test_names_of_todays_keras_are_no_finding():
+    assert dropped("from keras.layers import Dense, Input\nfrom keras import backend\n") == []
+    assert dropped("from tensorflow.keras import backend as K\n\nx = K.mean(1)\n") == []
+
+
+def test_names_that_a_release_was_tried_for_are_errors_with_that_release():
+    text = "from keras import backend as K\n\nx = K.mean(1)\n"
+    assert [found[:49] for found in dropped(text)] == [
+        "keras.backend.mean is gone: keras 3.15 does not h"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("figure.canvas.set_window_title('a')", 1),
+        ("window.set_window_title('a')", 0),
+        ("figure.canvas.manager.set_window_title('a')", 0),
+        ("axes.set_axis_bgcolor('red')", 1),
+    ],
+)
+def test_methods_of_matplotlib_are_found_where_nothing_else_has_them(line, count):
+    assert len(dropped(f"import matplotlib.pyplot as plt\n\n{line}\n")) == count
+    assert dropped(f"import qt\n\n{line}\n") == []

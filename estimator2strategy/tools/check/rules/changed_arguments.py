@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.check import symbol_uses, tables, unreached
+from estimator2strategy.tools.check import libraries, symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
@@ -48,6 +48,10 @@ def _of_keras(call):
     gone = _KERAS.get(name, {})
     if name.startswith("tf.keras.optimizers."):
         gone = {"lr": "it is learning_rate"}
+    if name.startswith(("tf.keras.layers.", "tf.keras.optimizers.")):
+        kept = {*gone, "batch_size", "input_dtype"}
+        dropped = libraries.refused(name.removeprefix("tf.")) - kept
+        gone = {**gone, **dict.fromkeys(sorted(dropped), "leave it out")}
     for argument, instead in gone.items():
         if call.argument(argument) is not None:
             yield f"{name}: Keras 3 has no argument {argument!r}; {instead}"

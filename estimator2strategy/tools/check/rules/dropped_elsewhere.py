@@ -1,10 +1,10 @@
-"""Names that NumPy, SciPy, pandas, scikit-learn and Keras have dropped since TensorFlow 1.15."""
+"""Names that the libraries around TensorFlow have dropped since TensorFlow 1.15."""
 
 import ast
 from collections.abc import Iterator
 
 from estimator2strategy.legacy import removed_names
-from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import Source, parents
@@ -39,13 +39,26 @@ _GONE = {
     "sklearn.preprocessing.Imputer": "sklearn.impute.SimpleImputer",
     "sklearn.utils.linear_assignment_": "scipy.optimize.linear_sum_assignment",
 }
+_OTHERS = "Use what the library has in its place, or install the release that has it."
+# Method -> its library, what is done with it, the name of its object if others have such a method,
+# the release that dropped it, and what has its place.
+_METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
+    "as_matrix": ("pandas", ast.Call, None, "pandas 1.0", "to_numpy()"),
+    "ix": ("pandas", ast.Subscript, None, "pandas 1.0", "loc or iloc"),
+    "set_axis_bgcolor": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_facecolor"),
+    "get_axis_bgcolor": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "get_facecolor"),
+    "set_window_title": (
+        "matplotlib", ast.Call, "canvas", "Matplotlib 3.6", "canvas.manager.set_window_title",
+    ),
+    "set_color_cycle": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_prop_cycle"),
+}  # fmt: skip
 
 
 @rule(
     "E2S109",
     "dropped-elsewhere",
     Severity.ERROR,
-    title="A name that NumPy, SciPy, pandas, scikit-learn or Keras has dropped",
+    title="A name that NumPy, SciPy, pandas, scikit-learn, Matplotlib or Keras has dropped",
     why="The releases that go with TensorFlow 2.16 do not have it: the line is an AttributeError "
     "or a ModuleNotFoundError. Where `e2s run` brings today's under the old name, it is found with "
     "`--target tf2` only.",
@@ -60,33 +73,40 @@ def find(source, context):
         old, now = _dropped(name)
         if old is None and on_tf2 and (today := removed_names.todays(name)):
             old, now = name, today
+        if old is not None:
+            hit = Hit(node, f"{old} is gone", fix=f"Today: {now}.")
+        elif (lost := libraries.gone(name)) and not removed_names.todays(lost[0]):
+            old, release = lost
+            hit = Hit(node, f"{old} is gone: {release} does not have it", fix=_OTHERS)
         if old is None or old in seen or unreached.is_expendable(node):
             continue
         seen.add(old)
-        yield Hit(node, f"{old} is gone", fix=f"Today: {now}.")
+        yield hit
     for call in source.calls:
         if call.name == "google.protobuf.descriptor.FieldDescriptor" and _is_generated(source):
             message = "this file is by a protoc older than 3.19, which protobuf refuses since 4.0"
             yield Hit(call.node, message, fix="Make it again from its .proto file.")
             break
-    if "pandas" in source.modules:
-        yield from _of_pandas(source)
+    yield from _methods(source)
     for call in source.calls:
         if call.name == "yaml.load" and call.argument("Loader", 1) is None and not call.is_open:
             message = "yaml.load needs a Loader since PyYAML 6"
             yield Hit(call.node, message, fix="Today: yaml.safe_load.")
 
 
-def _of_pandas(source: Source) -> Iterator[Hit]:
-    """Methods of a DataFrame that pandas 1.0 dropped, and that nothing else has."""
+def _methods(source: Source) -> Iterator[Hit]:
+    """Methods that objects of pandas and Matplotlib had, and that nothing else has."""
     for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Attribute) or unreached.is_expendable(node):
+        if not isinstance(node, ast.Attribute) or node.attr not in _METHODS:
             continue
+        library, kind, owner, release, today = _METHODS[node.attr]
         outer = next(parents(node), None)
-        if node.attr == "as_matrix" and isinstance(outer, ast.Call):
-            yield Hit(node, ".as_matrix() is gone since pandas 1.0", fix="Today: to_numpy().")
-        if node.attr == "ix" and isinstance(outer, ast.Subscript):
-            yield Hit(node, ".ix is gone since pandas 1.0", fix="Today: loc or iloc.")
+        if library not in source.modules or not isinstance(outer, kind):
+            continue
+        used = outer.func if isinstance(outer, ast.Call) else getattr(outer, "value", None)
+        named = getattr(node.value, "attr", getattr(node.value, "id", None))
+        if used is node and owner in (None, named) and not unreached.is_expendable(node):
+            yield Hit(node, f".{node.attr} is gone since {release}", fix=f"Today: {today}.")
 
 
 def _names(source: Source) -> Iterator[tuple[ast.AST, str]]:

@@ -6,6 +6,7 @@ import symtable
 from collections.abc import Iterator
 
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.module_names import brought_by_stars
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import BUILTINS, unguarded
 from estimator2strategy.tools.check.source import Source, parents
@@ -31,7 +32,8 @@ _BINDERS = {"exec", "execfile", "globals", "locals", "vars", "setattr", "eval"}
     good="from models import InceptionV3\n\nmodel = InceptionV3(1000)\n",
 )
 def find(source, context):
-    if source.stars:
+    brought = brought_by_stars(source, context.project)
+    if brought is None:
         return
     read = [(_base(node), scope) for node, scope in source.chains]
     if any(name.id in _BINDERS for name, _ in read):
@@ -40,6 +42,8 @@ def find(source, context):
     seen = set()
     for name, scope in read:
         if name.id in _GIVEN or name.id in seen or scope.find(name.id) is not None:
+            continue
+        if name.id in brought:
             continue
         if free is None:
             free = _free(source)

@@ -1,0 +1,58 @@
+"""Arguments that functions of Keras, NumPy, pandas and others took once, and refuse today."""
+
+from estimator2strategy.legacy import removed_names
+from estimator2strategy.tools.check import libraries, unreached
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.symbol_uses import Flavour
+
+_TODAY = {
+    "lr": "learning_rate",
+    "batch_input_shape": "batch_shape of a keras.Input",
+    "normed": "density",
+    "error_bad_lines": "on_bad_lines",
+    "delim_whitespace": r"sep=r'\s+'",
+    "interpolation": "method",
+    "sparse": "sparse_output",
+    "base_estimator": "estimator",
+}
+
+
+@rule(
+    "E2S114",
+    "dropped-arguments",
+    Severity.ERROR,
+    title="An argument that Keras 3, NumPy, SciPy, pandas, scikit-learn or Matplotlib has dropped",
+    why="The function is still there and takes other arguments, or takes them by name only: the "
+    "call is a TypeError or ValueError. `import keras` is Keras 3, also where `tf.keras` is 2.",
+    fix="Give the argument its name of today.",
+    bad="from keras.optimizers import Adam\n\noptimizer = Adam(lr=0.001)\n",
+    good="from keras.optimizers import Adam\n\noptimizer = Adam(learning_rate=0.001)\n",
+)
+def find(source, context):
+    on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
+    for call in source.calls:
+        name = call.name
+        if name is None or unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
+            continue
+        if not on_tf2 and removed_names.covers(name.rpartition(".")[0]) and _is_bridged(name):
+            continue
+        for keyword in call.node.keywords:
+            if keyword.arg in libraries.refused(name):
+                now = _TODAY.get(keyword.arg)
+                message = f"{libraries.release(name)}: {name} has no argument {keyword.arg!r}"
+                yield Hit(call.node, message, fix=f"Today: {now}." if now else None)
+        most = libraries.most(name)
+        if most is not None and len(call.node.args) > most and not call.is_open:
+            message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"
+            yield Hit(call.node, message, fix="Give the others by their names.")
+
+
+def _is_bridged(name: str) -> bool:
+    """True for functions that legacy modules get with the arguments of old."""
+    home, _, last = name.rpartition(".")
+    return (home, last) in removed_names.CHANGED
+
+
+def _counted(most: int) -> str:
+    return {0: "no argument", 1: "one argument"}.get(most, f"{most} arguments")

@@ -1,0 +1,40 @@
+"""Names that a program imports from modules of its own which do not have them."""
+
+import os
+
+from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.module_names import modules_of, names
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S010",
+    "missing-from-module",
+    Severity.ERROR,
+    title="A name that is imported from a module of the program which does not have it",
+    why="The module neither assigns, imports nor defines it, so the import is an ImportError.",
+    fix="Import it from the module that has it, or add it there.",
+    bad=None,
+    good=None,
+)
+def find(source, context):
+    for target, _ in source.imports:
+        if target.name in (None, "*") or unreached.is_expendable(target.node):
+            continue
+        modules = modules_of(source, target, context.project)
+        if not modules or modules[0] is source or _may_be_file(modules[0], target.name):
+            continue
+        if not any(_may_have(module, target.name, context) for module in modules):
+            message = f"{os.path.basename(modules[0].path)} has no name {target.name}"
+            yield Hit(target.node, message)
+
+
+def _may_be_file(module, name):
+    """True if a name may be a module beside a package's file that is built or generated later."""
+    return os.path.basename(module.path) == "__init__.py" and name == name.lower()
+
+
+def _may_have(module, name, context):
+    has = names(module, context.project)
+    return has is None or name in has

@@ -1,0 +1,90 @@
+"""Arguments that libraries took once, by every way of importing what takes them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import pytest
+
+from estimator2strategy.tools.check import libraries
+from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.settings import Settings, Target
+
+
+def refused(text, target=Target.FACADE):
+    report = check_text(text, Settings(target=target))
+    return [f.message for f in report.findings if f.rule in ("E2S114", "E2S103")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from keras.optimizers import Adam\n\nx = Adam(lr=0.1)\n",
+        "from keras import optimizers\n\nx = optimizers.Adam(lr=0.1)\n",
+        "import keras\n\nx = keras.optimizers.Adam(lr=0.1)\n",
+        "import keras as k\n\nx = k.optimizers.SGD(lr=0.1, momentum=0.9)\n",
+    ],
+)
+@pytest.mark.parametrize("target", Target)
+def test_keras_alone_is_keras_3_for_both_targets(text, target):
+    assert len(refused(text, target)) == 1
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["import tensorflow as tf\n\nk = tf.keras", "from tensorflow import keras as k"],
+)
+def test_tf_keras_is_keras_3_on_tensorflow_2_only(start):
+    calls = "x = k.optimizers.Adam(lr=0.1)\ny = k.layers.Dense(1, batch_input_shape=(1, 2))\n"
+    text = f"{start}\n\n{calls}"
+    assert refused(text) == []
+    assert len(refused(text, Target.TF2)) == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "keras.layers.Dense(1, input_dim=3)",
+        "keras.optimizers.Adam(0.1, decay=0.5)",
+        "keras.layers.Embedding(3, 4, input_length=2)",
+        "keras.optimizers.Adam(**{'lr': 0.1})",
+    ],
+)
+def test_arguments_that_keras_3_still_takes_are_no_finding(call):
+    assert refused(f"import keras\n\nx = {call}\n") == []
+
+
+def test_a_call_that_may_fail_is_no_finding():
+    call = "    x = keras.optimizers.Adam(lr=1)\n"
+    assert refused(f"import keras\n\ntry:\n{call}except TypeError:\n    x = None\n") == []
+
+
+def test_arguments_that_legacy_modules_may_give_numpy_are_errors_on_tensorflow_2_only():
+    text = "import numpy as np\n\nx = np.reshape([1], newshape=[1, 1])\n"
+    assert refused(text) == []
+    assert len(refused(text, Target.TF2)) == 1
+
+
+def test_arguments_at_positions_that_are_by_name_only_today():
+    assert refused("import pandas as pd\n\nx = pd.concat([a, b], axis=1)\n") == []
+    assert refused("import pandas as pd\n\nx = pd.concat([a, b], 1)\n") == [
+        f"{libraries.release('pandas')}: pandas.concat takes one argument by position"
+    ]
+
+
+@pytest.mark.parametrize("library", ["numpy", "keras"])
+def test_the_table_holds_for_the_release_that_is_installed(library):
+    installed = ".".join(importlib.import_module(library).__version__.split(".")[:2])
+    if libraries.release(library) != f"{library} {installed}":
+        pytest.skip(f"the table is of {libraries.release(library)}, and {installed} is installed")
+    for path, names in libraries.table()["gone"].items():
+        if path.partition(".")[0] == library:
+            module = importlib.import_module(path)
+            assert [name for name in names.split() if hasattr(module, name)] == []
+    for name, arguments in libraries.table()["arguments"].items():
+        if name.partition(".")[0] == library:
+            module, _, last = name.rpartition(".")
+            value = getattr(importlib.import_module(module), last)
+            value = value.__init__ if inspect.isclass(value) else value
+            assert not set(arguments.split()) & set(inspect.signature(value).parameters)

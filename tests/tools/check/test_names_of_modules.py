@@ -1,0 +1,81 @@
+"""Names that a program's modules get from one another."""
+
+from __future__ import annotations
+
+import pytest
+
+from estimator2strategy.tools.check.checking import check
+from estimator2strategy.tools.check.settings import Settings
+
+
+@pytest.fixture
+def found(tmp_path):
+    def run(rule, **files):
+        (tmp_path / ".git").mkdir()
+        for name, text in files.items():
+            path = tmp_path / f"{name.replace('__in__', '/')}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        report = check([str(tmp_path)], Settings())
+        return [f.message for f in report.findings if f.rule == rule]
+
+    return run
+
+
+STAR = "from helpers import *\n\nprint(load(), save())\n"
+
+
+def test_a_name_that_a_star_does_not_bring_is_found(found):
+    assert found("E2S007", train=STAR, helpers="def load():\n    pass\n") == [
+        "nothing binds the name save"
+    ]
+
+
+@pytest.mark.parametrize(
+    "helpers",
+    [
+        "def load():\n    pass\n\n\nsave = load\n",
+        "from numpy import *\n",
+        "globals().update(load=1)\n",
+        "from more import *\n",
+    ],
+)
+def test_a_name_that_a_star_may_bring_is_not(found, helpers):
+    more = "def load():\n    pass\n\n\nfor save in []:\n    pass\n"
+    assert found("E2S007", train=STAR, helpers=helpers, more=more) == []
+
+
+def test_a_name_with_an_underscore_is_not_brought(found):
+    train = "from helpers import *\n\nprint(_load())\n"
+    helpers = "def _load():\n    pass\n"
+    assert found("E2S007", train=train, helpers=helpers) == ["nothing binds the name _load"]
+
+
+def test_a_name_that_a_module_does_not_have_is_found(found):
+    train = "from helpers import load, save\n"
+    assert found("E2S010", train=train, helpers="load = 1\n") == ["helpers.py has no name save"]
+
+
+@pytest.mark.parametrize(
+    ("train", "helpers"),
+    [
+        ("from helpers import load\n", "if True:\n    import load\n"),
+        ("from helpers import load\n", "def __getattr__(name):\n    return 1\n"),
+        ("from helpers import load\n", "from elsewhere import *\n"),
+        ("from helpers import load\n", "def f():\n    global load\n    load = 1\n"),
+        ("try:\n    from helpers import load\nexcept ImportError:\n    load = 1\n", ""),
+        ("from pkg import load\n", ""),
+    ],
+)
+def test_a_name_that_a_module_may_have_is_not(found, train, helpers):
+    assert found("E2S010", train=train, helpers=helpers, pkg__in____init__="") == []
+
+
+def test_a_module_of_the_same_name_elsewhere_may_be_meant(found):
+    train = "from helpers import load\n"
+    assert found("E2S010", train=train, helpers="", src__in__helpers="load = 1\n") == []
+
+
+def test_a_star_may_mean_another_module_of_that_name(found):
+    save = "def save():\n    pass\n\n\nload = save\n"
+    assert found("E2S007", train=STAR, helpers="", src__in__helpers=save) == []
