@@ -5,9 +5,9 @@
 
 Contenders: `e2s` (TPUEstimator of this package), `jit` (the same with jit_compile=True; if asked
 for), `loop` (a hand-written tf.function loop), `keras` (fit with steps_per_execution=50), `orbit`
-(if asked for), and, with --legacy-python, `legacy` (the real TPUEstimator of TF 2.15). Each lives
-in a process of its own and they take turns, one chunk of steps each, so nothing runs at the same
-time. See benchmarks/README.md.
+(if asked for), with --legacy-python `legacy` (the real TPUEstimator of TF 2.15), and with --before
+`before` (`e2s` in another checkout). Each lives in a process of its own and they take turns, one
+chunk of steps each, so nothing runs at the same time. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from benchmarks.report import Result
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ("dense", "conv", "bert", "resnet", "bert12", "ranker", "input")
 CONTENDERS = ("e2s", "loop", "keras")
+BEFORE = "before"
 # The ratios of a whole run, which `--quick` puts its own beside.
 COMMITTED = ROOT / "benchmarks/results.json"
 QUICK = {
@@ -47,11 +48,11 @@ class WorkerError(RuntimeError):
     """A contender's process ended before its work was done."""
 
 
-def environment(scratch: str) -> dict[str, str]:
+def environment(scratch: str, root: Path = ROOT) -> dict[str, str]:
     """Of a process that is measured; `scratch`: a folder for its checkpoints."""
     return {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": str(root),
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TMPDIR": scratch,
     }
@@ -60,7 +61,7 @@ def environment(scratch: str) -> dict[str, str]:
 class Worker:
     """A contender's process, asked for one piece of work at a time."""
 
-    def __init__(self, python: str, module: str, *args: str) -> None:
+    def __init__(self, python: str, module: str, *args: str, root: Path = ROOT) -> None:
         self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115
         # For its checkpoints; a run of all models leaves gigabytes.
         self._scratch = tempfile.TemporaryDirectory(prefix="e2s_benchmark_")
@@ -69,8 +70,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            cwd=ROOT,
-            env=environment(self._scratch.name),
+            cwd=root,
+            env=environment(self._scratch.name, root),
             text=True,
         )
 
@@ -119,9 +120,16 @@ class Turns:
         options = ["--model", model, "--shorter", str(args.shorter)]
         options += ["--chunks", str(args.repeats), "--evaluations", str(args.evaluations)]
         self._workers = [
-            Worker(python, "benchmarks.worker", "--contender", contender, *options)
+            self._worker(contender, python, options, args.before)
             for contender, python in pythons.items()
         ]
+
+    @staticmethod
+    def _worker(contender: str, python: str, options: list[str], before: str | None) -> Worker:
+        other = contender == BEFORE and before
+        options = ["--contender", report.OURS if other else contender, *options]
+        root = Path(other).resolve() if other else ROOT
+        return Worker(python, "benchmarks.worker", *options, root=root)
 
     def round(self) -> list[tuple[Result, dict[str, Any]]]:
         """One piece of work of every contender, one contender at a time."""
@@ -162,6 +170,8 @@ def measure(args: argparse.Namespace, model: str) -> list[Result]:
         pythons["legacy"] = args.legacy_python
     if args.legacy115_python:
         pythons["legacy115"] = args.legacy115_python
+    if args.before:
+        pythons[BEFORE] = sys.executable
     turns = Turns(model, pythons, args)
     try:
         return turns.run()
@@ -192,6 +202,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--legacy-python", help="a Python with TF 2.15, for the real TPUEstimator")
     parser.add_argument("--legacy115-python", help="a Python with TF 1.15, likewise")
+    parser.add_argument("--before", help="another checkout of this project, as a contender")
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="default: %(default)s")
     parser.add_argument(
         "--shorter", type=int, default=1, help="how many times shorter the chunks of steps are"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -24,6 +25,22 @@ def test_the_committed_ratios_are_of_all_that_is_quickly_measured():
     committed = json.loads(run.COMMITTED.read_text())["ratios"]
     contenders = {*run.QUICK["contenders"].split(","), "legacy"} - {report.OURS}
     assert contenders <= set(committed[run.QUICK["models"]])
+
+
+def test_what_was_before_runs_in_its_own_checkout_as_the_contender_that_it_was(tmp_path):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks/__init__.py").touch()
+    (tmp_path / "benchmarks/worker.py").write_text(
+        "import json, os, sys\n"
+        "for _ in sys.stdin:\n"
+        "    print(json.dumps([os.getcwd(), sys.path[1], sys.argv[1:3]]), flush=True)\n"
+    )
+    args = run.parse_args(["--before", str(tmp_path)])
+    turns = run.Turns("dense", {run.BEFORE: sys.executable}, args)
+    ((result, answer),) = turns.round()
+    turns.close()
+    assert result.contender == "before"
+    assert answer == [str(tmp_path), str(tmp_path), ["--contender", "e2s"]]
 
 
 def test_a_phase_that_was_not_measured_has_no_ratio():
