@@ -173,6 +173,11 @@ def test_it_has_the_class_the_name_the_type_and_the_line(build):
     ],
 )
 def test_the_line_is_that_which_made_the_op(build, maker, words):
+    """Of an op in a `Defun` it is that of the call: TensorFlow keeps no lines of its body.
+
+    TF 1.15 named no line for an op in a function, of `Defun` or `tf.function`, but inner name and
+    call: `[[{{node check_0}}]] [[call]]`, `[[{{node check}}]] [[StatefulPartitionedCall]]`.
+    """
     error, _ = failing(build)
     assert f"defined at {line_of(maker, words)}" in error.message
 
