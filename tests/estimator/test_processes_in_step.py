@@ -185,3 +185,44 @@ def test_a_process_that_is_stopped_is_named_by_the_other(tmp_path, number, job):
     assert f"{job} 0 (localhost:" in error
     assert "is there, but has not answered in the middle of training" in error
     assert "has ended" not in error
+
+
+# A label out of range, in the input of all or of one.
+FAILS = """
+import os, sys
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+from estimator2strategy import estimator
+tf1 = tf.compat.v1
+
+def model_fn(features, labels, mode):
+    logits = tf.matmul(features, tf1.get_variable("kernel", [2, 3]))
+    xent = tf1.nn.sparse_softmax_cross_entropy_with_logits
+    loss = tf.reduce_mean(xent(labels=labels, logits=logits, name="xent"))
+    optimizer = tf1.train.GradientDescentOptimizer(0.1)
+    train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def input_fn(input_context):
+    label = 7 if str(input_context.input_pipeline_id) in sys.argv[2] else 1
+    return tf.data.Dataset.from_tensors((tf.ones([2]), tf.constant(label))).repeat(9).batch(1)
+
+config = estimator.RunConfig(sys.argv[1], train_distribute=strategy)
+try:
+    estimator.Estimator(model_fn, config=config).train(input_fn)
+except tf.errors.InvalidArgumentError as error:
+    print(error.message, flush=True)
+except tf.errors.OpError:
+    print("of another process", flush=True)
+os._exit(0)  # the others may wait for this one
+"""
+
+
+@pytest.mark.parametrize("failing", ["01", "1"])
+def test_a_step_that_fails_names_the_users_line_in_each_process_where_it_fails(tmp_path, failing):
+    line = 1 + next(i for i, code in enumerate(FAILS.splitlines()) if "xent(" in code)
+    named = f"[[node xent/xent (defined at <string>:{line}) ]]"
+    for number, (_, output, error) in enumerate(run(FAILS, 2, tmp_path, failing)):
+        fails = str(number) in failing
+        assert (named in output) == fails, output + error
+        assert ("of another process" in output) != fails
