@@ -42,7 +42,7 @@ from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.keras_model.adapted_training import AdaptedTraining
+from estimator2strategy.keras_model.adapted_training import AdaptedTraining, NamingFailures
 from estimator2strategy.keras_model.arguments import RULES
 from estimator2strategy.keras_model.checkpoint_manager import NamedCheckpoints
 from estimator2strategy.keras_model.shared_variables import KeptRuns, OnShared, SharedVariables
@@ -154,22 +154,36 @@ class AdaptedModel(tf.Module):
         """A `tf.function` without arguments that runs `steps_per_execution` steps on all replicas.
 
         For other `tf.function`s to call. It returns {"loss": the loss of the last step}, also if
-        that is NaN. It calls no hooks. At the end of the input it raises InvalidArgumentError.
+        that is NaN. It calls no hooks. At the end of the input it raises InvalidArgumentError. The
+        error of a step that fails names the user's line, as that of `train`; around the call of
+        another `tf.function`, which calls it, `naming_failures` does.
         """
         return self._train_step
 
+    def naming_failures(self) -> contextlib.AbstractContextManager[None]:
+        """Around the call of a `tf.function` of one's own, in which `train_step` is called.
+
+        Raises:
+            tf.errors.OpError: A step failed: with the program's op and the user's line, as in
+                `train`.
+            ValueError: There is no input_fn.
+        """
+        return self._trained().naming_failures()
+
     @functools.cached_property
     def _train_step(self) -> Any:
-        block, steps = self._trained().block, self.steps_per_execution
+        training, steps = self._trained(), self.steps_per_execution
+        block = training.block
 
         @tf.function(autograph=False)
         def train_step() -> dict[str, tf.Tensor]:
             count, loss = block(tf.constant(steps))
-            some = tf.debugging.Assert(count > 0, ["The batches of input_fn have ended."])
+            ended = ["The batches of input_fn have ended."]
+            some = tf.debugging.Assert(count > 0, ended, name="input_of_train_step")
             with tf.control_dependencies([some]):
                 return {"loss": tf.identity(loss)}
 
-        return train_step
+        return NamingFailures(train_step, training.naming_failures)
 
     @checked(RULES)
     def evaluate(self, num_steps: Any = None) -> dict[str, np.ndarray]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import Request, Step
+from estimator2strategy.engine.replay.failed_op import naming_failures
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.worlds import modern_world
@@ -21,6 +23,31 @@ _ENDED = (
     "The batches of input_fn have ended, at global step %d. Stop training here, or let the dataset "
     "repeat()."
 )
+
+
+class NamingFailures:
+    """A `tf.function` whose failures, in a call from Python, are told as the program knows them.
+
+    All else that it is asked for is the function's own: `get_concrete_function`, say.
+
+    Args:
+        function: The `tf.function`.
+        naming: Makes the context of a call; see `naming_failures`.
+    """
+
+    def __init__(
+        self, function: Any, naming: Callable[[], contextlib.AbstractContextManager[None]]
+    ):
+        self._function = function
+        self._naming = naming
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self) -> Any:
+        with self._naming():
+            return self._function()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
 
 
 class AdaptedTraining:
@@ -110,6 +137,10 @@ class AdaptedTraining:
             return count, last_loss
 
         return block
+
+    def naming_failures(self) -> contextlib.AbstractContextManager[None]:
+        """Around a call of a `block`: a step that fails names the program's op and its line."""
+        return naming_failures(self.session.recorded, self.session.graph)
 
     def close(self) -> None:
         """Calls the hooks' `end`, and frees the input."""

@@ -10,7 +10,7 @@ model_fn is recorded once per mode and kind of batch; the steps of Keras's own l
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -30,26 +30,13 @@ from estimator2strategy.keras_model.legacy_program import (
     LegacyProgram,
     check_program,
     features_and_labels,
+    naming_failures_in,
 )
 from estimator2strategy.keras_model.refused_strategies import check_one_process, check_strategy
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
 # What `compile` of a Keras model takes and model_fn brings along.
 _OF_MODEL_FN = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics")
-
-
-def _naming_failures(*modes: str) -> Callable[[Callable], Callable]:
-    """Around a loop that runs steps in these modes: see `LegacyProgram.naming_failures`."""
-
-    def around(loop: Callable) -> Callable:
-        @functools.wraps(loop)
-        def naming(self: LegacyModel, *args: Any, **kwargs: Any) -> Any:
-            with self._legacy.naming_failures(*modes):
-                return loop(self, *args, **kwargs)
-
-        return naming
-
-    return around
 
 
 @keras.saving.register_keras_serializable(package="estimator2strategy")
@@ -166,30 +153,30 @@ class LegacyModel(keras.Model):
 
     # Keras's loops forget the size of a finite Dataset's batches, which a TPU has to know.
 
-    @_naming_failures(ModeKeys.TRAIN, ModeKeys.EVAL)
+    @naming_failures_in(ModeKeys.TRAIN, ModeKeys.EVAL)
     def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         self._note_size(x)
         return super().fit(x, *args, **kwargs)
 
-    @_naming_failures(ModeKeys.EVAL)
+    @naming_failures_in(ModeKeys.EVAL)
     def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         self._note_size(x)
         return super().evaluate(x, *args, **kwargs)
 
-    @_naming_failures(ModeKeys.PREDICT)
+    @naming_failures_in(ModeKeys.PREDICT)
     def predict(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
         self._note_size(x)
         return super().predict(x, *args, **kwargs)
 
-    @_naming_failures(ModeKeys.TRAIN)
+    @naming_failures_in(ModeKeys.TRAIN)
     def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
         return super().train_on_batch(*args, **kwargs)
 
-    @_naming_failures(ModeKeys.EVAL)
+    @naming_failures_in(ModeKeys.EVAL)
     def test_on_batch(self, *args: Any, **kwargs: Any) -> Any:
         return super().test_on_batch(*args, **kwargs)
 
-    @_naming_failures(ModeKeys.PREDICT)
+    @naming_failures_in(ModeKeys.PREDICT)
     def predict_on_batch(self, *args: Any, **kwargs: Any) -> Any:
         return super().predict_on_batch(*args, **kwargs)
 
@@ -237,6 +224,15 @@ class LegacyModel(keras.Model):
         """Adds to the mean loss, when there is one: an input that has ended must not be counted."""
         with tf.control_dependencies([loss]):
             self._mean_loss.update_state(loss)
+
+    def naming_failures(self) -> contextlib.AbstractContextManager[None]:
+        """Around the call of a `tf.function` of one's own, in which the model is called.
+
+        Raises:
+            tf.errors.OpError: A step failed: with the program's op and the user's line, as in
+                `predict`.
+        """
+        return self._legacy.naming_failures(ModeKeys.PREDICT)
 
     def predict_step(self, data: Any) -> Any:
         features, _ = self._data(data)

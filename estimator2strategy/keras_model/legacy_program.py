@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import copy
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -294,3 +295,17 @@ def _kind(batch: Any) -> str:
         return f"{type(leaf).__name__}({leaf.shape}, {leaf.dtype.name})"
 
     return str(tf.nest.map_structure(spec, batch))
+
+
+def naming_failures_in(*modes: str) -> Callable[[Callable], Callable]:
+    """Around a loop that runs steps in these modes: see `LegacyProgram.naming_failures`."""
+
+    def around(loop: Callable) -> Callable:
+        @functools.wraps(loop)
+        def naming(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with self._legacy.naming_failures(*modes):
+                return loop(self, *args, **kwargs)
+
+        return naming
+
+    return around

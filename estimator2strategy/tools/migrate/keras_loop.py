@@ -148,7 +148,8 @@ class KerasLoop:
         # With batches on the cores ahead of time, TensorFlow hangs if the caller stops early.
         options = {tf}.compat.v2.distribute.InputOptions(experimental_fetch_to_device=False)
         for batch in self.strategy.experimental_distribute_dataset(dataset, options):
-            found = {tf}.nest.map_structure(self.of_all_cores, self.predict_step(batch))
+            with self.model.naming_failures():
+                found = {tf}.nest.map_structure(self.of_all_cores, self.predict_step(batch))
             if isinstance(found, dict):
                 kept = {{key: found[key] for key in predict_keys or found}}
                 yield from (dict(zip(kept, row)) for row in zip(*kept.values()))

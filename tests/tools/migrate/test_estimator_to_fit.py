@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 
 import numpy as np
 import pytest
@@ -206,6 +207,30 @@ def test_a_loss_that_the_model_fn_summarizes_itself_is_written_once(own_loss, ra
     # The program's is twice what it trains on.
     trained = loop.model.history.history["loss"][0]
     assert loss == pytest.approx(2 * trained if own_loss else trained, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["train", "evaluate", "predict"])
+def test_a_step_that_fails_in_the_loop_names_the_users_line(method, ran, tmp_path):
+    module = ran[1][0]
+    tf1 = module.tf
+
+    def model_fn(features, labels, mode):
+        y = tf1.layers.dense(features, 1)
+        y = tf1.check_numerics(tf1.log(-tf1.abs(y)), "my check", name="check")  # the line
+        if mode == "infer":
+            return tf1.estimator.EstimatorSpec(mode, {"y": y})
+        loss = tf1.losses.mean_squared_error(labels, y)
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, tf1.train.get_global_step()
+        )
+        return tf1.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    loop = module.KerasLoop(model_fn, str(tmp_path))
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        list(getattr(loop, method)(lambda: module.eval_input_fn({"batch_size": 8})))
+    lines, first = inspect.getsourcelines(model_fn)
+    (at,) = (first + i for i, line in enumerate(lines) if "# the line" in line)
+    assert f"[[node check (defined at {__file__}:{at}) ]]" in raised.value.message
 
 
 def test_hooks_of_the_program_are_called_as_callbacks(ran):
