@@ -35,6 +35,8 @@ def served(name: str) -> Symbol | None:
     """The facade's row for a legacy name; None if TF 1.15 had no such name."""
     if name == "tf.contrib":
         return Symbol(name, "works")
+    if name.startswith("tf.contrib.keras.python."):
+        return None  # TF 1.3 had it; what is below is not what the public names are
     if name.startswith("tf.contrib."):
         row = contrib().find(name)
         if row is None and (name in contrib().modules or _is_in_installed_module(name)):

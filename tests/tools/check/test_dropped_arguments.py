@@ -73,6 +73,12 @@ def test_arguments_at_positions_that_are_by_name_only_today():
     ]
 
 
+def test_a_value_that_is_refused_today_is_found():
+    text = "from sklearn.linear_model import SGDClassifier\n\nx = SGDClassifier(loss='log')\n"
+    assert len(refused(text)) == 1
+    assert refused(text.replace("'log'", "'hinge'")) == []
+
+
 @pytest.mark.parametrize("library", ["numpy", "keras"])
 def test_the_table_holds_for_the_release_that_is_installed(library):
     installed = ".".join(importlib.import_module(library).__version__.split(".")[:2])

@@ -77,3 +77,11 @@ def test_names_that_a_release_was_tried_for_are_errors_with_that_release():
 def test_methods_of_matplotlib_are_found_where_nothing_else_has_them(line, count):
     assert len(dropped(f"import matplotlib.pyplot as plt\n\n{line}\n")) == count
     assert dropped(f"import qt\n\n{line}\n") == []
+
+
+def test_the_keras_inside_contrib_is_no_name_that_this_package_has():
+    text = "from tensorflow.contrib.keras.python.keras.layers import Dense\n\nx = Dense(1)\n"
+    report = check_text(text, Settings(target=Target.FACADE))
+    assert [f.rule for f in report.findings if f.severity.name == "ERROR"][:1] == ["E2S101"]
+    public = text.replace(".python.keras", "")
+    assert not [f for f in check_text(public, Settings()).findings if f.severity.name == "ERROR"]

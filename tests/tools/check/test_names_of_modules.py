@@ -79,3 +79,8 @@ def test_a_module_of_the_same_name_elsewhere_may_be_meant(found):
 def test_a_star_may_mean_another_module_of_that_name(found):
     save = "def save():\n    pass\n\n\nload = save\n"
     assert found("E2S007", train=STAR, helpers="", src__in__helpers=save) == []
+
+
+def test_a_folder_that_is_called_as_a_library_does_not_hide_it(found):
+    text = "from sklearn import datasets\n\nx = datasets.load_boston()\n"
+    assert found("E2S109", sklearn__in__boston=text) == ["sklearn.datasets.load_boston is gone"]

@@ -16,6 +16,16 @@ _TODAY = {
     "sparse": "sparse_output",
     "base_estimator": "estimator",
 }
+# (Class, argument) -> its values that are refused today, and what has their place.
+_VALUES = {
+    ("sklearn.linear_model.SGDClassifier", "loss"): {"log": "log_loss"},
+    ("sklearn.linear_model.SGDRegressor", "loss"): {"squared_loss": "squared_error"},
+    ("sklearn.ensemble.GradientBoostingClassifier", "loss"): {"deviance": "log_loss"},
+    ("sklearn.ensemble.GradientBoostingRegressor", "loss"): {"ls": "squared_error"},
+    ("sklearn.ensemble.RandomForestRegressor", "criterion"): {"mse": "squared_error"},
+    ("sklearn.tree.DecisionTreeRegressor", "criterion"): {"mse": "squared_error"},
+    ("sklearn.ensemble.RandomForestClassifier", "max_features"): {"auto": "sqrt"},
+}
 
 
 @rule(
@@ -42,6 +52,10 @@ def find(source, context):
                 now = _TODAY.get(keyword.arg)
                 message = f"{libraries.release(name)}: {name} has no argument {keyword.arg!r}"
                 yield Hit(call.node, message, fix=f"Today: {now}." if now else None)
+            value = getattr(keyword.value, "value", None)
+            if today := _VALUES.get((name, keyword.arg), {}).get(value):
+                message = f"{libraries.release(name)}: {name} takes no {keyword.arg}={value!r}"
+                yield Hit(call.node, message, fix=f"Today: {today!r}.")
         most = libraries.most(name)
         if most is not None and len(call.node.args) > most and not call.is_open:
             message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"

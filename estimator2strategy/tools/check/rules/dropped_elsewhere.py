@@ -23,6 +23,7 @@ _GONE = {
     "keras.utils.vis_utils": "keras.utils",
     "keras.utils.generic_utils": "keras.utils",
     "keras.objectives": "keras.losses",
+    "hypothesis.unlimited": "settings(suppress_health_check=...)",
     "scipy.misc.imread": "imageio.v2.imread",
     "scipy.misc.imshow": "matplotlib.pyplot.imshow",
     "scipy.misc.imresize": "PIL.Image.fromarray(array).resize",
