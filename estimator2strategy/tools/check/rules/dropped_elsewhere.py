@@ -97,6 +97,8 @@ def find(source, context):
 
 def _methods(source: Source) -> Iterator[Hit]:
     """Methods that objects of pandas and Matplotlib had, and that nothing else has."""
+    if not source.modules & {"pandas", "matplotlib"}:
+        return
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Attribute) or node.attr not in _METHODS:
             continue

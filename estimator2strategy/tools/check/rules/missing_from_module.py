@@ -36,5 +36,7 @@ def _may_be_file(module, name):
 
 
 def _may_have(module, name, context):
+    if name in module.scope.bindings:
+        return True  # most are, and that is quickly known
     has = names(module, context.project)
     return has is None or name in has
