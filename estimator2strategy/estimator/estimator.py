@@ -20,6 +20,7 @@ from estimator2strategy.engine.legacy_code import is_of_tf115
 from estimator2strategy.engine.metrics.objects import metric_objects
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.parameter_servers import one_process
 from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
 from estimator2strategy.engine.record.on_host import OnHost
@@ -241,15 +242,21 @@ class Estimator(Exporting):
         with alone, few_full_collections() as started, recording_graph(self):
             recorded = record_for(self, ModeKeys.TRAIN, input_fn)
             self._warm_start(self.latest_checkpoint())
-            loss = training.train(
-                recorded,
-                self._config,
-                all_hooks,
-                listeners,
-                self._training_options,
-                on_first_block=started,
-                store=self._replays,
-            )
+            options = self._training_options
+            if one_process.collects_gradients(recorded.graph):
+                loss = one_process.train(
+                    recorded, self._config, all_hooks, listeners, options.jit_compile
+                )
+            else:
+                loss = training.train(
+                    recorded,
+                    self._config,
+                    all_hooks,
+                    listeners,
+                    options,
+                    on_first_block=started,
+                    store=self._replays,
+                )
         tf1.logging.info("Loss for final step: %s.", loss)
         return self
 

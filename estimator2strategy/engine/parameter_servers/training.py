@@ -1,8 +1,7 @@
-"""The training of one worker: the hooks that Estimator added, TensorFlow's session, the loop."""
+"""The training of one worker: its session on the servers, and the facts that workers compare."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -12,15 +11,9 @@ import tensorflow as tf
 from estimator2strategy.engine.parameter_servers import same_program
 from estimator2strategy.engine.parameter_servers.placement_checks import check_python_ops
 from estimator2strategy.engine.parameter_servers.servers import Servers
+from estimator2strategy.engine.parameter_servers.session_loop import train_in_session
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.runtime.empty_input import warn_of_no_steps
-from estimator2strategy.engine.runtime.interruption import Interruption
-from estimator2strategy.engine.runtime.training import (
-    add_default_saver,
-    summarize_loss,
-    training_hooks,
-)
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -53,22 +46,14 @@ def train(
     spec, recorded = recording.spec, RecordedGraph(recording.graph)
     check_python_ops(recorded, config)
     facts = same_program.facts_of(recorded, getattr(spec.train_op, "op", spec.train_op).name)
-    summarize_loss(spec.loss)
-    add_default_saver(config, spec.scaffold, shards=None)
-    savers, all_hooks = training_hooks(recording, config, hooks, saving_listeners, beside=False)
     program = same_program.ProgramOnServer(config, servers, facts)
-    creator = _Creator(config, spec.scaffold, servers, program)
-    loss = None
-    with Interruption() as interruption, contextlib.ExitStack() as afterwards:
-        for saver in savers:
-            afterwards.callback(saver.wait)
-        with tf1.train.MonitoredSession(creator, hooks=all_hooks) as monitored:
-            while not monitored.should_stop() and not interruption.requested:
-                _, loss = monitored.run([spec.train_op, spec.loss])
-        interruption.explain(config.model_dir)
-    if loss is None:
-        warn_of_no_steps()
-    return loss
+    return train_in_session(
+        recording,
+        config,
+        hooks,
+        saving_listeners,
+        lambda scaffold: _Creator(config, scaffold, servers, program),
+    )
 
 
 class _Creator(tf1.train.SessionCreator):

@@ -31,18 +31,11 @@ from estimator2strategy.engine.runtime.sharded_saving import default_saver
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
 from estimator2strategy.engine.runtime.worker_steps import SameStartHook
-from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.errors import UnsupportedError
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
-
-_ACCUMULATORS = {
-    "ConditionalAccumulator",
-    "ResourceConditionalAccumulator",
-    "SparseConditionalAccumulator",
-}
 
 
 def train(
@@ -73,7 +66,6 @@ def train(
             "jit_compile is for training on one device; here each core runs "
             "iterations_per_loop steps in one call already. Leave it out."
         )
-    _refuse_accumulators(recording.graph)
     summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, options.checkpoint_shards)
     beside = options.async_checkpoints and can_save_beside(recording)
@@ -112,18 +104,6 @@ def train(
     if loss is None:
         warn_of_no_steps()
     return loss
-
-
-def _refuse_accumulators(graph: tf.Graph) -> None:
-    for op in graph.get_operations():
-        if op.type in _ACCUMULATORS:
-            raise UnsupportedError(
-                f"tf.train.SyncReplicasOptimizer at {user_line(op.traceback)}\n"
-                "  It gathers gradients in queues, whose threads feed a live Session. Only jobs "
-                "with parameter servers have one.\n"
-                "  In one process use the optimizer inside of it. For several workers: `ps` in "
-                "TF_CONFIG, or RunConfig(train_distribute=...); see migration_guide/cluster.md."
-            )
 
 
 def _input_position(model_dir: str, options: TrainingOptions, hooks: list[Hook]) -> InputPosition:

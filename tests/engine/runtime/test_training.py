@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.errors import UnsupportedError
 from tests.engine.runtime.programs import (
     Steps,
     cores_estimator,
@@ -382,17 +381,3 @@ def test_keras_layers_have_the_same_names_in_each_mode(model_dir):
     assert {"dense/kernel", "dense_1/kernel"} <= set(model.get_variable_names())
     assert model.evaluate(numbers(1))["global_step"] == 2
     assert next(model.predict(numbers(1))).shape == (1,)
-
-
-def test_an_optimizer_that_needs_queues_is_refused_with_its_line(model_dir):
-    def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [])
-        optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(0.1), 1)
-        loss = tf.reduce_mean(features * weight)
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-        hook = optimizer.make_session_run_hook(is_chief=True)
-        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, training_hooks=[hook])
-
-    message = r"SyncReplicasOptimizer at .*test_training\.py:\d+(.|\n)*optimizer inside of it"
-    with pytest.raises(UnsupportedError, match=message):
-        estimator.Estimator(model_fn, model_dir).train(numbers(1), steps=1)

@@ -10,8 +10,9 @@ from estimator2strategy.tools.check.rule import Hit, rule
     "parameter-servers",
     Severity.WARNING,
     title="An optimizer that collects gradients on parameter servers",
-    why="Its queues are a Session's. Only a job with parameter servers in TF_CONFIG has one.",
-    fix="Start such a job, or train in step with the optimizer that it wraps: "
+    why="Its queues are a Session's. One process trains with them, as does a job with parameter "
+    "servers in TF_CONFIG; cores and train_distribute refuse it.",
+    fix="Start such a job, or train in step with the optimizer that it wraps, by itself or with "
     "RunConfig(train_distribute=tf.distribute.MultiWorkerMirroredStrategy()).",
     guide="cluster.md",
     bad="""\
