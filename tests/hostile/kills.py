@@ -237,7 +237,7 @@ def counts(
     minutes: float = np.inf,
     at_once: int = 1,
 ) -> dict[str, Count]:
-    """Kills trainings of each kind so many times in all, unless they end before.
+    """Kills trainings of each kind so many times in all.
 
     Args:
         of_one: The kills of one training.
@@ -259,21 +259,21 @@ def counts(
         wholes = {kind: expected(kind, Path(folder, f"whole_{kind}")) for kind in sorted(kinds)}
 
         def run(number: int) -> None:
-            kind, its_kills, own_seed = work[number]
-            if time.monotonic() > deadline:
-                return
-            place = Path(folder, f"{kind}_{number}")
-            try:
-                count = killed(
-                    kind, place, wholes[_SAME.get(kind, kind)], random.Random(own_seed), its_kills
-                )
-            except (TimeoutError, subprocess.TimeoutExpired) as error:
-                count = Count(wrong=[f"{kind}: hangs: {error}"])
-            with lock:
-                found[kind].add(count)
-                done = sum(each.kills for each in found.values())
-                wrong = sum(len(each.wrong) for each in found.values())
-                print(f"{done} kills, {wrong} wrong", *count.wrong, sep="\n", flush=True)
+            kind, left, own_seed = work[number]
+            whole, own_moments = wholes[_SAME.get(kind, kind)], random.Random(own_seed)
+            while left and time.monotonic() < deadline:
+                place = Path(folder, f"{kind}_{number}_{left}")
+                try:
+                    count = killed(kind, place, whole, own_moments, left)
+                except (TimeoutError, subprocess.TimeoutExpired) as error:
+                    count = Count(wrong=[f"{kind}: hangs: {error}"])
+                with lock:
+                    found[kind].add(count)
+                    done = sum(each.kills for each in found.values())
+                    wrong = sum(len(each.wrong) for each in found.values())
+                    print(f"{done} kills, {wrong} wrong", *count.wrong, sep="\n", flush=True)
+                # One that ended before all of its kills leaves the rest to another.
+                left = left - count.kills if count.kills and not count.wrong else 0
 
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(run, range(len(work))))
