@@ -32,7 +32,7 @@ from estimator2strategy.engine.runtime.checkpoints import step_in
 from estimator2strategy.engine.runtime.evaluation_cache import EvaluationCache
 from estimator2strategy.engine.runtime.gc_pause import few_full_collections
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint, using
-from estimator2strategy.engine.runtime.model_dir import held_for_training
+from estimator2strategy.engine.runtime.model_dir import clear_if_free, held_for_training
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
@@ -231,6 +231,8 @@ class Estimator(Exporting):
             raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
         if max_steps is not None and max_steps <= self._global_step():
             tf1.logging.info("Skipping training since max_steps has already saved.")
+            if self._config.is_chief:
+                clear_if_free(self.model_dir)
             return self
         listeners = checked_listeners(saving_listeners)
         all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]

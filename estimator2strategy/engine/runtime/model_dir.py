@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import unfinished_exports, unfinished_saves
 from estimator2strategy.engine.runtime.folder_lock import FolderLock
+from estimator2strategy.engine.runtime.input_position import PositionFiles
 from estimator2strategy.errors import ModelDirInUseError
 
 
@@ -41,12 +42,33 @@ def held_for_training(folder: str) -> Iterator[None]:
     _check_writable(folder)
     lock = _locked(folder)
     try:
-        unfinished_saves.clear(folder)
-        unfinished_exports.clear_below(folder)
+        _clear(folder)
         yield
     finally:
         if lock:
             lock.release()
+
+
+def clear_if_free(folder: str) -> None:
+    """Removes what a training that was killed as it ended has left; no start of another does it.
+
+    Nothing happens where a training holds the folder.
+    """
+    if "://" in folder:
+        return
+    # Nothing is lost where the folder may not be written to.
+    with contextlib.suppress(OSError, tf.errors.OpError):
+        if lock := FolderLock.of(folder):
+            try:
+                PositionFiles(folder).remove_all()
+                _clear(folder)
+            finally:
+                lock.release()
+
+
+def _clear(folder: str) -> None:
+    unfinished_saves.clear(folder)
+    unfinished_exports.clear_below(folder)
 
 
 def _make(folder: str) -> None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import unfinished_saves
+from estimator2strategy.engine.runtime.folder_lock import FolderLock
 from estimator2strategy.engine.runtime.model_dir import held_for_training
 from tests.engine.runtime.programs import falling, host_estimator, numbers, with_checkpoints
 
@@ -187,6 +188,35 @@ class TestWhatStays:
         unfinished_saves.clear(trained.model_dir)
         trained.evaluate(numbers(1))
         assert all(is_there(files).values())
+
+
+class TestWhereTheStepsAreDone:
+    """A training that was killed as it ended has its last checkpoint; no step comes after it."""
+
+    @pytest.fixture
+    def done(self, model_dir):
+        """Killed before it had removed the checkpoint 0, and the position of 4."""
+        model = host_estimator(model_dir).train(numbers(9), steps=4)
+        Path(model_dir, "input_position-4.pending").touch()
+        latest = f"{model_dir}/model.ckpt-4"
+        tf1.train.update_checkpoint_state(model_dir, latest, [latest])
+        Path(model_dir, "model.ckpt-0.index").unlink()
+        died_saving(model, 4, removable=(0, 4))
+        return model
+
+    def test_the_next_start_clears_what_was_left(self, done):
+        done.train(numbers(9), max_steps=4)
+        names = os.listdir(done.model_dir)
+        left_over = (".saving", "model.ckpt-0", "input_position")
+        assert not [name for name in names if name.startswith(left_over)]
+        assert "model.ckpt-4.index" in names
+
+    def test_it_changes_nothing_while_another_training_holds_the_folder(self, done):
+        before = sorted(os.listdir(done.model_dir))
+        lock = FolderLock.of(done.model_dir)
+        done.train(numbers(9), max_steps=4)
+        lock.release()
+        assert sorted(os.listdir(done.model_dir)) == before
 
 
 class TestMark:
