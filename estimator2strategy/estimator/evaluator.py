@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import profiling
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.training_specs import EvalSpec
 
@@ -200,7 +201,8 @@ class EvaluationListener(tf1.train.CheckpointSaverListener):
 
     def _evaluate(self, global_step_value: int) -> EvalResult:
         self._timer.update_last_triggered_step(global_step_value)
-        result = self._evaluator.evaluate_and_export()
+        with profiling.evaluating():
+            result = self._evaluator.evaluate_and_export()
         if result.status != EvalStatus.EVALUATED:
             raise RuntimeError(
                 f"There was no new checkpoint after the training. Eval status: {result.status}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.runtime import evaluation
+from estimator2strategy.engine.runtime import evaluation, profiling
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator.arguments import HOOK_RULES
@@ -98,6 +98,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     def end(self, session):
         self._evaluate(session)
 
+    @profiling.evaluating()
     def _evaluate(self, session: tf1.Session) -> None:
         values = dict(zip(self._values, session.run(self._trained), strict=True))
         results = self._evaluation.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -32,12 +33,14 @@ class Spent(NamedTuple):
         building: In blocks for which a program was built.
         steps: In other blocks of steps.
         waiting: Of those in blocks of steps, waiting for a batch; None: not measured.
+        evaluating: In evaluations between blocks, with their exports.
     """
 
     total: float
     building: float
     steps: float
     waiting: float | None = None
+    evaluating: float = 0.0
 
 
 def verdict(spent: Spent, steps: int) -> str:
@@ -47,14 +50,17 @@ def verdict(spent: Spent, steps: int) -> str:
     parts = {
         "computing": spent.steps - waiting,
         "input": waiting,
-        "host": max(total - spent.steps - spent.building, 0.0),
+        "host": max(total - spent.steps - spent.building - spent.evaluating, 0.0),
         "building programs": spent.building,
     }
+    if spent.evaluating:
+        parts["evaluation"] = spent.evaluating
     bound = {
         "computing": "compute-bound",
         "input": "input-bound",
         "host": "host-bound",
         "building programs": "bound by its start",
+        "evaluation": "bound by its evaluations",
     }[max(parts, key=lambda part: parts[part])]
     if spent.waiting is None:  # the two are one number
         bound = {"compute-bound": "bound by its steps"}.get(bound, bound)
@@ -63,6 +69,21 @@ def verdict(spent: Spent, steps: int) -> str:
     shares = ", ".join(f"{part} {seconds / total:.0%}" for part, seconds in parts.items())
     more = "" if spent.waiting is not None else " (TrainingOptions(profile_dir=...) says more)"
     return f"{steps} steps in {total:.1f} s, {bound}: {shares}{more}"
+
+
+# The profile of the training that goes on, for evaluations that hooks of it run.
+_current: contextvars.ContextVar[Profile | None] = contextvars.ContextVar("profile", default=None)
+
+
+@contextlib.contextmanager
+def evaluating() -> Iterator[None]:
+    """The context of an evaluation; if a training waits for it, its profile says so."""
+    profile, started = _current.get(), time.perf_counter()
+    try:
+        yield
+    finally:
+        if profile:
+            profile.evaluated(time.perf_counter() - started)
 
 
 class Profile:
@@ -80,7 +101,7 @@ class Profile:
         self._started = time.perf_counter()
         self._until: float | None = None
         self._blocks = 0
-        self._building = self._in_steps = 0.0
+        self._building = self._in_steps = self._evaluating = 0.0
         # Where ops are deterministic no clock runs in a step: it would not give the same twice.
         self.measures_input = folder is not None and not _tf_private.ops_are_deterministic()
 
@@ -106,6 +127,20 @@ class Profile:
         else:
             self._in_steps += block.seconds
 
+    def evaluated(self, seconds: float) -> None:
+        """Takes note of an evaluation."""
+        self._evaluating += seconds
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """The context of the training: see `evaluating`."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+            self.stop()
+
     def stop(self) -> None:
         """Writes the profile, if one is being made."""
         if self._until is not None:
@@ -117,4 +152,5 @@ class Profile:
         total = time.perf_counter() - self._started
         with modern_world():
             waited = gauges.waited() if self.measures_input else None
-        return verdict(Spent(total, self._building, self._in_steps, waited), steps)
+        spent = Spent(total, self._building, self._in_steps, waited, self._evaluating)
+        return verdict(spent, steps)

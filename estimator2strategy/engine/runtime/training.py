@@ -92,7 +92,7 @@ def train(
             logged.tensors = pace.logged()
             assert creator.session  # a MonitoredSession makes it first of all
             profile = Profile(options.profile_folder)
-            afterwards.callback(profile.stop)
+            afterwards.enter_context(profile.current())
             step = _step(recording, creator.session, pace, options, profile)
             loss = _loop(monitored, creator, step, pace, interruption, profile, on_first_block)
         if position and not interruption.requested:

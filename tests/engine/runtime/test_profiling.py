@@ -46,8 +46,13 @@ tf1 = tf.compat.v1
             "7 steps in 2.0 s, bound by its start: computing 25%, input 0%, host 0%, "
             "building programs 75%",
         ),
+        (
+            Spent(10.0, building=1.0, steps=2.0, evaluating=6.0),
+            "7 steps in 10.0 s, bound by its evaluations: steps 20%, host 10%, "
+            "building programs 10%, evaluation 60% (TrainingOptions(profile_dir=...) says more)",
+        ),
     ],
-    ids=["compute", "input", "host", "start"],
+    ids=["compute", "input", "host", "start", "evaluation"],
 )
 def test_the_verdict_is_what_took_longest(spent, said):
     assert verdict(spent, 7) == said
@@ -62,6 +67,16 @@ def test_a_training_says_at_its_end_where_the_time_went(model_dir, log, end):
     host_estimator(model_dir).train(numbers(30), steps=20 if end == "steps" else None)
     assert re.search(rf"{20 if end == 'steps' else 30} steps in \d+\.\d s, \S+", log.text)
     assert share(log.text, "building programs") > 0
+
+
+def test_evaluations_between_steps_are_told_by_themselves(model_dir, log):
+    model = host_estimator(model_dir, save_checkpoints_steps=10)
+    estimator.train_and_evaluate(
+        model,
+        estimator.TrainSpec(numbers(30), max_steps=30),
+        estimator.EvalSpec(numbers(3), throttle_secs=0),
+    )
+    assert share(log.text, "evaluation") > 0
 
 
 def slow_input():
