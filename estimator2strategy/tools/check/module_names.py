@@ -1,7 +1,9 @@
 """The names that a module of the program has, where its source says all of them.
 
-names(source, project)              # {"train", "np", ...}; None if code may add others
-brought_by_stars(source, project)   # what its `from x import *` bring; None if nobody can tell
+    names(source, project)              # {"train", "np", ...}; None if code may add others
+    brought_by_stars(source, project)   # what its `from x import *` bring; None if nobody can tell
+
+Where a file cannot be read, or makes names while it runs, nothing is said of it.
 """
 
 from __future__ import annotations
