@@ -1,9 +1,7 @@
 """The names that a module of the program has, where its source says all of them.
 
-    names(source, project)              # {"train", "np", ...}; None if code may add others
-    brought_by_stars(source, project)   # what its `from x import *` bring; None if nobody can tell
-
-Where a file cannot be read, or makes names while it runs, nothing is said of it.
+`names` gives them, or None if code may add others while it runs; `brought_by_stars` gives those
+that each `from x import *` of the module brings, or None if nobody can tell.
 """
 
 from __future__ import annotations
