@@ -11,8 +11,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.parameter_servers.session_loop import Hook, train_in_session
+from estimator2strategy.engine.parameter_servers.session_loop import train_in_session
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.training import Hook
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.errors import UnsupportedError
 

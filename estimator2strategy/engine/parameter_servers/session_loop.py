@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import tensorflow as tf
 
@@ -12,13 +12,13 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.empty_input import warn_of_no_steps
 from estimator2strategy.engine.runtime.interruption import Interruption
 from estimator2strategy.engine.runtime.training import (
+    Hook,
     add_default_saver,
     summarize_loss,
     training_hooks,
 )
 
 tf1 = tf.compat.v1
-Hook: TypeAlias = tf1.train.SessionRunHook
 
 
 def train_in_session(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import tensorflow as tf
 
@@ -14,9 +14,9 @@ from estimator2strategy.engine.parameter_servers.servers import Servers
 from estimator2strategy.engine.parameter_servers.session_loop import train_in_session
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.training import Hook
 
 tf1 = tf.compat.v1
-Hook: TypeAlias = tf1.train.SessionRunHook
 
 
 def train(

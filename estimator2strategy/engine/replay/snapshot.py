@@ -36,35 +36,25 @@ class Shard:
 
 
 def shards_of(graph: tf.Graph, nodes: Iterable[str]) -> list[Shard]:
-    """What the nodes behind a saver's `save_tensor_name` write."""
+    """The work of each SaveV2 among the nodes behind a saver's `save_tensor_name`."""
     operations = map(graph.get_operation_by_name, nodes)
     return [Shard.of(operation) for operation in operations if operation.type == "SaveV2"]
 
 
-class Snapshot(_tf_private.SessionInterface):
-    """A session for `tf.compat.v1.train.Saver.save` alone, which may be used in another thread.
+class SaverSession(_tf_private.SessionInterface):
+    """A session for `tf.compat.v1.train.Saver.save` alone, which runs nothing but its save op.
 
     Args:
-        session: The ReplaySession whose variables are to be written.
+        graph: The graph that has the saver's ops.
         saver_def: Which of its tensors the saver feeds and fetches. It is of version 2.
     """
 
-    def __init__(self, session: ReplaySession, saver_def: Any):
-        save, filename = saver_def.save_tensor_name, saver_def.filename_tensor_name
-        recorded, graph = session.recorded, session.graph
-        recorded.refresh()
-        behind = recorded.ancestors([input_node(save)])
-        self._graph, self._save = graph, save
-        self._shards = shards_of(graph, behind)
-        self._is_merged = any(recorded[name].op == "MergeV2Checkpoints" for name in behind)
-        names = dict.fromkeys(tensor.name for shard in self._shards for tensor in shard.tensors)
-        with modern_world():
-            # Traced here: tracing is nothing for a thread beside one that trains.
-            prefixes = tuple(shard.prefix.name for shard in self._shards)
-            self._prefixes = session.runs.function(Request(prefixes, (), (filename,)))
-            self._values = dict(
-                zip(names, session.runs.function(Request(tuple(names)))(), strict=True)
-            )
+    def __init__(self, graph: tf.Graph, saver_def: Any):
+        self._graph, self._save = graph, saver_def.save_tensor_name
+
+    def save(self, filename: Any) -> Any:
+        """Does the work of the save op; returns the path that it was given, as bytes."""
+        raise NotImplementedError
 
     @property
     def graph(self) -> tf.Graph:
@@ -77,10 +67,46 @@ class Snapshot(_tf_private.SessionInterface):
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Writes the values to the file that is fed; returns its path as bytes."""
+        """Runs the save op, whose one feed is the path of the checkpoint."""
         del options, run_metadata
         assert fetches == self._save
         (filename,) = (feed_dict or {}).values()
+        return self.save(filename)
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        raise NotImplementedError
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        raise NotImplementedError
+
+
+class Snapshot(SaverSession):
+    """The values of the variables as they are when it is made; another thread may write them.
+
+    Args:
+        session: The ReplaySession whose variables are to be written.
+        saver_def: As of SaverSession.
+    """
+
+    def __init__(self, session: ReplaySession, saver_def: Any):
+        super().__init__(session.graph, saver_def)
+        save, filename = saver_def.save_tensor_name, saver_def.filename_tensor_name
+        recorded, graph = session.recorded, session.graph
+        recorded.refresh()
+        behind = recorded.ancestors([input_node(save)])
+        self._shards = shards_of(graph, behind)
+        self._is_merged = any(recorded[name].op == "MergeV2Checkpoints" for name in behind)
+        names = dict.fromkeys(tensor.name for shard in self._shards for tensor in shard.tensors)
+        with modern_world():
+            # Traced here: tracing is nothing for a thread beside one that trains.
+            prefixes = tuple(shard.prefix.name for shard in self._shards)
+            self._prefixes = session.runs.function(Request(prefixes, (), (filename,)))
+            self._values = dict(
+                zip(names, session.runs.function(Request(tuple(names)))(), strict=True)
+            )
+
+    def save(self, filename: Any) -> Any:
+        """Writes the values to a file; returns its path as bytes."""
         with _tf_switches.eager_mode():
             path = tf.constant(filename)
             prefixes = self._prefixes(path)
@@ -101,9 +127,3 @@ class Snapshot(_tf_private.SessionInterface):
                 shape_and_slices=shard.slices,
                 tensors=[self._values[tensor.name] for tensor in shard.tensors],
             )
-
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
-        raise NotImplementedError
-
-    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        raise NotImplementedError

@@ -119,7 +119,9 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             return False
         path = f"{self._save_path}-{step}"
         is_there = unchanged_checkpoint.is_unchanged(path, session, saver.saver_def)
-        self._write_files(saver, Unchanged(session.graph) if is_there else session, step)
+        self._write_files(
+            saver, Unchanged(session.graph, saver.saver_def) if is_there else session, step
+        )
         tf1.logging.info("Calling checkpoint listeners after saving checkpoint %d...", step)
         asked = [listener for listener in self._listeners if listener.after_save(session, step)]
         for listener in asked:

@@ -11,39 +11,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.replay.snapshot import shards_of
+from estimator2strategy.engine.replay.snapshot import SaverSession, shards_of
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 
 
-class Unchanged(_tf_private.SessionInterface):
-    """A session for `tf.compat.v1.train.Saver.save` alone, which finds the files written."""
+class Unchanged(SaverSession):
+    """Finds the files written."""
 
-    def __init__(self, graph: tf.Graph):
-        self._graph = graph
-
-    @property
-    def graph(self) -> tf.Graph:
-        return self._graph
-
-    @property
-    def sess_str(self) -> str:
-        return ""
-
-    def run(
-        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
-    ) -> Any:
-        """Returns the path that is fed, as the save op does."""
-        del fetches, options, run_metadata
-        (filename,) = (feed_dict or {}).values()
+    def save(self, filename: Any) -> bytes:
+        """Returns the path, and leaves the files as they are."""
         return tf.compat.as_bytes(filename)
-
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
-        raise NotImplementedError
-
-    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        raise NotImplementedError
 
 
 def is_unchanged(path: str, session: Any, saver_def: Any) -> bool:
