@@ -37,7 +37,7 @@ _RANDOM_BEGINS_ANEW = (
     "seeds of tf.data.Dataset.random, whose place is kept."
 )
 
-# What TensorFlow says of the op in which it failed, which is not the program's.
+# The words of TensorFlow about the op in which it failed, which is not the program's.
 _AROUND_THE_REASON = re.compile(r"^\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""What the libraries around TensorFlow have dropped since TF 1.15's day, from a table.
+"""Names and arguments that the libraries around TensorFlow have dropped since TF 1.15's day.
 
     gone("keras.layers.CuDNNLSTM")       # ("keras.layers.CuDNNLSTM", "keras 3.15")
     refused("keras.optimizers.Adam")     # {"lr"}: arguments that it has no more

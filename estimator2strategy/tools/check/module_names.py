@@ -13,7 +13,7 @@ import os
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.source import Import, Source
 
-# What may give a module names that no reading sees.
+# Words of a module that may have names which no reading sees.
 _BINDERS = {"exec", "execfile", "globals", "vars", "setattr", "eval", "__getattr__", "modules"}
 _GIVEN = {"__file__", "__name__", "__doc__", "__path__", "__version__", "__all__"}
 

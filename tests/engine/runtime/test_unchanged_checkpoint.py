@@ -13,7 +13,7 @@ tf1 = tf.compat.v1
 
 
 def files_of(model_dir, step):
-    """What tells its files from others of their names: whoever writes one makes a new file."""
+    """Its files, told from others of their names: whoever writes one makes a new file."""
     found = Path(model_dir).glob(f"model.ckpt-{step}.[di]*")
     return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
 

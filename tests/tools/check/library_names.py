@@ -79,7 +79,7 @@ def _arguments(value):
     return [names, 99 if any(p.kind == p.VAR_POSITIONAL for p in parameters) else len(placed)]
 
 
-# What these of Keras took through **kwargs.
+# Arguments that these of Keras took through **kwargs.
 _BY_KEYWORDS = {
     "keras.layers": ("batch_input_shape", "batch_size", "weights", "input_dtype"),
     "keras.optimizers": ("lr", "decay"),
