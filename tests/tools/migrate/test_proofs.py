@@ -94,6 +94,34 @@ def test_xavier_initializer_draws_what_glorot_uniform_draws(shape):
     np.testing.assert_array_equal(xavier, drawn("tf.glorot_uniform_initializer"))
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "batch_and_drop_remainder(batch_size=3)",
+        "padded_batch_and_drop_remainder(3, [None])",
+        "padded_batch_and_drop_remainder(3, padded_shapes=[7], padding_values=5)",
+    ],
+)
+def test_contrib_transformation_makes_the_same_batches(made):
+    program = (
+        "import estimator2strategy.tf1 as tf\n\n"
+        "rows = tf.data.Dataset.range(1, 6).map(lambda n: tf.fill([n], tf.cast(n, tf.int32)))\n"
+        "rows = rows.map(lambda row: tf.pad(row, [[0, 5 - tf.size(row)]]))\n"
+        f"batches = rows.apply(tf.contrib.data.{made})\n"
+    )
+    outcome = apply(program, [codemods()["contrib-datasets"]])
+    assert "contrib" not in outcome.text
+    before, after = batches_of(program), batches_of(outcome.text)
+    assert len(before) == 1  # of five rows, the last two are dropped
+    np.testing.assert_array_equal(after, before)
+
+
+def batches_of(program):
+    names = {}
+    exec(program, names)
+    return [np.asarray(batch) for batch in names["batches"]]
+
+
 # Calls of tf.train, of which the codemod makes Keras schedules; `step` is the global step.
 SCHEDULES = [
     "tf.train.exponential_decay(0.1, step, 7, 0.5)",

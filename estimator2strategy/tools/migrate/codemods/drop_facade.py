@@ -1,6 +1,9 @@
 """`import estimator2strategy.tf1 as tf` to `import tensorflow as tf`."""
 
+import ast
+
 from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.check.source import names_in
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Sample,
@@ -8,6 +11,7 @@ from estimator2strategy.tools.migrate.codemod import (
     codemod,
 )
 
+_PACKAGE = "estimator2strategy"
 _FACADE = "estimator2strategy.tf1"
 
 
@@ -19,7 +23,8 @@ _FACADE = "estimator2strategy.tf1"
     why="Where all names that a file uses are in TensorFlow 2; else the import is marked with "
     "those that are not. A file that still uses this package's estimator keeps it. So does one "
     "that uses tf.keras where some file has a model_fn: the facade's tf.keras is tf-keras, and "
-    "Keras 3 does not train in a model_fn.",
+    "Keras 3 does not train in a model_fn. Imports of this package that nothing reads any more are "
+    "deleted.",
     proof="Names mean what they mean in TensorFlow 2 from here on: tf.keras is Keras 3, tf.data "
     "gives TF2 datasets, and code runs eagerly unless it is in a tf.function.",
     samples=[
@@ -53,16 +58,36 @@ _FACADE = "estimator2strategy.tf1"
             "# TODO(e2s): drop-facade: it still trains an Estimator: see stage 7\n"
             "from estimator2strategy import estimator\n\nx = estimator.Estimator(model_fn)\n",
         ),
+        Sample(
+            "import keras\nimport estimator2strategy as e2s\n"
+            "from estimator2strategy import estimator as tf_estimator\n\n"
+            'e2s.transfer_weights("old", keras.Sequential())\n',
+            "import keras\n# TODO(e2s): drop-facade: it still uses e2s.transfer_weights\n"
+            "import estimator2strategy as e2s\n\n"
+            'e2s.transfer_weights("old", keras.Sequential())\n',
+        ),
     ],
     unchanged=["import tensorflow as tf\n\nx = tf.math.log(y)\n"],
 )
 def find(module):
+    unread = _unread_imports(module)
+    for node in unread:
+        yield module.replace_statement(node, "")
     for target, _ in module.source.imports:
-        if target.module == "estimator2strategy" and target.name == "estimator":
+        if target.node in unread:
+            continue
+        if target.module == _PACKAGE and not target.name:
+            used = list(dict.fromkeys(_used_of_package(module)))
+            yield Todo(target.node, f"it still uses {', '.join(used) or _PACKAGE}")
+        if target.module == _PACKAGE and target.name == "estimator":
             yield Todo(target.node, "it still trains an Estimator: see stage 7")
         if target.module.startswith(_FACADE) and (target.name or target.module != _FACADE):
             yield Todo(target.node, "reach this through tf")
-    imports = [t.node for t, _ in module.source.imports if t.module == _FACADE and not t.name]
+    imports = [
+        t.node
+        for t, _ in module.source.imports
+        if t.module == _FACADE and not t.name and t.node not in unread
+    ]
     missing = list(dict.fromkeys(_missing(module)))
     # Keras 3 does not train in a model_fn, whose graph is of TF1.
     in_model_fn = module.facts.of_specs and any(module.uses("tf.keras"))
@@ -76,6 +101,40 @@ def find(module):
         elif not in_model_fn and len(node.names) == 1 and bound and module.is_alone(node):
             renamed = "" if bound == "tensorflow" else f" as {bound}"
             yield module.replace_statement(node, f"import tensorflow{renamed}")
+
+
+def _unread_imports(module):
+    """Statements at the top of the file that import nothing but unread names of this package."""
+    read = {name for node, _ in module.source.chains for name in names_in(node)}
+    read |= module.facts.imported  # another file may take it from this one
+    read |= {n.value for n in ast.walk(module.source.tree) if _is_string(n)}  # in __all__, say
+    found = []
+    for node in module.source.tree.body:
+        if isinstance(node, ast.Import):
+            modules = {alias.name.partition(".")[0] for alias in node.names}
+            bound = {alias.asname or _PACKAGE for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules = {node.module.partition(".")[0]}
+            bound = {alias.asname or alias.name for alias in node.names}
+        else:
+            continue
+        if modules == {_PACKAGE} and not bound & (read | {"*"}) and module.is_alone(node):
+            found.append(node)
+    return found
+
+
+def _used_of_package(module):
+    """`e2s.transfer_weights`, as it is written."""
+    for node, scope in module.source.chains:
+        name = module.source.resolve(node, scope) or ""
+        if name.startswith(f"{_PACKAGE}.") and not name.startswith(
+            (_FACADE, f"{_PACKAGE}.estimator")
+        ):
+            yield ast.unparse(node)
+
+
+def _is_string(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _missing(module):
