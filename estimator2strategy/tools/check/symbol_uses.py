@@ -81,11 +81,16 @@ def uses(source: Source, on_tensorflow_2: bool | None = None) -> tuple[Use, ...]
             imported.add(key)
             first.setdefault(key, target.node)
             lines.setdefault(key, set()).add(target.node.lineno)
+    given = _given(source)
     for node, scope in source.chains:
         if isinstance(node, ast.Name) and node.id == "self":
             continue
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            node = node.value  # what is set is not read, and may be new
         raw = source.resolve(node, scope)
         if raw is None or raw.startswith(("@", "builtins.")):
+            continue
+        if given and any(f"{raw}.".startswith(f"{name}.") for name in given):
             continue
         name = source.canonical(raw)
         if not name.startswith("tf.") or not _counts(node, source, on_tensorflow_2):
@@ -99,6 +104,16 @@ def uses(source: Source, on_tensorflow_2: bool | None = None) -> tuple[Use, ...]
         _use(name, how, node, len(lines[name, how]), (name, how) in imported)
         for (name, how), node in first.items()
     )
+
+
+def _given(source: Source) -> set[str]:
+    """The names of TensorFlow that a file sets itself: `tf.contrib = contrib`."""
+    names = {
+        source.resolve(node, scope)
+        for node, scope in source.chains
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    return {name for name in names if name is not None and name.startswith("tensorflow.")}
 
 
 def _imports(node: ast.AST, scope: LexicalScope, source: Source) -> Iterator[Import]:

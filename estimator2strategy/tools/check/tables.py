@@ -54,7 +54,7 @@ def served(name: str) -> Symbol | None:
 def _is_in_installed_module(name: str) -> bool:
     """True if a name of contrib is in a module that lives on as a whole in another library."""
     parts = name.split(".")
-    rows = (contrib().symbols.get(".".join(parts[:end])) for end in range(3, len(parts)))
+    rows = (contrib().find(".".join(parts[:end])) for end in range(3, len(parts)))
     return any(row is not None and row.home for row in rows)
 
 

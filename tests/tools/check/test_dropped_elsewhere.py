@@ -33,7 +33,8 @@ def test_names_that_legacy_modules_find_are_errors_on_tensorflow_2_only(text, to
 def test_names_that_nothing_brings_back_are_errors_for_both(target):
     text = "from keras.layers.merge import add\nimport scipy.misc\n\nscipy.misc.imread('a')\n"
     assert dropped(text, target) == [
-        "keras.layers.merge is gone. Today: keras.layers.",
+        "keras.layers.merge is gone. Today: keras.layers; for the function, its Add, Concatenate "
+        "or Dot.",
         "scipy.misc.imread is gone. Today: imageio.v2.imread.",
     ]
 

@@ -56,6 +56,11 @@ def test_a_name_that_a_module_does_not_have_is_found(found):
     assert found("E2S010", train=train, helpers="load = 1\n") == ["helpers.py has no name save"]
 
 
+def test_a_package_is_named_by_its_folder(found):
+    program = {"train": "from helpers import Loader\n", "helpers__in____init__": "load = 1\n"}
+    assert found("E2S010", **program) == ["helpers/__init__.py has no name Loader"]
+
+
 @pytest.mark.parametrize(
     ("train", "helpers"),
     [

@@ -260,3 +260,47 @@ def test_a_file_for_python_2_alone_is_no_finding(tmp_path, monkeypatch):
         (tmp_path / name).write_text("text = unicode\n")
     report = check(["."], Settings(root=tmp_path))
     assert [(f.path, f.rule) for f in report.findings] == [("var.py", "E2S003")]
+
+
+def test_a_name_of_python_2_after_a_question_for_it_is_no_finding():
+    text = "import six\n\ndef f(x):\n    return isinstance(x, str) or (six.PY2 and x is unicode)\n"
+    assert severities(text, "E2S003") == []
+    before = "import six\n\ndef f(x):\n    return x is unicode and six.PY2\n"
+    assert severities(before, "E2S003") == ["ERROR"]
+
+
+def test_a_name_that_numpy_2_has_again_is_a_warning_about_numpy_1():
+    text = "import numpy as np\n\nmask = np.ones(3, dtype=np.bool)\n"
+    assert severities(text, "E2S109", Target.TF2) == ["WARNING"]
+    assert "NumPy 1.24 to 1.26" in advice(text, Target.TF2)[0]
+    assert severities(text.replace("np.bool", "np.row_stack"), "E2S109", Target.TF2) == []
+
+
+@pytest.mark.parametrize("name", ["data_decoder.DataDecoder", "parallel_reader.get_data_files"])
+def test_what_lies_in_a_private_module_of_slim_is_served_with_it(name):
+    folder = "from tensorflow.contrib.slim.python.slim.data import "
+    text = f"{folder}{name.partition('.')[0]}\n\nx = {name}\n"
+    assert severities(text, "E2S101") == []
+
+
+@pytest.mark.parametrize("target", Target)
+def test_a_name_that_the_program_sets_itself_is_no_finding(target):
+    text = "tf.summary.create_file_writer = print\ntf.app = object()\ntf.app.run()\n"
+    assert not findings(text, target)
+
+
+def test_a_kept_half_is_a_dropped_half():
+    text = "x = tf.to_float(1)\ny = tf.nn.dropout(x, 0.5)\n"
+    assert severities(text, "E2S103", Target.TF2) == []
+    assert severities(text.replace("0.5", "0.6"), "E2S103", Target.TF2) == ["ERROR"]
+
+
+def test_a_copy_of_tpu_estimator_is_to_be_left_out():
+    text = "class {}(tf.estimator.Estimator):\n    def train(self, input_fn):\n        pass\n"
+    assert "in the place of this copy" in advice(text.format("TPUEstimator"))[-1]
+    assert "another name" in advice(text.format("Loud"))[-1]
+
+
+def test_a_library_that_ended_has_advice_of_its_own():
+    assert "tf.contrib" in advice("import tensorflow_addons as tfa\n")[0]
+    assert "e2s run" in advice("import tensorflow_estimator\n", Target.TF2)[0]

@@ -97,6 +97,8 @@ def _positions(call, change):
         after = change.after[position] if position < len(change.after) else None
         if before is None or before == after or (before, after) in _RENAMED:
             continue
+        if (before, after, getattr(argument, "value", None)) in _SAME:
+            continue
         if after is None:
             yield f"TF2 takes {len(change.after)} arguments, and no {before!r}"
         else:
@@ -109,6 +111,8 @@ _IGNORED = {
     ("tf.Variable", name)
     for name in ("collections", "expected_shape", "use_resource", "validate_shape")
 }
+# Another meaning, and the same result for this value.
+_SAME = {("keep_prob", "rate", 0.5)}
 # Another name, the same meaning.
 _RENAMED = {
     ("tensor", "data"),

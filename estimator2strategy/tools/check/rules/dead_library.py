@@ -6,14 +6,20 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import parents
 
-# Top-level module -> what became of it.
+_RUN = "Run the program with `e2s run`."
+_OLD = "it was written for TF 1.x"
+# Top-level module -> what became of it, and what to do.
 _LIBRARIES = {
-    "tensorflow_addons": "it ended with TensorFlow 2.15, and does not import beside Keras 3",
-    "tensor2tensor": "it was written for TF 1.x: run the program with `e2s run`",
-    "tensorflow_estimator": "it cannot be imported since TensorFlow 2.16",
-    "adanet": "it was written for TF 1.x: run the program with `e2s run`",
-    "tensorflow_gan": "it was written for TF 1.x: run the program with `e2s run`",
-    "tflearn": "it was written for TF 1.x, with tf.contrib",
+    "tensorflow_addons": (
+        "it ended with TensorFlow 2.15, and does not import beside Keras 3",
+        "Take what Keras 3 has (AdamW, GroupNormalization) from there, what `tf.contrib` of this "
+        "package has (crf, seq2seq) from there, and copy the rest.",
+    ),
+    "tensor2tensor": (_OLD, _RUN),
+    "tensorflow_estimator": ("it cannot be imported since TensorFlow 2.16", _RUN),
+    "adanet": (_OLD, _RUN),
+    "tensorflow_gan": (_OLD, _RUN),
+    "tflearn": (f"{_OLD}, with tf.contrib", "Write its layers as `tf.layers` or `tf.slim`."),
 }
 _SERVED = {"tensorflow_estimator", "tensor2tensor", "adanet", "tensorflow_gan"}
 
@@ -24,7 +30,7 @@ _SERVED = {"tensorflow_estimator", "tensor2tensor", "adanet", "tensorflow_gan"}
     Severity.WARNING,
     title="A library that ended, or that expects TensorFlow 1.x",
     why="It imports names that TensorFlow 2.16 does not have.",
-    fix="See the message.",
+    fix="Run the program with `e2s run` if this package has what the library gave, or do without.",
     bad="import tensorflow_addons as tfa\n",
     good="import tensorflow_probability as tfp\n",
 )
@@ -43,4 +49,5 @@ def find(source, context):
         # An import under a condition is one that the program may do without.
         optional = any(isinstance(outer, (ast.Try, ast.If)) for outer in parents(target.node))
         severity = Severity.INFO if served or optional else None
-        yield Hit(target.node, f"{top}: {_LIBRARIES[top]}", severity=severity)
+        fate, remedy = _LIBRARIES[top]
+        yield Hit(target.node, f"{top}: {fate}", severity=severity, fix=remedy)

@@ -17,6 +17,7 @@ _KERAS_FOLDERS = (
 # Name, and what is below it -> what has its place, in programs that run by this package, too.
 _GONE = {
     **{f"keras.layers.{folder}": "keras.layers" for folder in _KERAS_FOLDERS.split()},
+    "keras.layers.merge": "keras.layers; for the function, its Add, Concatenate or Dot",
     "keras.engine": "keras, keras.layers",
     "keras.backend.tensorflow_backend": "tensorflow",
     "keras.utils.np_utils": "keras.utils",
@@ -39,6 +40,13 @@ _GONE = {
     "sklearn.learning_curve": "sklearn.model_selection",
     "sklearn.preprocessing.Imputer": "sklearn.impute.SimpleImputer",
     "sklearn.utils.linear_assignment_": "scipy.optimize.linear_sum_assignment",
+}
+# Deprecated, and still there.
+_STILL = {"numpy.row_stack"}
+# TensorFlow 2.16 and 2.17 need NumPy 1.
+_BACK = {
+    "numpy.bool": "is not in NumPy 1.24 to 1.26, and is NumPy's own bool in 2",
+    "numpy.long": "is not in NumPy 1.24 to 1.26, and is a C long in 2",
 }
 _OTHERS = "Use what the library has in its place, or install the release that has it."
 # Method -> its library, what is done with it, the name of its object if others have such a method,
@@ -74,7 +82,11 @@ def find(source, context):
         old, now = _dropped(name)
         if old is None and on_tf2 and (today := removed_names.todays(name)):
             old, now = name, today
-        if old is not None:
+        if old in _STILL:
+            continue
+        if old in _BACK:
+            hit = Hit(node, f"{old} {_BACK[old]}", severity=Severity.WARNING, fix=f"Today: {now}.")
+        elif old is not None:
             hit = Hit(node, f"{old} is gone", fix=f"Today: {now}.")
         elif (lost := libraries.gone(name)) and not removed_names.todays(lost[0]):
             old, release = lost

@@ -26,8 +26,14 @@ def find(source, context):
         if not modules or modules[0] is source or _may_be_file(modules[0], target.name):
             continue
         if not any(_may_have(module, target.name, context) for module in modules):
-            message = f"{os.path.basename(modules[0].path)} has no name {target.name}"
+            message = f"{_named(modules[0])} has no name {target.name}"
             yield Hit(target.node, message)
+
+
+def _named(module):
+    """The name of a file, and of a package's `__init__.py` the folder too."""
+    folder, file = os.path.split(module.path)
+    return f"{os.path.basename(folder)}/{file}" if file == "__init__.py" else file
 
 
 def _may_be_file(module, name):

@@ -16,6 +16,8 @@ _OWN = {
     "latest_checkpoint",
     "eval_dir",
 }
+# TF 1.15 let a class of this name override them: such a program brings a copy of TensorFlow's own.
+_A_COPY = "Import TPUEstimator from tf.contrib.tpu or tf.estimator.tpu in the place of this copy."
 
 
 @rule(
@@ -52,4 +54,5 @@ def find(source, context):
             continue
         for item in node.body:
             if isinstance(item, Function) and item.name in _OWN:
-                yield Hit(item, f"{node.name} overrides Estimator.{item.name}")
+                fix = _A_COPY if node.name == "TPUEstimator" else None
+                yield Hit(item, f"{node.name} overrides Estimator.{item.name}", fix=fix)

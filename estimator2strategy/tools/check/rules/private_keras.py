@@ -12,7 +12,7 @@ from estimator2strategy.tools.check.rule import Hit, rule
     why="It is an old copy of Keras that TensorFlow keeps for itself; its classes are neither "
     "tf.keras' nor tf_keras', so that mixing them fails in isinstance checks. In a program "
     "that is run by this package it is tf-keras, and the finding is a note.",
-    fix="Import from tf.keras.",
+    fix="Import from tf.keras; where it has no such name, copy what you use.",
     target="tf2",
     bad="from tensorflow.python.keras import layers\n",
     good="from tensorflow.keras import layers\n",

@@ -12,7 +12,7 @@ from estimator2strategy.tools.check.rule import Hit, rule
     title="An import from `tensorflow.python`, which any release may move",
     why="Such a module has no promise. What TensorFlow moved since 1.15 and programs use, this "
     "package finds for them; on TensorFlow itself the import fails where it was moved.",
-    fix="Use the public name.",
+    fix="Use the public name; where there is none, copy what you use.",
     target="tf2",
     bad="from tensorflow.python.ops import array_ops\n",
     good="from tensorflow.compat.v1 import placeholder\n",

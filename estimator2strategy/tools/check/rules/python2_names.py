@@ -72,12 +72,20 @@ def find(source, context):
 
 
 def unguarded(node: ast.AST) -> bool:
-    """True if no `try` and no question for the version is around it."""
+    """True if no `try` and no question for the version is around it, nor before it in an `and`."""
+    inner = node
     for outer in parents(node):
         if isinstance(outer, ast.Try):
             return False
-        if isinstance(outer, (ast.If, ast.IfExp)):
-            test = ast.unparse(outer.test)
-            if any(word in test for word in ("version", "PY2", "PY3", "python")):
+        if isinstance(outer, (ast.If, ast.IfExp)) and _asks(outer.test):
+            return False
+        if isinstance(outer, ast.BoolOp) and inner in outer.values:
+            before = outer.values[: outer.values.index(inner)]
+            if any(_asks(operand) for operand in before):
                 return False
+        inner = outer
     return True
+
+
+def _asks(test: ast.expr) -> bool:
+    return any(word in ast.unparse(test) for word in ("version", "PY2", "PY3", "python"))
