@@ -38,7 +38,8 @@ def train_input_fn(params):
 
 def eval_input_fn(params):
     dataset = tf.data.Dataset.from_tensor_slices((FEATURES, LABELS))
-    dataset = dataset.map(lambda x, y: (x * 2.0 - 1.0, y)).batch(params["batch_size"])
+    dataset = dataset.map(lambda x, y: (x * 2.0 - 1.0, y))
+    dataset = dataset.apply(tf.contrib.data.batch_and_drop_remainder(params["batch_size"]))
     iterator = dataset.make_one_shot_iterator()
     features, labels = iterator.get_next()
     return features, labels
