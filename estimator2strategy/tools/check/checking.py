@@ -184,6 +184,7 @@ def forget() -> None:
     symbol_uses.is_legacy.cache_clear()
     symbol_uses.uses.cache_clear()
     unreached.answer.cache_clear()
+    unreached.succeeds.cache_clear()
     gc.collect()  # trees are cycles
 
 

@@ -40,7 +40,7 @@ _OUR_VERSION = {"tf.__version__", "tf.VERSION", "tf.version.VERSION"}
 _ASKS = re.compile(
     r"tf_?version|tensorflow_?version|__version__|version_info|is_?tf_?v?[12]|\bPY[23]", re.I
 )
-_MAY_ASK = re.compile(r"version|PY[23]|hasattr|tf_?v?[12]\b", re.I)
+_MAY_ASK = re.compile(r"version|PY[23]|hasattr|\bdir\(|tf_?v?[12]\b", re.I)
 _VERSIONS = {"LooseVersion", "StrictVersion", "Version", "parse_version", "parse"}
 _DEPTH = 12
 
@@ -77,9 +77,10 @@ def is_expendable(node: ast.AST) -> bool:
 def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
     """False if a question for a version stands around a node, and the answer leads elsewhere.
 
-    It is False, too, where such a question cannot be answered here: the program knows of versions.
+    It is False, too, where such a question cannot be answered here: the program knows of versions;
+    and after the `except AttributeError` of a `try` whose names of TensorFlow are all there.
     """
-    if not _MAY_ASK.search(source.text):
+    if not _MAY_ASK.search(source.text) and "except" not in source.text:
         return True
     inner = node
     for outer in parents(node):
@@ -88,8 +89,32 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
             holds = answer(outer, source, on_tensorflow_2)
             if holds is _ASKED or (holds is not None and holds != (inner in then)):
                 return False
+        elif isinstance(inner, ast.ExceptHandler) and isinstance(outer, ast.Try):
+            caught = names_in(inner.type) if inner.type else {""}
+            if not caught.isdisjoint(MISSING) and succeeds(outer, source, on_tensorflow_2):
+                return False
         inner = outer
     return True
+
+
+@functools.lru_cache(maxsize=4096)
+def succeeds(tried: ast.Try, source: Source, on_tensorflow_2: bool) -> bool:
+    """True if a `try` uses names of TensorFlow, imports nothing, and the names are all there."""
+    reader, found = _Reader(source, on_tensorflow_2), False
+    for node in (part for statement in tried.body for part in ast.walk(statement)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return False
+        if isinstance(node, ast.Attribute) and not isinstance(next(parents(node)), ast.Attribute):
+            scope = source.scope_of(node)
+            name = source.name(node, scope)
+            if name is not None and name.startswith("tf."):
+                try:
+                    found = reader.has(name, source.resolve(node, scope))
+                except LookupError:
+                    return False
+                if not found:
+                    return False
+    return found
 
 
 _ASKED: Any = object()
@@ -172,6 +197,12 @@ class _Reader:
         return not decisive
 
     def comparison(self, node: Any, scope: LexicalScope) -> bool:
+        first, last = node.ops[0], node.comparators[0]
+        listing = Call(last, scope, self._source) if isinstance(last, ast.Call) else None
+        if listing is not None and listing.name == "builtins.dir" and len(last.args) == 1:
+            if isinstance(first, (ast.In, ast.NotIn)):
+                return self._lists(last.args[0], node.left, scope) == isinstance(first, ast.In)
+            raise LookupError
         left = self.value(node.left, scope)
         for operator, term in zip(node.ops, node.comparators, strict=True):
             right = self.value(term, scope)
@@ -183,7 +214,8 @@ class _Reader:
     def call(self, node: Any, scope: LexicalScope) -> Any:
         call = Call(node, scope, self._source)
         if call.name == "builtins.hasattr":
-            return self._has(node, scope)
+            owner, attribute = node.args
+            return self._lists(owner, attribute, scope)
         arguments = [self.value(a, scope) for a in node.args if not isinstance(a, ast.Name)]
         if call.name in _FUNCTIONS and len(arguments) == 1:
             return _FUNCTIONS[call.name](arguments[0])
@@ -195,17 +227,24 @@ class _Reader:
             return getattr(self.value(node.func.value, scope), node.func.attr)(*arguments)
         raise LookupError
 
-    def _has(self, node: ast.Call, scope: LexicalScope) -> bool:
-        owner, attribute = node.args
-        raw, name = self._source.resolve(owner, scope), self._source.name(owner, scope)
-        if raw is None or name is None or not f"{name}.".startswith("tf."):
+    def _lists(self, owner: ast.expr, attribute: ast.expr, scope: LexicalScope) -> bool:
+        """True if TensorFlow, or a module of it, has an attribute."""
+        name = self._source.name(owner, scope)
+        if name is None:
             raise LookupError
-        full = f"{name}.{self.value(attribute, scope)}"
+        return self.has(
+            f"{name}.{self.value(attribute, scope)}", self._source.resolve(owner, scope)
+        )
+
+    def has(self, name: str, raw: str | None) -> bool:
+        """True if TensorFlow has a name, when it is reached by `raw`."""
+        if raw is None or not name.startswith("tf."):
+            raise LookupError
         if not self._on_tensorflow_2 or raw.startswith("estimator2strategy"):
-            return tables.served(full) is not None
-        if full.startswith(("tf.contrib", "tf.estimator")):
+            return tables.served(name) is not None
+        if name.startswith(("tf.contrib", "tf.estimator")):
             return False
-        there = tables.exists(full, "v1" if raw.startswith("tensorflow.compat.v1") else "v2")
+        there = tables.exists(name, "v1" if raw.startswith("tensorflow.compat.v1") else "v2")
         if there is None:
             raise LookupError
         return there

@@ -56,6 +56,16 @@ def test_a_name_that_a_module_does_not_have_is_found(found):
     assert found("E2S010", train=train, helpers="load = 1\n") == ["helpers.py has no name save"]
 
 
+def test_an_import_through_a_module_of_the_program_is_reported_there(found):
+    names = "from tensorflow.python.platform import flags\n"
+    assert len(found("E2S104", train="from names import flags\n", names=names)) == 1
+
+
+def test_a_name_with_an_underscore_may_be_a_compiled_module(found):
+    program = {"train": "from helpers import _C\n", "helpers__in____init__": "load = 1\n"}
+    assert found("E2S010", **program) == []
+
+
 def test_a_package_is_named_by_its_folder(found):
     program = {"train": "from helpers import Loader\n", "helpers__in____init__": "load = 1\n"}
     assert found("E2S010", **program) == ["helpers/__init__.py has no name Loader"]

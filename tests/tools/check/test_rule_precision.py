@@ -304,3 +304,31 @@ def test_a_copy_of_tpu_estimator_is_to_be_left_out():
 def test_a_library_that_ended_has_advice_of_its_own():
     assert "tf.contrib" in advice("import tensorflow_addons as tfa\n")[0]
     assert "e2s run" in advice("import tensorflow_estimator\n", Target.TF2)[0]
+
+
+def test_a_name_is_not_reached_where_dir_does_not_list_it():
+    text = (
+        "if 'concat_v2' in dir(tf):\n    x = tf.concat_v2([], 0)\nelse:\n    x = tf.concat([], 0)\n"
+    )
+    assert severities(text, "E2S105") == []
+    assert severities(text.replace(" in dir", " not in dir"), "E2S105") == ["WARNING"]
+
+
+def test_a_name_after_an_attribute_error_is_for_another_release():
+    text = "try:\n    x = tf.concat\nexcept AttributeError:\n    x = tf.{}\n"
+    assert severities(text.format("concat_v2"), "E2S105") == []
+    assert severities(text.format("random.set_seed"), "E2S113") == []
+    gone = text.replace("tf.concat\n", "tf.pack\n")
+    assert severities(gone.format("concat_v2"), "E2S105") == ["WARNING"]
+
+
+def test_private_keras_in_a_try_is_no_finding():
+    text = "try:\n    from tensorflow.python.keras import layers\nexcept ImportError:\n    pass\n"
+    assert severities(text, "E2S507", Target.TF2) == []
+
+
+def test_an_import_from_tensorflows_inside_is_reported_where_it_is_written():
+    text = "from tensorflow.python.{} import x\n"
+    assert severities(text.format("ops"), "E2S104", Target.TF2) == ["WARNING"]
+    assert severities(text.format("ipu"), "E2S104", Target.TF2) == ["ERROR"]
+    assert severities("from tensorflow.python import placeholder\n", "E2S104") == ["INFO"]

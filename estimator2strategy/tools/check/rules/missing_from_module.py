@@ -37,8 +37,12 @@ def _named(module):
 
 
 def _may_be_file(module, name):
-    """True if a name may be a module beside a package's file that is built or generated later."""
-    return os.path.basename(module.path) == "__init__.py" and name == name.lower()
+    """True if a name may be a module beside a package's file that is built or generated later.
+
+    Compiled ones are called `_C` or alike.
+    """
+    is_package = os.path.basename(module.path) == "__init__.py"
+    return is_package and (name == name.lower() or name.startswith("_"))
 
 
 def _may_have(module, name, context):
