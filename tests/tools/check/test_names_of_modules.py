@@ -66,6 +66,18 @@ def test_a_name_with_an_underscore_may_be_a_compiled_module(found):
     assert found("E2S010", **program) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("more", []), ("most", ["augment.py has no name most"])]
+)
+def test_a_folder_that_is_no_package_may_be_meant(found, name, said):
+    program = {
+        "augment__in__augment": "load = 1\n",
+        "augment__in__more": "save = 1\n",
+        "augment__in__train": f"from augment import {name}\n",
+    }
+    assert found("E2S010", **program) == said
+
+
 def test_a_package_is_named_by_its_folder(found):
     program = {"train": "from helpers import Loader\n", "helpers__in____init__": "load = 1\n"}
     assert found("E2S010", **program) == ["helpers/__init__.py has no name Loader"]

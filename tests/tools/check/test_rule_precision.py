@@ -332,3 +332,8 @@ def test_an_import_from_tensorflows_inside_is_reported_where_it_is_written():
     assert severities(text.format("ops"), "E2S104", Target.TF2) == ["WARNING"]
     assert severities(text.format("ipu"), "E2S104", Target.TF2) == ["ERROR"]
     assert severities("from tensorflow.python import placeholder\n", "E2S104") == ["INFO"]
+
+
+def test_imp_is_a_warning_about_python_3_12():
+    assert severities("import imp\n", "E2S003") == ["WARNING"]
+    assert "importlib.reload" in advice("from imp import reload\n")[0]

@@ -25,9 +25,20 @@ def find(source, context):
         modules = modules_of(source, target, context.project)
         if not modules or modules[0] is source or _may_be_file(modules[0], target.name):
             continue
+        if _is_in_a_folder(target, context.project):
+            continue
         if not any(_may_have(module, target.name, context) for module in modules):
             message = f"{_named(modules[0])} has no name {target.name}"
             yield Hit(target.node, message)
+
+
+def _is_in_a_folder(target, project):
+    """True if a folder, which need be no package, has the name of the module, and such a file."""
+    path = os.path.join(os.sep, *target.module.split("."), target.name)
+    return any(
+        source.path.endswith((f"{path}.py", os.path.join(path, "__init__.py")))
+        for source in project.sources
+    )
 
 
 def _named(module):

@@ -30,8 +30,10 @@ _MODULES = {
     "ConfigParser": "configparser",
     "Queue": "queue",
     "commands": "subprocess",
-    "imp": "importlib (gone since Python 3.12)",
 }
+_IMP = (
+    "Today: importlib.reload for imp.reload, importlib.util and importlib.machinery for the rest."
+)
 # A file that a program imports on Python 2 only.
 _FOR_PYTHON_2 = re.compile(r"(^|[/_])py(thon)?_?2[^/]*\.py$")
 _METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
@@ -57,9 +59,14 @@ def find(source, context):
                 yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}")
     for target, _ in source.imports:
         module = target.module
-        if target.level or module not in _MODULES or not unguarded(target.node):
+        if target.level or module not in (*_MODULES, "imp") or not unguarded(target.node):
             continue
-        if source.follow(source, target) in (module, f"{module}.{target.name}"):
+        if source.follow(source, target) not in (module, f"{module}.{target.name}"):
+            continue
+        if module == "imp":
+            gone = "imp is gone since Python 3.12"
+            yield Hit(target.node, gone, severity=Severity.WARNING, fix=_IMP)
+        else:
             yield Hit(target.node, f"{module} is a module of Python 2; now {_MODULES[module]}")
     for call in source.calls:
         if call.last in _METHODS and isinstance(call.node.func, ast.Attribute):
