@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.record.unused_report import hold_back_unused_report
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import RecordingError
@@ -30,6 +31,7 @@ def call_model_fn(
     if labels is not None and "labels" not in names:
         raise ValueError("model_fn does not take labels, but input_fn returns labels.")
     available = {"labels": labels, "mode": mode, "params": params, "config": config}
+    hold_back_unused_report()
     tf1.logging.info("Calling model_fn.")
     with blaming_odd_input(features, labels if "labels" in names else ()):
         spec = model_fn(features=features, **{k: v for k, v in available.items() if k in names})

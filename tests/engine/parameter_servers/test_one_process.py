@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import logging
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -95,6 +98,39 @@ def test_the_checkpoint_evaluates_predicts_and_goes_on(model_dir):
     assert results["global_step"] == 10
     np.testing.assert_allclose(results["loss"], 0.4110877, rtol=1e-5)
     np.testing.assert_allclose(next(model.predict(input_fn)), 0.13437587, rtol=1e-5)
+
+
+class TestObjectsThatWereNeverUsed:
+    """TensorFlow logs them where a graph is forgotten."""
+
+    def logged_by(self, caplog, run):
+        with caplog.at_level(logging.ERROR, "tensorflow"):
+            run()
+            gc.collect()
+        return [text for text in caplog.messages if "Object was never used" in text]
+
+    def test_the_optimizer_itself_leaves_none_behind_an_evaluation(self, model_dir, caplog):
+        sync(model_dir, tokens=0).train(input_fn, steps=1)
+        model = sync(model_dir)  # without the hook, which would keep the optimizer
+        assert self.logged_by(caplog, lambda: model.evaluate(input_fn, steps=1)) == []
+
+    def test_nor_behind_a_refusal(self, model_dir, caplog):
+        def refused():
+            with pytest.raises(UnsupportedError):
+                sync(model_dir, aggregate=2).train(input_fn, steps=1)
+
+        assert self.logged_by(caplog, refused) == []
+
+    def test_one_of_the_program_is_still_told(self, model_dir, caplog):
+        def careless(features, labels, mode, params):
+            tf1.report_uninitialized_variables(name="mine")
+            return model_fn(features, labels, mode, params)
+
+        model = estimator.Estimator(careless, model_dir, params={"aggregate": 1, "total": 1})
+
+        sync(model_dir, tokens=0).train(input_fn, steps=1)
+        (told,) = self.logged_by(caplog, lambda: model.evaluate(input_fn, steps=1))
+        assert "mine" in told
 
 
 class TestRefused:
