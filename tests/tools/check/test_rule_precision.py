@@ -42,8 +42,31 @@ def test_queues_of_a_program_without_an_estimator_are_a_note():
 SYNC = "optimizer = tf.train.SyncReplicasOptimizer(base, 4)\n"
 
 
-def test_an_optimizer_beside_sessions_of_its_own_is_a_note():
+HOOK = "hook = optimizer.make_session_run_hook(True)\n"
+
+
+def test_an_optimizer_that_gathers_gradients_needs_its_hook():
     assert severities(SYNC + SPEC, "E2S223") == ["WARNING"]
+    assert severities(SYNC + HOOK + SPEC, "E2S223") == ["INFO"]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        "config = tf.estimator.RunConfig(train_distribute=strategy)\n",
+        "options = estimator2strategy.TrainingOptions(jit_compile=True)\n",
+    ],
+)
+def test_an_optimizer_that_gathers_gradients_is_refused_in_step(refused):
+    assert severities(SYNC + HOOK + refused + SPEC, "E2S223") == ["WARNING"]
+
+
+def test_an_optimizer_that_gathers_gradients_beside_no_strategy_is_a_note():
+    none = "config = tf.estimator.RunConfig(train_distribute=None)\n"
+    assert severities(SYNC + HOOK + none + SPEC, "E2S223") == ["INFO"]
+
+
+def test_an_optimizer_beside_sessions_of_its_own_is_a_note():
     session = "with tf.train.MonitoredTrainingSession() as session:\n    pass\n"
     assert severities(SYNC + session + SPEC, "E2S223") == ["INFO"]
 

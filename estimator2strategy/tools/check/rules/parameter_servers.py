@@ -1,19 +1,24 @@
-"""Optimizers that need the other workers of a cluster."""
+"""Optimizers that gather gradients in queues."""
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit, rule
+
+_INSIDE = (
+    "For cores and replicas use the optimizer inside of it: replicas in step take the same means."
+)
 
 
 @rule(
     "E2S223",
     "parameter-servers",
     Severity.WARNING,
-    title="An optimizer that collects gradients on parameter servers",
-    why="Its queues are a Session's. One process trains with them, as does a job with parameter "
-    "servers in TF_CONFIG; cores and train_distribute refuse it.",
-    fix="Start such a job, or train in step with the optimizer that it wraps, by itself or with "
-    "RunConfig(train_distribute=tf.distribute.MultiWorkerMirroredStrategy()).",
+    title="An optimizer that gathers gradients in queues",
+    why="One process trains with it, in a Session, and so does a job with parameter servers in "
+    "TF_CONFIG. Without the hook that puts the first tokens into its queue, its steps would wait "
+    "for ever: then it is refused. Cores, train_distribute and jit_compile refuse it, too.",
+    fix="Give the training its hook: "
+    f"training_hooks=[optimizer.make_session_run_hook(is_chief=True)]. {_INSIDE}",
     guide="cluster.md",
     bad="""\
 import tensorflow as tf
@@ -35,10 +40,30 @@ config = tf.estimator.RunConfig(
 )
 def find(source, context):
     for call in source.calls:
-        if call.name == "tf.train.SyncReplicasOptimizer":
-            # A program with Sessions of its own starts its own servers.
-            own = any(is_tf(c.name, "Server", "MonitoredTrainingSession") for c in source.calls)
-            for_estimator = context.project.has_estimator and not own
-            severity = None if for_estimator else Severity.INFO
-            message = f"{call.name} collects gradients on parameter servers"
-            yield Hit(call.node, message, severity=severity)
+        if call.name != "tf.train.SyncReplicasOptimizer":
+            continue
+        # A program with Sessions of its own starts its own servers.
+        own = any(is_tf(c.name, "Server", "MonitoredTrainingSession") for c in source.calls)
+        calls = [c for other in context.project.sources for c in other.calls]
+        if not context.project.has_estimator or own:
+            message = f"{call.name} gathers gradients in queues"
+            yield Hit(call.node, message, Severity.INFO, _INSIDE)
+        elif not any(c.last == "make_session_run_hook" for c in calls):
+            message = f"{call.name} has no hook: its steps would wait for ever, so it is refused"
+            yield Hit(call.node, message)
+        elif any(map(_asks_for_replicas, calls)):
+            message = f"{call.name} is refused with train_distribute and jit_compile"
+            yield Hit(call.node, message, fix=_INSIDE)
+        else:
+            message = f"{call.name} trains in one process, or with parameter servers in TF_CONFIG"
+            yield Hit(call.node, message, Severity.INFO, _INSIDE)
+
+
+def _asks_for_replicas(call):
+    """True if a call asks for replicas, or for compiled steps."""
+    given = {
+        k.arg for k in call.node.keywords if getattr(k.value, "value", "?") not in (None, False)
+    }
+    return "train_distribute" in given or (
+        call.last == "TrainingOptions" and "jit_compile" in given
+    )
