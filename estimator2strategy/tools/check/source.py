@@ -20,6 +20,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from estimator2strategy.tools.check import tables
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -352,8 +354,9 @@ class Source:
         self._searched.add(name)
         try:
             for star in self.stars:
-                target = self.follow(self, dataclasses.replace(star, name=name))
-                if target is not None and (target.startswith("@") or "tensorflow" in target):
+                target = self.follow(self, dataclasses.replace(star, name=name)) or ""
+                known = target.startswith("@") or "tensorflow" in target
+                if known and tables.may_hide(name, self.canonical(target)):
                     return target
         finally:
             self._searched.remove(name)

@@ -11,6 +11,7 @@ tests/tools/check/tensorflow_names.py.
 from __future__ import annotations
 
 import ast
+import builtins
 import dataclasses
 import functools
 import json
@@ -144,6 +145,11 @@ def exists(name: str, which: str) -> bool | None:
         if module not in modules:
             return True
     return True
+
+
+def may_hide(name: str, target: str) -> bool:
+    """True if `import *` may bring `target` as `name`: `range` may, and `len` stays Python's."""
+    return target.startswith("@") or not hasattr(builtins, name) or served(target) is not None
 
 
 def private_is_gone(name: str) -> bool:

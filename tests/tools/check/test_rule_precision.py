@@ -360,3 +360,9 @@ def test_an_import_from_tensorflows_inside_is_reported_where_it_is_written():
 def test_imp_is_a_warning_about_python_3_12():
     assert severities("import imp\n", "E2S003") == ["WARNING"]
     assert "importlib.reload" in advice("from imp import reload\n")[0]
+
+
+def test_a_star_hides_a_builtin_only_if_its_module_has_one():
+    text = "from tensorflow.{} import *\n\nfor i in range(len('a')):\n    pass\n"
+    assert severities(text.format("contrib.rnn"), "E2S101") == []
+    assert severities("from tensorflow import *\n\nrange(3)\nlen('a')\n", "E2S105") == []

@@ -15,6 +15,7 @@ _TODAY = {
     "interpolation": "method",
     "sparse": "sparse_output",
     "base_estimator": "estimator",
+    "newshape": "shape",
 }
 # (Class, argument) -> its values that are refused today, and what has their place.
 _VALUES = {
