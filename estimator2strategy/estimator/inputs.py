@@ -148,19 +148,7 @@ def pandas_input_fn(
     if not isinstance(target_column, str):
         raise TypeError("target_column must be a string type")
     x = x.copy()
-    labels: dict[str, Any] = {}
-    if y is not None:
-        if target_column in x:
-            raise ValueError(
-                f"Cannot use name {target_column} for target column: DataFrame already has a "
-                f"column with that name: {x.columns}"
-            )
-        if not np.array_equal(x.index, y.index):
-            raise ValueError(
-                f"Index for x and y are mismatched.\nIndex for x: {x.index}\n"
-                f"Index for y: {y.index}\n"
-            )
-        labels = _columns(y.copy()) if _is_frame(y) else {target_column: y.to_numpy(copy=True)}
+    labels = {} if y is None else _label_columns(x, y, target_column)
     features = _columns(x)
     capacity = len(x) if queue_capacity is None else queue_capacity
     rows = _Rows()
@@ -175,6 +163,20 @@ def pandas_input_fn(
         return taken, targets if _is_frame(y) else batch[-1]
 
     return input_fn
+
+
+def _label_columns(x: Any, y: Any, target_column: str) -> dict[str, np.ndarray]:
+    """The columns of `y`, or `y` itself as the column `target_column`, of the rows of `x`."""
+    if target_column in x:
+        raise ValueError(
+            f"Cannot use name {target_column} for target column: DataFrame already has a "
+            f"column with that name: {x.columns}"
+        )
+    if not np.array_equal(x.index, y.index):
+        raise ValueError(
+            f"Index for x and y are mismatched.\nIndex for x: {x.index}\nIndex for y: {y.index}\n"
+        )
+    return _columns(y.copy()) if _is_frame(y) else {target_column: y.to_numpy(copy=True)}
 
 
 def _is_frame(y: Any) -> bool:

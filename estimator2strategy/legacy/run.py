@@ -113,12 +113,7 @@ def run(
             "pip install 'tensorflow>=2.16'; `e2s doctor` says what else is missing"
         )
     console.show_plain_lines(_SECONDS_BETWEEN_LINES)
-    if emulate_tpu_cores:
-        os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
-    if strategy:
-        os.environ[requested_strategy.VARIABLE] = strategy
-    if profile_dir:
-        os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
+    _set_environment(emulate_tpu_cores, strategy, profile_dir)
     importing.install(scope)
     _set_path(program)
     if program.is_module and legacy_code.is_installed(program.target):
@@ -141,6 +136,18 @@ def run(
             sys.stderr.write(
                 f"e2s: --strategy={strategy} was not used: no Estimator was made in this process\n"
             )
+
+
+def _set_environment(
+    emulate_tpu_cores: int | None, strategy: str | None, profile_dir: str | None
+) -> None:
+    """Leaves these options where Estimators look for them, in child processes, too."""
+    if emulate_tpu_cores:
+        os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
+    if strategy:
+        os.environ[requested_strategy.VARIABLE] = strategy
+    if profile_dir:
+        os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
 
 
 def _set_path(program: ProgramToRun) -> None:

@@ -180,28 +180,9 @@ def dynamic_decode(
                 raise ValueError("maximum_iterations must be a scalar")
             finished |= maximum_iterations <= 0
         arrays = _empty_arrays(decoder)
-
-        def step(time, arrays, state, inputs, finished, lengths):
-            outputs, after, inputs_after, now = decoder.step(time, inputs, state)
-            if not decoder.tracks_own_finished:
-                now |= finished
-            tf.nest.assert_same_structure(state, after)
-            tf.nest.assert_same_structure(inputs, inputs_after)
-            if impute_finished:
-                zeros = tf.nest.map_structure(tf.zeros_like, outputs)
-                outputs = tf.nest.map_structure(
-                    lambda zero, out: _where(finished, zero, out), zeros, outputs
-                )
-                after = tf.nest.map_structure(
-                    lambda old, new: _kept(finished, old, new), state, after
-                )
-            arrays = tf.nest.map_structure(lambda a, out: a.write(time, out), arrays, outputs)
-            lengths = tf.where(finished, lengths, tf.fill(tf.shape(lengths), time + 1))
-            return time + 1, arrays, after, inputs_after, now, lengths
-
         _, arrays, state, _, _, lengths = _v1.while_loop(
             lambda time, arrays, state, inputs, finished, lengths: ~tf.reduce_all(finished),
-            step,
+            _loop_body(decoder, impute_finished),
             (tf.constant(0), arrays, state, inputs, finished, tf.zeros_like(finished, tf.int32)),
             parallel_iterations=parallel_iterations,
             maximum_iterations=maximum_iterations,
@@ -213,6 +194,28 @@ def dynamic_decode(
         if not output_time_major:
             outputs = tf.nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths
+
+
+def _loop_body(decoder: Decoder, impute_finished: bool) -> Callable:
+    """A step of `decoder` as the body of a loop; its outputs go into TensorArrays."""
+
+    def step(time, arrays, state, inputs, finished, lengths):
+        outputs, after, inputs_after, now = decoder.step(time, inputs, state)
+        if not decoder.tracks_own_finished:
+            now |= finished
+        tf.nest.assert_same_structure(state, after)
+        tf.nest.assert_same_structure(inputs, inputs_after)
+        if impute_finished:
+            zeros = tf.nest.map_structure(tf.zeros_like, outputs)
+            outputs = tf.nest.map_structure(
+                lambda zero, out: _where(finished, zero, out), zeros, outputs
+            )
+            after = tf.nest.map_structure(lambda old, new: _kept(finished, old, new), state, after)
+        arrays = tf.nest.map_structure(lambda a, out: a.write(time, out), arrays, outputs)
+        lengths = tf.where(finished, lengths, tf.fill(tf.shape(lengths), time + 1))
+        return time + 1, arrays, after, inputs_after, now, lengths
+
+    return step
 
 
 def _empty_arrays(decoder: Decoder) -> Any:
@@ -307,11 +310,20 @@ def sequence_loss(
             a for a, on in enumerate((average_across_batch, average_across_timesteps)) if on
         ]
         summed = [a for a, on in enumerate((sum_over_batch, sum_over_timesteps)) if on]
-        # Both axes in the same way, or else one of them; averages go first, as in TF 1.15.
-        if len(averaged) == 2 or (averaged and len(summed) < 2):
-            total = tf.reduce_sum(losses, averaged)
-            return tf.math.divide_no_nan(total, tf.reduce_sum(weights, averaged))
-        if summed:
-            count = tf.math.count_nonzero(weights, summed, dtype=losses.dtype)
-            return tf.math.divide_no_nan(tf.reduce_sum(losses, summed), count)
-        return losses
+        return _reduced(losses, weights, averaged, summed)
+
+
+def _reduced(
+    losses: tf.Tensor, weights: tf.Tensor, averaged: list[int], summed: list[int]
+) -> tf.Tensor:
+    """Losses [batch, time], averaged or summed over these axes.
+
+    Both axes in the same way, or else one of them; averages go first, as in TF 1.15.
+    """
+    if len(averaged) == 2 or (averaged and len(summed) < 2):
+        total = tf.reduce_sum(losses, averaged)
+        return tf.math.divide_no_nan(total, tf.reduce_sum(weights, averaged))
+    if summed:
+        count = tf.math.count_nonzero(weights, summed, dtype=losses.dtype)
+        return tf.math.divide_no_nan(tf.reduce_sum(losses, summed), count)
+    return losses

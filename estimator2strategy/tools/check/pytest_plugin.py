@@ -24,6 +24,8 @@ import pytest
 
 if TYPE_CHECKING:
     from estimator2strategy.tools.check.check_report import Finding, LevelReport, Report
+    from estimator2strategy.tools.check.levels.request import Asked
+    from estimator2strategy.tools.check.settings import Settings
 
 _MARKER = "e2s_levels"
 
@@ -149,24 +151,18 @@ def _check(
     Raises:
         SettingsError: An argument that cannot be meant.
     """
-    from estimator2strategy.tools.check import checking, settings
-    from estimator2strategy.tools.check.levels import level_table, process
-    from estimator2strategy.tools.check.levels import request as asked_lib
-    from estimator2strategy.tools.check.levels.level_options import source_files
+    from estimator2strategy.tools.check import settings
+    from estimator2strategy.tools.check.levels import level_table, request
 
     given = settings.with_changes(settings.read(root), {"target": target}, where="e2s_check")
-    inputs = {}
-    if input is not None:
-        pairs = [input] if isinstance(input, str) else [f"{m}={f}" for m, f in input.items()]
-        inputs = asked_lib.inputs_of(pairs)
-    if bool(model) == bool(program) or bool(model) != bool(inputs):
+    if bool(model) == bool(program) or bool(model) != bool(input):
         raise settings.SettingsError("e2s_check: give a model and its input, or a program")
-    asked = asked_lib.Asked(
+    asked = request.Asked(
         model or program[0],
         model=model,
-        inputs=inputs,
+        inputs=request.inputs_of(_pairs(input)),
         params=params if isinstance(params, str) else dict(params or {}),
-        modes=asked_lib.modes_of(",".join(modes)),
+        modes=request.modes_of(",".join(modes)),
         batch_size=batch_size,
         checkpoint=checkpoint,
         program=tuple(program),
@@ -178,5 +174,21 @@ def _check(
         time_limit=time_limit,
         options=options,
     )
+    return Checked(_report(asked, given))
+
+
+def _pairs(inputs: str | Mapping[str, str] | None) -> list[str]:
+    """Inputs as `e2s check --input` has them: "MODULE:input_fn", or "eval=MODULE:input_fn"."""
+    if inputs is None or isinstance(inputs, str):
+        return [inputs] if inputs is not None else []
+    return [f"{mode}={function}" for mode, function in inputs.items()]
+
+
+def _report(asked: Asked, given: Settings) -> Report:
+    """The report on the source and on each level, which runs in a process of its own."""
+    from estimator2strategy.tools.check import checking
+    from estimator2strategy.tools.check.levels import process
+    from estimator2strategy.tools.check.levels.level_options import source_files
+
     reports = [process.run(asked, level) for level in asked.levels]
-    return Checked(checking.check(source_files([asked]), given, reports))
+    return checking.check(source_files([asked]), given, reports)
