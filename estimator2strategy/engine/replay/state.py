@@ -8,10 +8,8 @@ by accident of its name, and a variable has no value until an init op or a check
 from __future__ import annotations
 
 import dataclasses
-import functools
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -22,19 +20,13 @@ from estimator2strategy.engine.plan.rewrites import SEED_STRIDE, Rewrite
 from estimator2strategy.engine.replay import broadcast, handle_packing, tpu_variables
 from estimator2strategy.engine.replay.gauges import Gauges
 from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.iterator_end import end_iterator
 from estimator2strategy.engine.replay.peers import Peers
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 
 _ITERATORS = frozenset({"IteratorV2", "OneShotIterator"})
 _HANDLE_ONLY = _ITERATORS | {"VarHandleOp"}
 _SMALL = 2**16  # bytes that are not worth an op
-# Types of which there are tensors without an element.
-_ORDINARY = frozenset(
-    {
-        *(tf.bool, tf.string, tf.bfloat16, tf.float16, tf.float32, tf.float64),
-        *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
-    }
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,11 +248,6 @@ class State:
             tf.raw_ops.MakeIterator(dataset=dataset, iterator=handle)
         return handle
 
-    def _empty_iterator(self, node: str, handle: tf.Tensor) -> None:
-        """Ends the threads and generators of an iterator, even if its handle is still held."""
-        element = element_of(self._recorded[node])
-        tf.raw_ops.MakeIterator(dataset=_empty_dataset(**element), iterator=handle)
-
     def _run(self, node: str, rewrite: Callable[[NodeDef], None]) -> tf.Tensor:
         """The result of the node, changed by `rewrite`."""
 
@@ -317,7 +304,7 @@ class State:
         """
         for node, handle in self._resources.items():
             if self._recorded[node].op in _ITERATORS and tf.executing_eagerly():
-                self._empty_iterator(node, handle)
+                end_iterator(self._recorded, node, handle)
             else:
                 tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
         if tf.executing_eagerly():
@@ -338,39 +325,6 @@ def _let_go(variable: tf.Variable) -> None:
         return
     if tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
         tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros([], dtype))
-
-
-def _empty_dataset(
-    output_types: Sequence[tf.DType], output_shapes: Sequence[tf.TensorShape]
-) -> tf.Tensor:
-    """A dataset (variant) without an element, which says what elements there would be."""
-    element = {"output_types": output_types, "output_shapes": output_shapes}
-    if not _ORDINARY.issuperset(output_types):
-        return tf.raw_ops.FlatMapDataset(
-            input_dataset=_empty_range(tf.constant(0, tf.int64)),
-            other_arguments=[],
-            f=_empty_range_of_each(),
-            **element,
-        )
-    # Slices of nothing take a third of the time: no function is made ready.
-    components = [
-        tf.zeros([0, *(size or 0 for size in shape.as_list())] if shape.rank else [0], dtype)
-        for dtype, shape in zip(output_types, output_shapes, strict=True)
-    ]
-    return tf.raw_ops.TensorSliceDataset(components=components, output_shapes=output_shapes)
-
-
-def _empty_range(bound: tf.Tensor) -> tf.Tensor:
-    """A dataset (variant) without an element."""
-    step = tf.constant(1, tf.int64)
-    element = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
-    return tf.raw_ops.RangeDataset(start=bound, stop=bound, step=step, **element)
-
-
-@functools.cache
-def _empty_range_of_each() -> Any:
-    element = tf.TensorSpec([], tf.int64)
-    return tf.function(_empty_range, autograph=False).get_concrete_function(element)
 
 
 def _call_dataset_factory(node: NodeDef) -> None:

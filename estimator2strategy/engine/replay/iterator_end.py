@@ -1,0 +1,85 @@
+"""Ends an iterator: its threads, its generators, what it holds, even if its handle is still held.
+
+TensorFlow's thread that tunes an input (`AUTOTUNE`) sleeps between its looks at it, twice as long
+each time, up to a minute, and is told to end in the moment before it could see that it should. So
+who frees an iterator often waits until it wakes. A Session waited too, at the end of each call;
+here another thread does, while the program goes on.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.graph import RecordedGraph, element_of
+from estimator2strategy.engine.worlds import modern_world
+
+# Types of which there are tensors without an element.
+_ORDINARY = frozenset(
+    {
+        *(tf.bool, tf.string, tf.bfloat16, tf.float16, tf.float32, tf.float64),
+        *(tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64),
+    }
+)
+
+# Seconds in which an iterator ends whose tuner does not sleep.
+_AWAKE = 0.05
+
+
+def end_iterator(recorded: RecordedGraph, node: str, iterator: tf.Tensor) -> None:
+    """Ends the iterator of a recorded node. Must be called in the `modern_world`.
+
+    If the program calls Python, which could tell, the iterator has ended when this returns; so it
+    has on another host. The process does not end before its iterators.
+    """
+    empty = _empty_dataset(**element_of(recorded[node]))
+    if recorded.hosts or recorded.runs_python():
+        tf.raw_ops.MakeIterator(dataset=empty, iterator=iterator)
+        return
+    thread = threading.Thread(
+        target=_end, args=(empty, iterator), name="estimator2strategy_ends_an_iterator"
+    )
+    thread.start()
+    thread.join(_AWAKE)
+
+
+def _end(empty: tf.Tensor, iterator: tf.Tensor) -> None:
+    with modern_world():
+        tf.raw_ops.MakeIterator(dataset=empty, iterator=iterator)
+
+
+def _empty_dataset(
+    output_types: Sequence[tf.DType], output_shapes: Sequence[tf.TensorShape]
+) -> tf.Tensor:
+    """A dataset (variant) without an element, which says what elements there would be."""
+    element = {"output_types": output_types, "output_shapes": output_shapes}
+    if not _ORDINARY.issuperset(output_types):
+        return tf.raw_ops.FlatMapDataset(
+            input_dataset=_empty_range(tf.constant(0, tf.int64)),
+            other_arguments=[],
+            f=_empty_range_of_each(),
+            **element,
+        )
+    # Slices of nothing take a third of the time: no function is made ready.
+    components = [
+        tf.zeros([0, *(size or 0 for size in shape.as_list())] if shape.rank else [0], dtype)
+        for dtype, shape in zip(output_types, output_shapes, strict=True)
+    ]
+    return tf.raw_ops.TensorSliceDataset(components=components, output_shapes=output_shapes)
+
+
+def _empty_range(bound: tf.Tensor) -> tf.Tensor:
+    """A dataset (variant) without an element."""
+    step = tf.constant(1, tf.int64)
+    element = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
+    return tf.raw_ops.RangeDataset(start=bound, stop=bound, step=step, **element)
+
+
+@functools.cache
+def _empty_range_of_each() -> Any:
+    element = tf.TensorSpec([], tf.int64)
+    return tf.function(_empty_range, autograph=False).get_concrete_function(element)
