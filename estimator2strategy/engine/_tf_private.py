@@ -8,6 +8,7 @@ or changes one of them fails there, by name, and not somewhere in a training loo
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -341,9 +342,12 @@ def rewrites_as_usual() -> bool:
 
     The number of times that it goes over a graph is no such choice: all Estimators have one.
     """
-    config = tf.compat.v1.ConfigProto.FromString(
-        _context.context().function_call_options.config_proto_serialized
-    )
+    return _rewrites_as_usual(_context.context().function_call_options.config_proto_serialized)
+
+
+@functools.lru_cache(maxsize=16)
+def _rewrites_as_usual(config_proto: bytes) -> bool:
+    config = tf.compat.v1.ConfigProto.FromString(config_proto)
     chosen = config.graph_options.rewrite_options.ListFields()
     return {field.name for field, _ in chosen} <= {"meta_optimizer_iterations"}
 
@@ -356,18 +360,23 @@ def rewrite_options(options) -> Iterator[None]:
     `tf.config.optimizer.set_experimental_options` changes all threads, and has not all fields.
     """
     context = _context.context()
-    before = context._thread_local_data.function_call_options
-    config = tf.compat.v1.ConfigProto.FromString(
-        context.function_call_options.config_proto_serialized
+    before = context.function_call_options
+    ours = _with_rewrites(
+        before.executor_type, before.config_proto_serialized, options.SerializeToString()
     )
-    config.graph_options.rewrite_options.MergeFrom(options)
-    ours = _context.FunctionCallOptions(context.function_call_options.executor_type, config)
     context.function_call_options = ours
     try:
         yield
     finally:
         if context._thread_local_data.function_call_options is ours:  # else a setting was changed
             context.function_call_options = before
+
+
+@functools.lru_cache(maxsize=16)  # each batch of a prediction asks for the same
+def _with_rewrites(executor_type: str, config_proto: bytes, rewrites: bytes) -> Any:
+    config = tf.compat.v1.ConfigProto.FromString(config_proto)
+    config.graph_options.rewrite_options.MergeFromString(rewrites)
+    return _context.FunctionCallOptions(executor_type, config)
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ class Gauges:
 
     def __init__(self) -> None:
         self._loss: tf.Variable | None = None
+        self._held: tf.Tensor | None = None
         self._waited: tf.Variable | None = None
         self._nan: Any = None  # on each core of a TPU: [steps so far, the first with a NaN loss]
 
@@ -31,13 +32,20 @@ class Gauges:
         if self._loss is None:
             self._loss = _tf_private.UninitializedVariable(shape=spec.shape, dtype=spec.dtype)
 
+    def hold_loss(self, loss: tf.Tensor) -> None:
+        """Keeps the loss of a step that is done."""
+        self._held = loss
+
     def keep_loss(self, loss: tf.Tensor) -> None:
-        """Keeps the loss of a step, also in a function that is being traced."""
+        """Keeps the loss of a step in a function that is being traced."""
         assert self._loss is not None
         self._loss.assign(loss, read_value=False)
 
     def last_loss(self) -> np.ndarray | None:
         """The loss of the last step that ran and kept it; None if none did."""
+        if self._held is not None:
+            held: np.ndarray = self._held.numpy()
+            return held
         if self._loss is None or not tf.raw_ops.VarIsInitializedOp(resource=self._loss.handle):
             return None
         value: np.ndarray = self._loss.numpy()
@@ -93,6 +101,7 @@ class Gauges:
         """
         if self._waited is not None:
             self._waited.assign(0.0)
+        self._held = None
         if self._loss is None:
             return {}
         old, self._loss = self._loss, None

@@ -114,15 +114,24 @@ class Replay:
         ops: Sequence[str] = (),
         feeds: Sequence[str] = (),
         context: StepContext | None = None,
+        read_after: str | None = None,
     ) -> Any:
         """A ConcreteFunction of the `feeds` that runs `ops` and returns `tensors`.
 
         Must be called in the `modern_world`. See `trace` for the arguments; `feeds` are names.
+
+        Args:
+            read_after: A variable (its VarHandleOp) whose value at the end is returned last.
         """
 
         @tf.function(autograph=False, input_signature=[self.spec(name) for name in feeds])
         def straight(*values: tf.Tensor) -> list[tf.Tensor]:
-            return self.trace(tensors, ops, dict(zip(feeds, values, strict=True)), context)
+            results = self.trace(tensors, ops, dict(zip(feeds, values, strict=True)), context)
+            if not read_after:
+                return results
+            # One handle orders the two. But a TPU has another than the host.
+            with tf.control_dependencies(results):
+                return [*results, self.read(read_after)]
 
         return straight.get_concrete_function()
 

@@ -15,7 +15,14 @@ from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.replay import uninitialized
 from estimator2strategy.engine.replay.batched_predict import BatchedPredict, batched_predict
-from estimator2strategy.engine.replay.engines import Engine, Ran, Request, Step, engine_for
+from estimator2strategy.engine.replay.engines import (
+    Engine,
+    How,
+    Ran,
+    Request,
+    Step,
+    engine_for,
+)
 from estimator2strategy.engine.replay.fetches import shown_after
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import Retired
@@ -31,6 +38,8 @@ class Runs:
 
     Attributes:
         replay: As above.
+        steps: The number of steps that ran on these functions so far, before `retire` too; and of
+            batches that were predicted one by one, which is noted from outside with `note_batch`.
     """
 
     def __init__(self, replay: Replay):
@@ -41,6 +50,7 @@ class Runs:
         self._late: dict[Request, Collection[str]] = {}
         self._checked: set[tuple[Step | None, Request]] = set()
         self._retired: Retired | None = None
+        self.steps = 0
 
     def run(
         self,
@@ -65,7 +75,9 @@ class Runs:
         if is_new:
             on_build()
         ran = self._engine(key).run(steps, feeds)
-        if step is None and self.replay.state.num_replicas > 1:
+        if step is not None:
+            self.steps += ran.steps
+        elif self.replay.state.num_replicas > 1:
             # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
             self.replay.state.broadcast(self._written_by(request.names))
         return dataclasses.replace(ran, built=is_new, seconds=time.perf_counter() - started)
@@ -78,6 +90,16 @@ class Runs:
     def functions(self, step: Step | None, request: Request) -> tuple[Any, ...]:
         """The ConcreteFunctions of the engine that runs a request; see `Engine`."""
         return self._engine((step, request)).functions
+
+    @property
+    def has_loop(self) -> bool:
+        """True if an engine is there that runs many steps in one call."""
+        ways = {step.how for step, _ in self._engines if step}
+        return not ways <= {How.ONE_BY_ONE, How.TOGETHER}
+
+    def note_batch(self) -> None:
+        """Counts a batch that was predicted by a run of its own."""
+        self.steps += 1
 
     def predicting(self, tensors: tuple[str, ...]) -> BatchedPredict | None:
         """Computes `tensors` for several batches at once; None if they cannot be."""

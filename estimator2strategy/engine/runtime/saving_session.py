@@ -44,6 +44,7 @@ class SavingSession(ReplaySession):
         self.error: tf.errors.OpError | None = None
         self._around = around
         self._written: set[str] | None = None  # since `restored_from`; None: all may have been
+        self._noted: set[Request] = set()  # the requests whose variables are among them
 
     def last_loss(self) -> np.ndarray | None:
         """The loss of the last step that ran and kept it; see `Gauges`."""
@@ -54,6 +55,7 @@ class SavingSession(ReplaySession):
         """Notes the checkpoint that a Saver has just restored."""
         self.restored_from = path
         self._written = set()
+        self._noted.clear()
 
     def is_as_restored(self, path: str, variables: Collection[str]) -> bool:
         """True if nothing can have changed these (their VarHandleOps) since `path` was restored."""
@@ -62,8 +64,9 @@ class SavingSession(ReplaySession):
         return self._written.isdisjoint(variables)
 
     def _note_writes(self, request: Request) -> None:
-        if self._written is None:
+        if self._written is None or request in self._noted:
             return
+        self._noted.add(request)
         if self._expected is not None and self._expected.step.op in request.ops:
             self._written = None
         else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -127,7 +127,7 @@ def default_session_config() -> Any:
 @contextlib.contextmanager
 def applied(session_config: Any) -> Iterator[None]:
     """Applies the settings of a `ConfigProto` (or None) while the body runs."""
-    values = dict(_fields(session_config)) if session_config else {}
+    values = _values(session_config.SerializeToString()) if session_config else {}
     known = {setting.field for setting in (*_SWITCHES, *_STARTS)} | _SETTLED
     unknown = tuple(
         sorted(name for name in values.keys() - known if not name.startswith(_REWRITES))
@@ -182,6 +182,11 @@ def applied_to_each(session_config: Any, values: Generator[Any, None, None]) -> 
                 except StopIteration:
                     return
             yield value
+
+
+@functools.lru_cache(maxsize=8)  # each batch of a prediction asks for the same
+def _values(session_config: bytes) -> Mapping[str, Any]:
+    return dict(_fields(tf1.ConfigProto.FromString(session_config)))
 
 
 def _fields(message: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -26,6 +26,7 @@ from estimator2strategy.engine.replay.engines.step import (
     Request,
     Step,
     Stopped,
+    has_nan,
     is_nan,
 )
 from estimator2strategy.engine.replay.gauges import Gauges
@@ -94,7 +95,7 @@ class Loop(Engine):
         count, nan, *results = self.function(tf.constant(steps), *feeds)
         counter = results.pop(0) if self._step.counter else None
         done, stopped, first_nan = int(count), Stopped.COMPLETED, None
-        if self._loss is not None and bool(is_nan(results[self._loss])):
+        if self._loss is not None and has_nan(results[self._loss]):
             first_nan = self._first_nan(done) if self._on_tpu else int(nan)
         if done < steps:
             at_nan = self._step.stops_at_nan and first_nan is not None

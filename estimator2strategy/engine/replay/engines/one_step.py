@@ -7,6 +7,7 @@ none may be in a loop.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -21,7 +22,7 @@ from estimator2strategy.engine.replay.engines.step import (
     Step,
     Stopped,
     TakeTogether,
-    is_nan,
+    has_nan,
 )
 from estimator2strategy.engine.replay.next_batch import next_batches, only_next_batch
 from estimator2strategy.engine.replay.replay import Replay
@@ -48,14 +49,16 @@ class OneStep(Engine):
             self._take, names = batch
         context = StepContext() if step else None
         feeds = (*request.feeds, *names)
-        self._function = replay.function(request.tensors, request.ops, feeds, context)
+        # Where processes step together the host reads it when all are done.
+        self._counter = step.counter if step and step.how is How.ONE_BY_ONE else None
+        self._function = replay.function(
+            request.tensors, request.ops, feeds, context, read_after=self._counter
+        )
         self.functions = (self._function,)
         self._gauges = replay.state.gauges
         loss = step.loss if step else None
         self._loss = request.tensors.index(loss) if loss in request.tensors else None
-        self._keeps_loss = step is not None and step.keeps_loss and self._loss is not None
-        if self._keeps_loss and loss:
-            self._gauges.prepare_loss(replay.spec(loss))
+        self._keeps_loss = step is not None and step.keeps_loss
 
     def _taken_together(self, replay: Replay) -> tuple[TakeTogether, tuple[str, ...]] | None:
         """(the function that takes a batch, names of its tensors); None: the step takes its own."""
@@ -73,9 +76,10 @@ class OneStep(Engine):
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
         """Runs one step, however many are asked for."""
         results = self._function(*feeds, *self._take())
+        counter = results.pop() if self._counter else None
         if self._keeps_loss and self._loss is not None:
-            self._gauges.keep_loss(results[self._loss])
-        return Ran(1, results)
+            self._gauges.hold_loss(results[self._loss])
+        return Ran(1, results, counter=counter)
 
 
 class OneByOne(OneStep):
@@ -85,15 +89,20 @@ class OneByOne(OneStep):
         """As of `Engine`."""
         ran = super().run(1, feeds)
         for done in range(1, steps):
-            if self._loss is not None and bool(is_nan(ran.results[self._loss])):
-                return Ran(done, ran.results, Stopped.NAN_LOSS, first_nan=done)
+            if self._is_nan(ran):
+                return dataclasses.replace(
+                    ran, steps=done, stopped=Stopped.NAN_LOSS, first_nan=done
+                )
             try:
                 ran = super().run(1, feeds)
             except tf.errors.OutOfRangeError as error:
                 if _END not in error.message:
                     raise
-                return Ran(done, ran.results, Stopped.END_OF_INPUT)
-        return Ran(steps, ran.results)
+                return dataclasses.replace(ran, steps=done, stopped=Stopped.END_OF_INPUT)
+        return dataclasses.replace(ran, steps=steps, first_nan=steps if self._is_nan(ran) else None)
+
+    def _is_nan(self, ran: Ran) -> bool:
+        return self._loss is not None and has_nan(ran.results[self._loss])
 
 
 def build(replay: Replay, step: Step | None, request: Request, others: Sequence[Engine]) -> OneStep:

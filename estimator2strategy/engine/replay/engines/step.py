@@ -18,6 +18,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.next_batch import NextBatch, NextBatches
@@ -134,6 +135,11 @@ class Engine(abc.ABC):
             steps: At least 1.
             feeds: A value for each of the request's feeds.
         """
+
+
+def has_nan(loss: tf.Tensor) -> bool:
+    """As `is_nan`, of a loss that is computed: an op for it would cost more than a small step."""
+    return bool(np.any(np.isnan(loss.numpy())))
 
 
 def is_nan(loss: tf.Tensor) -> tf.Tensor:

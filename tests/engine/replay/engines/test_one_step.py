@@ -28,7 +28,8 @@ class Program:
                 self.op = self.count.assign_add(1).op
             self.session = ReplaySession(graph)
             self.session.run([iterator.initializer, self.count.initializer])
-        self.step = Step(self.op.name, how, loss=self.loss.name, keeps_loss=True)
+        counter = self.count.handle.op.name
+        self.step = Step(self.op.name, how, self.loss.name, counter=counter, keeps_loss=True)
 
     def run(self, steps):
         """(the loss of the last step, how many ran, why no more, how many there were in all)."""
@@ -46,11 +47,24 @@ def test_as_many_run_as_were_asked_for(steps):
     assert one_by_one.run(2) == loop.run(2)
 
 
+def test_the_counter_is_read_when_the_last_one_has_run():
+    program = Program(9, How.ONE_BY_ONE)
+    program.run(4)
+    assert program.session.ran.counter.numpy() == 4
+
+
 def test_none_runs_after_a_nan():
     program = Program(9, How.ONE_BY_ONE, nan_at=3)
     loss, *rest = program.run(5)
     assert np.isnan(loss)
     assert rest == [3, Stopped.NAN_LOSS, 3]
+
+
+@pytest.mark.parametrize("how", [How.ONE_BY_ONE, How.LOOP])
+def test_a_nan_of_the_last_one_is_told_too(how):
+    program = Program(9, how, nan_at=3)
+    program.run(3)
+    assert program.session.ran.first_nan == 3
 
 
 @pytest.mark.parametrize("steps", [4, 9])
