@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.metrics.splices import metric_splices
-from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.eval_metrics import GLOBAL_STEP, metric_pairs
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
@@ -172,8 +171,8 @@ def _loop(
 ) -> None:
     """Runs batch after batch until something stops it; notes in `ran` how many."""
     assert creator.session  # a MonitoredSession makes it first of all
-    is_short = pace.is_short(0, most_batches(creator.session.recorded))
-    step = Step(eval_op.name, How.ONE_BY_ONE if is_short else How.PIPELINED)
+    alone = pace.pays_no_loop(0, creator.session.runs)
+    step = Step(eval_op.name, How.ONE_BY_ONE if alone else How.PIPELINED)
     batches = 0
 
     def begin_anew(session: SavingSession) -> None:

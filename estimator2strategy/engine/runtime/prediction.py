@@ -14,7 +14,7 @@ import tensorflow as tf
 from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.empty_input import warn_of_no_batch
-from estimator2strategy.engine.runtime.lookahead import sees_runs
+from estimator2strategy.engine.runtime.lookahead import FEW, sees_runs
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
@@ -22,10 +22,11 @@ from estimator2strategy.engine.worlds import legacy_world
 
 tf1 = tf.compat.v1
 
+# So few batches are worked on one by one, however often they are.
+_VERY_FEW = 2
+
 # Seconds that a program takes to build at least, also if the first one was there already.
 _BUILDING = 0.1
-# So few batches are worked on one by one: a program for several takes longer to trace.
-_FEW = 2
 
 
 def selected(predictions: Any, keys: Sequence[str] | str | None) -> Any:
@@ -81,9 +82,7 @@ def batches(
     try:
         with _inside(recording.graph):
             assert creator.session  # a MonitoredSession makes it first of all
-            few = most_batches(creator.session.recorded) <= _FEW
-            built = creator.session.has_batched(predictions)
-        payback = Payback(never=few or any(map(sees_runs, all_hooks)), built=built)
+            payback = _payback(creator.session, predictions, all_hooks)
         yielded, again = 0, _Again(creator)
         while not monitored.should_stop():
             if payback.is_due():
@@ -98,6 +97,7 @@ def batches(
                     values = monitored.run(predictions)
             except tf.errors.OutOfRangeError:
                 break
+            creator.session.runs.note_batch()
             if again.is_before(yielded):
                 continue
             yield values
@@ -111,6 +111,18 @@ def batches(
     finally:
         with _inside(recording.graph):
             monitored.__exit__(*error)
+
+
+def _payback(
+    session: SavingSession, predictions: Any, hooks: Sequence[tf1.train.SessionRunHook]
+) -> Payback:
+    runs = session.runs
+    return Payback(
+        never=any(map(sees_runs, hooks)),
+        built=session.has_batched(predictions),
+        earlier=runs.steps,
+        most=most_batches(runs.replay.recorded),
+    )
 
 
 class _Again:
@@ -133,12 +145,16 @@ class _Again:
 class Payback:
     """Says when a second program, for several batches at once, is worth building.
 
-    It takes about as long to build as the first one did. So it is due when the first has run for as
+    It takes about as long to build as the first one did, and gains a call from Python per batch. So
+    it is due when the first has run for as long, or for so many batches that their calls took as
     long: whenever the input ends, no more than twice the time of the better choice was spent.
 
     Args:
         never: True if no second program may be built.
         built: True if it is there already.
+        earlier: The number of batches that the first one has worked on in calls before this one.
+        most: How many batches there are at most.
+        few: The number of batches whose calls take as long as building.
         clock: Gives the time in seconds.
     """
 
@@ -146,11 +162,16 @@ class Payback:
         self,
         never: bool,
         built: bool = False,
+        earlier: int = 0,
+        most: float = math.inf,
+        few: int = FEW,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._clock = clock
-        self._left = 0.0 if built and not never else math.inf
-        self._is_first = not never
+        self._batches_left = 0 if built else max(_VERY_FEW, few - earlier)
+        self._never = never or most <= self._batches_left
+        self._seconds_left = math.inf
+        self._is_first = True
 
     @contextlib.contextmanager
     def timing(self) -> Iterator[None]:
@@ -158,12 +179,15 @@ class Payback:
         started = self._clock()
         yield
         seconds = self._clock() - started
-        self._left = max(seconds, _BUILDING) if self._is_first else self._left - seconds
+        self._batches_left -= 1
+        self._seconds_left -= seconds
+        if self._is_first:
+            self._seconds_left = max(seconds, _BUILDING)
         self._is_first = False
 
     def is_due(self) -> bool:
         """True once it pays."""
-        return self._left <= 0
+        return not self._never and min(self._batches_left, self._seconds_left) <= 0
 
 
 class Growth:

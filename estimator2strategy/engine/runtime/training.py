@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from estimator2strategy.engine.plan.cardinality import is_endless, most_batches
+from estimator2strategy.engine.plan.cardinality import is_endless
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
@@ -199,7 +199,7 @@ def _step(
         take = functools.partial(worker_steps.take_together, worker, session.first_key)
         return dataclasses.replace(step, how=How.TOGETHER, keeps_loss=True, take_together=take)
     is_plain = not options.jit_compile and not profile.measures_input
-    if is_plain and pace.is_short(int(session.value(counter)), most_batches(session.recorded)):
+    if is_plain and pace.pays_no_loop(int(session.value(counter)), session.runs):
         return dataclasses.replace(step, how=How.ONE_BY_ONE, keeps_loss=True)
     return dataclasses.replace(
         step,
@@ -224,14 +224,14 @@ def _loop(
     number = first = _step_now(creator)
     loss = None
 
-    def expect(session: SavingSession) -> None:
-        """Before each block; and again where its session was lost, in which nothing ran yet."""
-        session.expect(step, pace.steps(_step_of(session)), line.compiling)
+    def expect(session: SavingSession, number: int) -> None:
+        session.expect(step, pace.steps(number), line.compiling)
 
     with live_line(first, pace.last_step()) as line:
-        creator.on_session = expect
+        # Where a session was lost, in the middle of a run: in the new one nothing ran yet.
+        creator.on_session = lambda session: expect(session, _step_of(session))
         while not monitored.should_stop() and not interruption.requested:
-            expect(_session(creator))
+            expect(_session(creator), number)
             try:
                 with profile.block(number), _telling_nan(creator):
                     loss = monitored.run(fetches)[1]

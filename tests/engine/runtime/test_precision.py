@@ -50,7 +50,7 @@ def test_a_keras_policy_computes_in_bfloat16_on_float32_variables(model_dir):
         return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     model = host_estimator(model_dir, model_fn)
-    model.train(lambda: tf.data.Dataset.from_tensors(tf.ones([2, 3])).repeat(), steps=40)
+    model.train(lambda: tf.data.Dataset.from_tensors(tf.ones([2, 3])).repeat(), steps=140)
     assert seen["outputs"] == tf.bfloat16
     kernel, bias = model.get_variable_value("dense/kernel"), model.get_variable_value("dense/bias")
     assert kernel.dtype == bias.dtype == np.float32

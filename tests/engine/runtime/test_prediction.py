@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import queue
 
 import numpy as np
@@ -138,10 +137,10 @@ def calls(monkeypatch):
             super().ran(batches, 0.0, size)
 
     class AtOnce(prediction.Payback):
-        """The first batch is worked on alone, as ever; then the second program is due."""
+        """Two batches are worked on alone; then the second program is due."""
 
-        def is_due(self):
-            return self._left < math.inf
+        def __init__(self, **kwargs):
+            super().__init__(**{"few": 0, **kwargs})
 
     monkeypatch.setattr(prediction, "Growth", Noted)
     monkeypatch.setattr(prediction, "Payback", AtOnce)
@@ -154,18 +153,47 @@ def test_small_batches_are_worked_on_together(model_dir, calls):
     assert [batch["a"].tolist() for batch in predictions] == [
         [-i, -i - 1.0] for i in range(1, 40, 2)
     ]
-    assert calls == [1, 1, 2, 4, 8, 3]
+    assert calls == [1, 1, 2, 4, 8, 2]
 
 
 def test_a_program_for_several_batches_is_due_when_the_first_has_run_as_long_as_it_took_to_build():
     seconds = iter([0.0, 5.0, 10.0, 12.0, 20.0, 23.0])
-    payback = prediction.Payback(never=False, clock=lambda: next(seconds))
+    payback = prediction.Payback(never=False, few=9, clock=lambda: next(seconds))
     due = []
     for _ in range(3):
         with payback.timing():
             pass
         due.append(payback.is_due())
     assert due == [False, False, True]  # 5 seconds to build; 2 and 3 more to run
+
+
+def due_after(batches, **of):
+    """The number of batches, of so many, after which a second program is due; None: it never is."""
+    seconds = iter(range(1000))
+    payback = prediction.Payback(**of, clock=lambda: next(seconds) / 1000)
+    for done in range(batches):
+        if payback.is_due():
+            return done
+        with payback.timing():
+            pass
+    return None
+
+
+@pytest.mark.parametrize(
+    ("of", "after"),
+    [
+        ({"never": False}, 100),
+        ({"never": True}, None),
+        ({"never": False, "built": True}, 0),
+        ({"never": False, "most": 100}, None),
+        ({"never": False, "most": 101}, 100),
+        ({"never": False, "earlier": 70}, 30),
+        ({"never": False, "earlier": 70, "most": 30}, None),
+        ({"never": False, "earlier": 500}, 2),
+    ],
+)
+def test_calls_of_many_batches_are_due_after_as_many_calls_as_building_takes(of, after):
+    assert due_after(150, **of) == after
 
 
 def test_a_later_prediction_begins_with_the_program_for_several_batches(model_dir, calls):
@@ -184,7 +212,7 @@ def test_values_of_every_kind_come_batch_by_batch(model_dir, calls):
     )
     model = estimator.Estimator(made, model_dir)
     found = list(model.predict(numbers(9, batch_size=2), yield_single_examples=False))
-    assert calls == [1, 1, 2, 0]
+    assert calls == [1, 1, 1]
     assert [batch["text"].tolist() for batch in found][-2:] == [[b"7", b"8"], [b"9"]]
     assert [batch["total"] for batch in found] == [3, 7, 11, 15, 9]
     assert isinstance(found[0]["total"], np.float32)

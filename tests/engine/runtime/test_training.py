@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 
 import keras
@@ -22,6 +23,10 @@ from tests.engine.runtime.programs import (
 from tests.hooks import LossRecorder
 
 tf1 = tf.compat.v1
+
+
+# Few steps run one by one, many in a loop.
+few_or_many = pytest.mark.parametrize("batches", [33, 133])
 
 
 class TestCalls:
@@ -148,12 +153,13 @@ class TestHooks:
 
 
 class TestNan:
-    def nan_at(self, step):
-        values = np.ones(20, np.float32)
+    def nan_at(self, step, batches=33):
+        values = np.ones(batches, np.float32)
         values[step - 1] = np.nan
         return lambda: tf.data.Dataset.from_tensor_slices(values).batch(1)
 
-    def test_no_step_runs_after_the_one_with_the_first_nan(self, model_dir):
+    @few_or_many
+    def test_no_step_runs_after_the_one_with_the_first_nan(self, model_dir, log, batches):
         losses = []
 
         def model_fn(features, labels, mode, params):
@@ -162,9 +168,10 @@ class TestNan:
             return spec._replace(train_op=tf.group(spec.train_op, note))
 
         with pytest.raises(tf1.train.NanLossDuringTrainingError):
-            host_estimator(model_dir, model_fn).train(self.nan_at(7))  # the loop runs ahead
+            host_estimator(model_dir, model_fn).train(self.nan_at(7, batches))
         assert losses[:6] == [1.0] * 6
         assert len(losses) == 7
+        assert "The loss is NaN since step 7." in log(logging.ERROR)
 
     def test_user_hooks_run_before_nan_is_found(self, model_dir):
         hook = Steps()
@@ -174,15 +181,19 @@ class TestNan:
 
 
 class TestEndOfInput:
-    def test_loss_of_the_last_step_is_logged_when_input_ends_within_a_block(self, model_dir, log):
-        host_estimator(model_dir).train(numbers(33))
-        assert "Loss for final step: 33.0." in log()
+    @few_or_many
+    def test_loss_of_the_last_step_is_logged_when_input_ends_within_a_block(
+        self, model_dir, log, batches
+    ):
+        host_estimator(model_dir).train(numbers(batches))
+        assert f"Loss for final step: {batches:.1f}." in log()
 
-    def test_steps_before_the_end_are_in_the_checkpoint(self, model_dir):
+    @few_or_many
+    def test_steps_before_the_end_are_in_the_checkpoint(self, model_dir, batches):
         model = host_estimator(model_dir)
-        model.train(numbers(33))
-        assert model.get_variable_value("global_step") == 33
-        assert model.get_variable_value("weight") == -33 * 34 / 2
+        model.train(numbers(batches))
+        assert model.get_variable_value("global_step") == batches
+        assert model.get_variable_value("weight") == -batches * (batches + 1) / 2
 
     def test_empty_input_makes_a_warning_and_no_step(self, model_dir, log):
         model = host_estimator(model_dir)
@@ -204,12 +215,16 @@ class TestEndOfInput:
 
 class TestLogging:
     def test_loss_is_logged_at_the_steps_asked_for(self, model_dir, log):
-        host_estimator(model_dir, log_step_count_steps=10).train(numbers(25))
+        host_estimator(model_dir, log_step_count_steps=50).train(numbers(125))
         lines = [line.partition(" (")[0] for line in log() if line.startswith("loss = ")]
-        assert lines == ["loss = 1.0, step = 0", "loss = 11.0, step = 10", "loss = 21.0, step = 20"]
+        assert lines == [
+            "loss = 1.0, step = 0",
+            "loss = 51.0, step = 50",
+            "loss = 101.0, step = 100",
+        ]
 
     def test_loss_curve_has_the_steps_asked_for(self, model_dir):
-        host_estimator(model_dir, save_summary_steps=10).train(numbers(25))
+        host_estimator(model_dir, save_summary_steps=50).train(numbers(125))
         (path,) = tf.io.gfile.glob(os.path.join(model_dir, "events*"))
         losses = {
             event.step: value.simple_value
@@ -217,7 +232,7 @@ class TestLogging:
             for value in event.summary.value
             if value.tag == "loss"
         }
-        assert losses == {1: 1.0, 11: 11.0, 21: 21.0}
+        assert losses == {1: 1.0, 51: 51.0, 101: 101.0}
 
 
 class TestCheckpoints:
@@ -235,9 +250,9 @@ class TestCheckpoints:
             def after_save(self, session, global_step_value):
                 saved.append(int(global_step_value))
 
-        model = host_estimator(model_dir, save_checkpoints_steps=10)
-        model.train(numbers(26), saving_listeners=[Listener()])
-        assert saved == [0, 10, 20, 26]
+        model = host_estimator(model_dir, save_checkpoints_steps=50)
+        model.train(numbers(126), saving_listeners=[Listener()])
+        assert saved == [0, 50, 100, 126]
 
     def test_listeners_without_a_saver_are_refused(self, model_dir):
         model = host_estimator(model_dir, save_checkpoints_steps=None, save_checkpoints_secs=None)
