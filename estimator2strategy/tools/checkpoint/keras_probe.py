@@ -1,5 +1,8 @@
 """Reads a file of HDF5 to its end, as a program of its own: on some broken files HDF5 never ends.
 
+Numbers that are stored one after the other, as Keras stores weights, are left to who reads the file
+for its values: HDF5 only copies them.
+
 python keras_probe.py x.weights.h5      # 0: it can be read; 1: it cannot, and it says why
 """
 
@@ -42,8 +45,19 @@ def _read(group: Any, depth: int = 0) -> None:
             found = group[name]
             if isinstance(found, h5py.Group):
                 _read(found, depth + 1)
-            elif isinstance(found, h5py.Dataset) and not (found.external or found.is_virtual):
+            elif isinstance(found, h5py.Dataset) and not _is_left_alone(found):
                 found[()]
+
+
+def _is_left_alone(data: Any) -> bool:
+    """True for data elsewhere, and for numbers in one piece: no chunks, compression, pointers."""
+    if data.external or data.is_virtual:
+        return True
+    begin = data.id.get_offset()  # None for what is stored in any other way
+    if begin is None or data.dtype.hasobject:
+        return False
+    fits: bool = begin + data.id.get_storage_size() <= data.file.id.get_filesize()
+    return fits
 
 
 def main(path: str) -> int:

@@ -102,6 +102,36 @@ def test_a_file_on_which_hdf5_never_ends_is_given_a_time(tmp_path):
     assert "does not come to its end" in keras_probe.problem(str(path), seconds=0)
 
 
+def test_weights_that_hdf5_only_copies_are_not_read_twice(tmp_path, monkeypatch):
+    read = []
+    take = h5py.Dataset.__getitem__
+
+    def noted(data, *place):
+        read.append(data.name)
+        return take(data, *place)
+
+    with h5py.File(weights(tmp_path / "x.weights.h5"), "a") as file:
+        file.create_dataset("packed", data=np.ones(100), compression="gzip")
+        file.create_dataset("names", data=["a", "b"], dtype=h5py.string_dtype())
+        monkeypatch.setattr(h5py.Dataset, "__getitem__", noted)
+        keras_probe._read(file)
+    assert sorted(read) == ["/names", "/packed"]
+
+
+def test_weights_that_lie_behind_the_end_of_the_file_are_refused(tmp_path):
+    path = weights(tmp_path / "x.weights.h5")
+    with h5py.File(path, "r") as file:
+        found = file["layers/dense/vars/0"].id
+        begin, size = (
+            number.to_bytes(8, "little")
+            for number in (found.get_offset(), found.get_storage_size())
+        )
+    data = path.read_bytes()
+    assert data.count(begin + size) == 1  # in the description of the dataset
+    path.write_bytes(data.replace(begin + size, (10**6).to_bytes(8, "little") + size))
+    refused(path, "cannot be read")
+
+
 def config(path, *layers):
     with zipfile.ZipFile(path, "w") as archive:
         found = [{"module": module, "class_name": name} for module, name in layers]
