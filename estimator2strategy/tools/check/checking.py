@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.legacy import python2
-from estimator2strategy.tools.check import accepted_findings, features, symbol_uses, unreached
+from estimator2strategy.tools.check import (
+    accepted_findings,
+    estimator_programs,
+    features,
+    symbol_uses,
+    unreached,
+)
 from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -180,6 +186,7 @@ def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
 
 def forget() -> None:
     """Frees the files of a group: each that a cache keeps would keep all."""
+    estimator_programs.by_kind.cache_clear()
     features.parsed_and_returned.cache_clear()
     symbol_uses.is_legacy.cache_clear()
     symbol_uses.uses.cache_clear()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
+from typing import Any, TypeVar
 
 from estimator2strategy.tools.check.project import (
     Definition,
@@ -19,6 +21,7 @@ from estimator2strategy.tools.check.source import (
     arguments_of,
 )
 
+_Node = TypeVar("_Node", bound=ast.AST)
 RUNS = ("train", "evaluate", "predict")
 
 
@@ -72,6 +75,23 @@ def input_functions(source: Source, project: Project) -> list[Definition]:
         if definition is not None and definition.source is source:
             found[definition.node] = definition  # type: ignore[index]
     return list(found.values())
+
+
+def all_of(source: Source, *kinds: type[_Node]) -> list[_Node]:
+    """The nodes of these kinds in a file; its tree is walked once for all rules."""
+    found: list[Any] = []
+    for kind in kinds:
+        found += by_kind(source).get(kind, [])
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def by_kind(source: Source) -> dict[type[ast.AST], list[ast.AST]]:
+    """The nodes of a file by their kind."""
+    found: dict[type[ast.AST], list[ast.AST]] = {}
+    for node in ast.walk(source.tree):
+        found.setdefault(type(node), []).append(node)
+    return found
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:

@@ -3,6 +3,7 @@
 import ast
 
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import parents
 
@@ -56,8 +57,8 @@ def _reads_by_name(source):
 def _values(source):
     if ".value" not in source.text or not ("tensorflow" in source.text or "tf1" in source.text):
         return
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Attribute) and node.attr == "value" and hasattr(node, "parent"):
+    for node in all_of(source, ast.Attribute):
+        if node.attr == "value" and hasattr(node, "parent"):
             yield node
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import Source, parents
 from estimator2strategy.tools.check.symbol_uses import Flavour
@@ -111,8 +112,8 @@ def _methods(source: Source) -> Iterator[Hit]:
     """Methods that objects of pandas and Matplotlib had, and that nothing else has."""
     if not source.modules & {"pandas", "matplotlib"}:
         return
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Attribute) or node.attr not in _METHODS:
+    for node in all_of(source, ast.Attribute):
+        if node.attr not in _METHODS:
             continue
         library, kind, owner, release, today = _METHODS[node.attr]
         outer = next(parents(node), None)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
 from estimator2strategy.tools.check.source import LexicalScope, Source
@@ -73,7 +74,7 @@ def _arguments(source: Source) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _expressions(source: Source) -> Iterator[tuple[ast.expr, str]]:
-    for node in ast.walk(source.tree):
+    for node in all_of(source, ast.BinOp, ast.Subscript):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for part, other in ((node.left, node.right), (node.right, node.left)):
                 if _is_text(other) or (_is_list(other) and _is_counted(part, source)):

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
 from estimator2strategy.tools.check.source import Call, LexicalScope, Source
@@ -36,7 +37,7 @@ def find(source, context):
 
 def _expressions(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
     """Operands and containers: (node, what it must not be made by, what is done with it)."""
-    for node in ast.walk(source.tree):
+    for node in all_of(source, ast.BinOp, ast.Subscript):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             for operand, other in ((node.left, node.right), (node.right, node.left)):
                 # An array takes a range, and neither takes an iterator.

@@ -4,6 +4,7 @@ import ast
 
 from estimator2strategy.tools.check import symbol_uses
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 
 # Only a Dataset has these, wherever it comes from.
@@ -70,10 +71,9 @@ def find(source, context):
     if not source.modules & {"tensorflow", "estimator2strategy"}:
         return
     severity = None if context.runs_on_tensorflow2(source) else Severity.INFO
-    for node in ast.walk(source.tree):
-        # Names in an annotation are in no scope.
-        if not isinstance(node, ast.Attribute) or not hasattr(node, "parent"):
-            continue
+    for node in all_of(source, ast.Attribute):
+        if not hasattr(node, "parent"):
+            continue  # names in an annotation are in no scope
         instead = _instead(node, source)
         if instead is not None:
             message = f"`{_short(node)}` is an AttributeError on TensorFlow 2"

@@ -25,7 +25,7 @@ _CSV = {"csv.reader", "csv.DictReader", "csv.writer", "csv.DictWriter"}
 )
 def find(source, context):
     for call in source.calls:
-        if not unguarded(call.node):
+        if (call.last != "write" and call.name not in _CSV) or not unguarded(call.node):
             continue
         if call.last == "write" and len(call.node.args) == 1 and _is_text(call.node.args[0]):
             opened = _opened(getattr(call.node.func, "value", None), call.scope, source)
