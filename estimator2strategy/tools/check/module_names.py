@@ -13,14 +13,16 @@ import os
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.source import Import, Source
 
-# Words of a module that may have names which no reading sees.
-_BINDERS = {"exec", "execfile", "globals", "vars", "setattr", "eval", "__getattr__", "modules"}
+# Functions that may bind names of a module which no reading sees.
+BINDERS = frozenset({"exec", "execfile", "globals", "vars", "setattr", "eval"})
+# Words of a module that may have such names for others.
+_OPEN = BINDERS | {"__getattr__", "modules"}
 _GIVEN = {"__file__", "__name__", "__doc__", "__path__", "__version__", "__all__"}
 
 
 def names(source: Source, project: Project, seen: tuple[str, ...] = ()) -> set[str] | None:
     """The names at the top of a module, those of the modules beside a package's file included."""
-    if source.path in seen or _words(source) & _BINDERS:
+    if source.path in seen or _words(source) & _OPEN:
         return None
     brought = brought_by_stars(source, project, (*seen, source.path))
     if brought is None:

@@ -6,7 +6,7 @@ import symtable
 from collections.abc import Iterator
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.module_names import brought_by_stars
+from estimator2strategy.tools.check.module_names import BINDERS, brought_by_stars
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import BUILTINS, unguarded
 from estimator2strategy.tools.check.source import Source, parents
@@ -16,8 +16,8 @@ _GIVEN = {
     *dir(builtins), *BUILTINS, "__file__", "__path__", "__builtins__", "__module__", "__qualname__",
     "__class__", "__annotations__", "WindowsError", "_", "display", "get_ipython", "profile",
 }  # fmt: skip
-# What may bind names that no reading sees.
-_BINDERS = {"exec", "execfile", "globals", "locals", "vars", "setattr", "eval"}
+# Functions that may bind names which no reading sees, in a module or in a class.
+_BINDERS = BINDERS | {"locals"}
 
 
 @rule(
