@@ -26,9 +26,6 @@ _ORDINARY = frozenset(
     }
 )
 
-# Seconds in which an iterator ends whose tuner does not sleep.
-_AWAKE = 0.05
-
 
 def end_iterator(recorded: RecordedGraph, node: str, iterator: tf.Tensor) -> None:
     """Ends the iterator of a recorded node. Must be called in the `modern_world`.
@@ -40,11 +37,8 @@ def end_iterator(recorded: RecordedGraph, node: str, iterator: tf.Tensor) -> Non
     if recorded.hosts or recorded.runs_python():
         tf.raw_ops.MakeIterator(dataset=empty, iterator=iterator)
         return
-    thread = threading.Thread(
-        target=_end, args=(empty, iterator), name="estimator2strategy_ends_an_iterator"
-    )
-    thread.start()
-    thread.join(_AWAKE)
+    name = "estimator2strategy_ends_an_iterator"
+    threading.Thread(target=_end, args=(empty, iterator), name=name).start()
 
 
 def _end(empty: tf.Tensor, iterator: tf.Tensor) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from estimator2strategy.engine.replay.engines import jit, loop, one_step, pipelined
+from estimator2strategy.engine.replay.engines import assign, jit, loop, one_step, pipelined
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
     How,
@@ -53,6 +53,6 @@ def engine_for(
         UnsupportedError: `step.how` cannot run it, and no other way may take its place.
     """
     if step is None:
-        return one_step.build(replay, None, request, others)
+        return assign.build(replay, request) or one_step.build(replay, None, request, others)
     built = (build(replay, step, request, others) for build in _ENGINES[step.how])
     return next(engine for engine in built if engine is not None)
