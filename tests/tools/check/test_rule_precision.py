@@ -366,3 +366,9 @@ def test_a_star_hides_a_builtin_only_if_its_module_has_one():
     text = "from tensorflow.{} import *\n\nfor i in range(len('a')):\n    pass\n"
     assert severities(text.format("contrib.rnn"), "E2S101") == []
     assert severities("from tensorflow import *\n\nrange(3)\nlen('a')\n", "E2S105") == []
+
+
+def test_a_name_that_is_merely_alike_is_not_proposed():
+    assert "Did you mean" not in advice("x = tf.data.SSTableDataset('a')\n")[0]
+    assert "tf.train.exponential_decay?" in advice("x = tf.exponential_decay(1)\n")[0]
+    assert "tf.nn.conv2d?" in advice("x = tf.nn.deconv2d(1)\n")[0]

@@ -53,8 +53,11 @@ def find(source, context):
             if now := _SINCE_1_0.get(use.name):
                 yield Hit(use.node, f"{use.name} is gone since TensorFlow 1.0", fix=f"Use {now}.")
                 continue
-            nearest = facade.nearest(use.name)
-            hint = f"Did you mean {nearest}?" if nearest else None
+            nearest = facade.nearest(use.name) or ""
+            module, _, last = use.name.rpartition(".")
+            # A name that is only alike, and of another module, is not what was meant.
+            near = nearest.rpartition(".")[0] == module or nearest.rpartition(".")[2] == last
+            hint = f"Did you mean {nearest}?" if near else None
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
 
 
