@@ -20,12 +20,12 @@ from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
             "def f(x):\n"
             "    with tf.variable_scope('a', reuse=tf.AUTO_REUSE):\n"
             "        w = tf.get_variable('w', [3])\n"
-            "    return tf.reduce_sum(w), tf.nn.dropout(x, 0.5), tf.layers.flatten(x)\n",
+            "    return tf.reduce_sum(w), tf.nn.dropout(x, 0.9), tf.layers.flatten(x)\n",
             "import estimator2strategy.tf1 as tf\n\n\n"
             "def f(x):\n"
             "    with tf.compat.v1.variable_scope('a', reuse=tf.compat.v1.AUTO_REUSE):\n"
             "        w = tf.compat.v1.get_variable('w', [3])\n"
-            "    return tf.reduce_sum(w), tf.compat.v1.nn.dropout(x, 0.5), tf.layers.flatten(x)\n",
+            "    return tf.reduce_sum(w), tf.compat.v1.nn.dropout(x, 0.9), tf.layers.flatten(x)\n",
         ),
     ],
     unchanged=[

@@ -61,10 +61,13 @@ _FACADE = "estimator2strategy.tf1"
         Sample(
             "import keras\nimport estimator2strategy as e2s\n"
             "from estimator2strategy import estimator as tf_estimator\n\n"
-            'e2s.transfer_weights("old", keras.Sequential())\n',
-            "import keras\n# TODO(e2s): drop-facade: it still uses e2s.transfer_weights\n"
+            'e2s.transfer_weights("old", keras.Sequential())\n'
+            "kinds = e2s.InputPipelineConfig\nkind = kinds.PER_HOST_V2\n",
+            "import keras\n# TODO(e2s): drop-facade: it still uses e2s.transfer_weights, "
+            "e2s.InputPipelineConfig\n"
             "import estimator2strategy as e2s\n\n"
-            'e2s.transfer_weights("old", keras.Sequential())\n',
+            'e2s.transfer_weights("old", keras.Sequential())\n'
+            "kinds = e2s.InputPipelineConfig\nkind = kinds.PER_HOST_V2\n",
         ),
     ],
     unchanged=["import tensorflow as tf\n\nx = tf.math.log(y)\n"],
@@ -78,7 +81,7 @@ def find(module):
             continue
         if target.module == _PACKAGE and not target.name:
             used = list(dict.fromkeys(_used_of_package(module)))
-            yield Todo(target.node, f"it still uses {', '.join(used) or _PACKAGE}")
+            yield Todo(target.node, f"it still uses {_first(used) or _PACKAGE}")
         if target.module == _PACKAGE and target.name == "estimator":
             yield Todo(target.node, "it still trains an Estimator: see stage 7")
         if target.module.startswith(_FACADE) and (target.name or target.module != _FACADE):
@@ -96,8 +99,7 @@ def find(module):
         if in_model_fn:
             yield Todo(node, "its tf.keras is tf-keras, as a model_fn needs it: see stage 7")
         if missing:
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            yield Todo(node, f"TensorFlow 2 has no {', '.join(missing[:5])}{more}")
+            yield Todo(node, f"TensorFlow 2 has no {_first(missing)}")
         elif not in_model_fn and len(node.names) == 1 and bound and module.is_alone(node):
             renamed = "" if bound == "tensorflow" else f" as {bound}"
             yield module.replace_statement(node, f"import tensorflow{renamed}")
@@ -126,11 +128,19 @@ def _unread_imports(module):
 def _used_of_package(module):
     """`e2s.transfer_weights`, as it is written."""
     for node, scope in module.source.chains:
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
         name = module.source.resolve(node, scope) or ""
-        if name.startswith(f"{_PACKAGE}.") and not name.startswith(
-            (_FACADE, f"{_PACKAGE}.estimator")
-        ):
+        through_tf = name.startswith((_FACADE, f"{_PACKAGE}.estimator"))
+        if module.source.resolve(root, scope) == _PACKAGE and not through_tf:
             yield ast.unparse(node)
+
+
+def _first(names):
+    """The first five names, and how many there are more."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
 
 
 def _is_string(node):
