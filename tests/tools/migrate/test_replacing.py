@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
+import time
 
 import pytest
 
@@ -136,6 +138,13 @@ def test_a_file_whose_changes_take_too_long_is_left_alone(tree, capsys, monkeypa
     assert migrate() == 1
     assert changed(tree) == []
     assert "its changes take longer than -1 s" in capsys.readouterr().out
+
+
+def test_time_in_which_the_machine_sleeps_does_not_count(tree, monkeypatch):
+    naps = itertools.count(step=3600)
+    monkeypatch.setattr(time, "monotonic", lambda: next(naps))
+    assert migrate() == 0
+    assert changed(tree) == ["a.py", "b.py", "c.py"]
 
 
 def test_a_diff_counts_lines_as_git_does(tree, capsys):
