@@ -1,4 +1,4 @@
-"""Stage 8: without estimator2strategy; the weights come from a file of Keras's.
+"""Stage 8: the package is gone; the weights come from a file of Keras's.
 
 python stage_8.py --data_dir=/tmp/digits --model_dir=/tmp/stage_8 --init_weights=w.weights.h5
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,12 @@ def run(*command: object, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     return done.stdout
+
+
+def test_last_stage_of_the_ladder_does_not_name_the_package():
+    """As `grep` in the guide's last stage looks for it."""
+    last = (EXAMPLES / "ladder" / "stage_8.py").read_text()
+    assert re.findall(r"estimator2strategy|e2s\.", last) == []
 
 
 @pytest.mark.slow
