@@ -144,4 +144,5 @@ def has_nan(loss: tf.Tensor) -> bool:
 
 def is_nan(loss: tf.Tensor) -> tf.Tensor:
     """True if a loss is NaN, so that no further step is to run."""
-    return tf.reduce_any(tf.math.is_nan(loss))
+    nan = tf.math.is_nan(loss)
+    return nan if loss.shape.rank == 0 else tf.reduce_any(nan)
