@@ -9,6 +9,7 @@ here another thread does, while the program goes on.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +35,8 @@ def end_iterator(recorded: RecordedGraph, node: str, iterator: tf.Tensor) -> Non
     has on another host. The process does not end before its iterators.
     """
     empty = _empty_dataset(**element_of(recorded[node]))
-    if recorded.hosts or recorded.runs_python():
+    # No thread starts once Python is about to end, and frees a prediction that nobody closed.
+    if recorded.hosts or recorded.runs_python() or sys.is_finalizing():
         tf.raw_ops.MakeIterator(dataset=empty, iterator=iterator)
         return
     name = "estimator2strategy_ends_an_iterator"

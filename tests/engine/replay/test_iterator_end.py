@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -45,3 +47,36 @@ def test_an_input_that_calls_python_has_ended_when_the_call_has(model_dir, slow_
     slow_end.set()
     host_estimator(model_dir).train(input_fn)
     assert slow_end.threads == [threading.main_thread()]
+
+
+def test_a_process_that_is_about_to_end_starts_no_thread(model_dir, slow_end, monkeypatch):
+    slow_end.set()
+    model = host_estimator(model_dir)
+    model.train(numbers(3))
+    predictions = model.predict(numbers(3))
+    next(predictions)
+    monkeypatch.setattr(sys, "is_finalizing", lambda: True)
+    predictions.close()
+    assert slow_end.threads[1:] == [threading.main_thread()]
+
+
+PROGRAM = """
+import tensorflow as tf
+from estimator2strategy import estimator
+from tests.engine.runtime.programs import falling, host_estimator
+import sys
+
+model = host_estimator(sys.argv[1])
+data = lambda: tf.data.Dataset.from_tensors([1.0]).repeat().prefetch(tf.data.AUTOTUNE)
+model.train(data, steps=3000)
+predictions = model.predict(data)
+print(next(predictions), flush=True)
+"""
+
+
+def test_a_process_ends_in_silence(tmp_path):
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "model")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "Exception" not in done.stderr
+    assert "Traceback" not in done.stderr
