@@ -53,6 +53,16 @@ def check_model_fn_args(model_fn: Callable, params: Any) -> None:
         raise ValueError(f"model_fn {where} has following not expected args: {unknown}")
 
 
+def check_steps(steps: int | None, max_steps: int | None) -> None:
+    """Raises ValueError if not at most one is given, and that is positive."""
+    if steps is not None and max_steps is not None:
+        raise ValueError("Can not provide both steps and max_steps.")
+    if steps is not None and steps <= 0:
+        raise ValueError(f"Must specify steps > 0, given: {steps}")
+    if max_steps is not None and max_steps <= 0:
+        raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
+
+
 def check_not_overridden(subclass: type, base: type) -> None:
     """Raises ValueError if a subclass of a program has public members of `base` anew.
 

@@ -41,6 +41,7 @@ from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator.arguments import RULES
 from estimator2strategy.estimator.checks import (
     check_not_overridden,
+    check_steps,
     checked_hooks,
     checked_listeners,
     checked_options,
@@ -223,12 +224,7 @@ class Estimator(Exporting):
             CheckpointError: There are checkpoints, but none that can be used.
         """
         self._check_task()
-        if steps is not None and max_steps is not None:
-            raise ValueError("Can not provide both steps and max_steps.")
-        if steps is not None and steps <= 0:
-            raise ValueError(f"Must specify steps > 0, given: {steps}")
-        if max_steps is not None and max_steps <= 0:
-            raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
+        check_steps(steps, max_steps)
         if max_steps is not None and max_steps <= self._global_step():
             tf1.logging.info("Skipping training since max_steps has already saved.")
             if self._config.is_chief:

@@ -123,12 +123,8 @@ class Evaluation:
             ),
             tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks) as monitored,
         ):
-            # Several cores evaluate all batches in one call, as a TPU did.
-            whole = IterationsPerLoop(sys.maxsize, LoopUnit.STEPS)
-            several = recording.iterations is not None
-            pace = Iterations(whole, all_hooks) if several else Lookahead(all_hooks)
             # The `with` swallows the error with which an input ends.
-            _loop(monitored, creator, self._eval_op, pace, ran)
+            _loop(monitored, creator, self._eval_op, _pace(recording, all_hooks), ran)
         assert creator.session
         self.restored_from = creator.session.restored_from
         if not sum(ran):
@@ -160,6 +156,13 @@ def _initialising_metrics(spec: Any) -> Any:
         copy_from_scaffold=spec.scaffold,
     )
     return spec._replace(scaffold=scaffold)
+
+
+def _pace(recording: Recording, hooks: Sequence[Hook]) -> Lookahead | Iterations:
+    if recording.iterations is None:
+        return Lookahead(hooks)
+    # Several cores evaluate all batches in one call, as a TPU did.
+    return Iterations(IterationsPerLoop(sys.maxsize, LoopUnit.STEPS), hooks)
 
 
 def _loop(

@@ -78,8 +78,7 @@ def batches(
     )
     with _inside(recording.graph):
         monitored = tf1.train.MonitoredSession(session_creator=creator, hooks=all_hooks)
-    error: tuple[Any, Any, Any] = (None, None, None)
-    try:
+    with _closing(monitored, recording.graph):
         with _inside(recording.graph):
             assert creator.session  # a MonitoredSession makes it first of all
             payback = _payback(creator.session, predictions, all_hooks)
@@ -105,11 +104,18 @@ def batches(
             creator.recovery.got_to(yielded)
         if not yielded:
             warn_of_no_batch("predict")
+
+
+@contextlib.contextmanager
+def _closing(monitored: tf1.train.MonitoredSession, graph: tf.Graph) -> Iterator[None]:
+    error: tuple[Any, Any, Any] = (None, None, None)
+    try:
+        yield
     except BaseException as raised:  # of a generator that is closed early too: no hook's `end`
         error = (type(raised), raised, raised.__traceback__)
         raise
     finally:
-        with _inside(recording.graph):
+        with _inside(graph):
             monitored.__exit__(*error)
 
 

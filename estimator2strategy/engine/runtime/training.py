@@ -61,11 +61,7 @@ def train(
     Source: `Estimator._train_with_estimator_spec`, tensorflow_estimator 2.15.
     """
     spec = recording.spec
-    if options.jit_compile and (recording.strategy or recording.worker):
-        raise UnsupportedError(
-            "jit_compile is for training on one device; here each core runs "
-            "iterations_per_loop steps in one call already. Leave it out."
-        )
+    _refuse_jit_on_several(recording, options)
     summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, options.checkpoint_shards)
     beside = options.async_checkpoints and can_save_beside(recording)
@@ -104,6 +100,14 @@ def train(
     if loss is None:
         warn_of_no_steps()
     return loss
+
+
+def _refuse_jit_on_several(recording: Recording, options: TrainingOptions) -> None:
+    if options.jit_compile and (recording.strategy or recording.worker):
+        raise UnsupportedError(
+            "jit_compile is for training on one device; here each core runs "
+            "iterations_per_loop steps in one call already. Leave it out."
+        )
 
 
 def _input_position(model_dir: str, options: TrainingOptions, hooks: list[Hook]) -> InputPosition:
