@@ -20,6 +20,7 @@ from estimator2strategy.tools.check import (
     accepted_findings,
     estimator_programs,
     features,
+    own_classes,
     symbol_uses,
     unreached,
 )
@@ -188,6 +189,7 @@ def forget() -> None:
     """Frees the files of a group: each that a cache keeps would keep all."""
     estimator_programs.by_kind.cache_clear()
     features.parsed_and_returned.cache_clear()
+    own_classes.forget()
     symbol_uses.is_legacy.cache_clear()
     symbol_uses.uses.cache_clear()
     unreached.answer.cache_clear()

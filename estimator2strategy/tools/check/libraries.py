@@ -4,8 +4,10 @@
     refused("keras.optimizers.Adam")     # {"lr"}: arguments that it has no more
     most("sklearn.svm.SVC")              # 0: none of its arguments may stand at a position
 
+    of_python("itertools.izip")          # ("itertools.izip", "3"): no Python 3 has it
+
 `libraries.json` is made by tests/tools/check/library_names.py, which tries every name and call of
-the old releases on the new ones.
+the old releases on the new ones; `python.json` by tests/tools/check/python_names.py.
 """
 
 from __future__ import annotations
@@ -52,3 +54,26 @@ def refused(name: str) -> frozenset[str]:
 def most(name: str) -> int | None:
     """How many arguments may stand at positions, where more could once; None if all still may."""
     return table()["most"].get(name)
+
+
+@functools.cache
+def _python() -> dict[str, dict[str, str]]:
+    """Module -> dropped name -> the release that dropped it, "" for those before 3.10."""
+    text = (Path(__file__).parent / "python.json").read_text(encoding="utf-8")
+    return {
+        module: dict(entry.partition(":")[::2] for entry in names.split())
+        for module, names in json.loads(text).items()
+    }
+
+
+@functools.cache
+def of_python(name: str) -> tuple[str, str] | None:
+    """(the name of Python's library that `name` is or lies in, the release without it), or None."""
+    parts = name.split(".")
+    if parts[0] == "distutils":
+        return None  # setuptools brings it back
+    for end, last in enumerate(parts):
+        since = _python().get(".".join(parts[:end]), {}).get(last)
+        if since is not None:
+            return ".".join(parts[: end + 1]), since or "3"
+    return None

@@ -22,7 +22,7 @@ _GIVEN = {"__file__", "__name__", "__doc__", "__path__", "__version__", "__all__
 
 def names(source: Source, project: Project, seen: tuple[str, ...] = ()) -> set[str] | None:
     """The names at the top of a module, those of the modules beside a package's file included."""
-    if source.path in seen or _words(source) & _OPEN:
+    if source.path in seen or words(source) & _OPEN:
         return None
     brought = brought_by_stars(source, project, (*seen, source.path))
     if brought is None:
@@ -75,7 +75,8 @@ def module_of(source: Source, target: Import, project: Project) -> Source | None
     return project.load(name[1:])
 
 
-def _words(source: Source) -> set[str]:
+def words(source: Source) -> set[str]:
+    """All names, attributes and functions that a file speaks of."""
     return {
         node.id if isinstance(node, ast.Name) else getattr(node, "attr", getattr(node, "name", ""))
         for node in ast.walk(source.tree)

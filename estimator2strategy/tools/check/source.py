@@ -168,6 +168,7 @@ class Source:
         self.classes: list[tuple[ast.ClassDef, LexicalScope]] = []
         self.scopes: dict[ast.AST, LexicalScope] = {tree: self.scope}
         self.stars: list[Import] = []
+        self.stored: set[str] = set()  # the attributes that are assigned
         # Set by the project: what `import name` leads to, and what a raw name is called.
         self.follow: Callable[[Source, Import], str | None] = lambda source, target: None
         self.canonical: Callable[[str], str] = lambda name: name
@@ -232,6 +233,8 @@ class Source:
 
     def _chain(self, node: ast.Attribute, scope: LexicalScope) -> None:
         base: Any = node
+        if type(node.ctx) is not ast.Load:
+            self.stored.add(node.attr)
         while type(base) is ast.Attribute:
             value: Any = base.value
             value.parent = base

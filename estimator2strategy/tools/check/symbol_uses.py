@@ -116,6 +116,18 @@ def _given(source: Source) -> set[str]:
     return {name for name in names if name is not None and name.startswith("tensorflow.")}
 
 
+def imported_and_used(source: Source) -> Iterator[tuple[ast.AST, str]]:
+    """The names of other modules, as they are imported and as they are used."""
+    for target, _ in source.imports:
+        name = source.follow(source, target)
+        if name is not None and not name.startswith("@") and not target.level:
+            yield target.node, name
+    for node, scope in source.chains:
+        name = source.resolve(node, scope)
+        if name is not None and not name.startswith(("@", "builtins.")):
+            yield node, name
+
+
 def _imports(node: ast.AST, scope: LexicalScope, source: Source) -> Iterator[Import]:
     """The imports of names of TensorFlow that the first word of a dotted name may come from."""
     while isinstance(node, ast.Attribute):

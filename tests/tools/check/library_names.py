@@ -5,6 +5,16 @@
     PYTHONPATH=$OLD python3.7 tests/tools/check/library_names.py --old > old.json
     python tests/tools/check/library_names.py old.json
 
+The same with other libraries, which are then named at the end; what the table has of those that are
+not named, it keeps:
+
+    pip install pillow==5.4.1 nltk==3.4 gensim==3.8.3 networkx==2.2 \
+        opencv-python-headless==4.1.2.30 scikit-image==0.15.0 librosa==0.6.3 h5py==2.10.0 \
+        gym==0.12.5 moviepy==1.0.3 seaborn==0.9.1 flask==1.0.4 werkzeug==0.15.6 jinja2==2.10.3 \
+        imageio==2.5.0 statsmodels==0.10.2
+    python3.7 tests/tools/check/library_names.py --old PIL nltk ... > old.json
+    python tests/tools/check/library_names.py old.json PIL nltk ...
+
 The names and arguments that the releases of TensorFlow 1.15's day have, are tried on those that are
 installed: a name is gone if it cannot be had, an argument if the call says so. It runs on both
 Pythons.
@@ -29,12 +39,13 @@ _INNER = re.compile(
 )
 
 
-def old():
+def old(libraries):
     """Module -> name -> the arguments that it takes, and how many at positions; None if unknown."""
     found = {}
-    for library in LIBRARIES:
+    for library in libraries:
         package = _module(library)
-        names = [m.name for m in pkgutil.walk_packages(package.__path__, library + ".", _ignore)]
+        path = getattr(package, "__path__", [])
+        names = [m.name for m in pkgutil.walk_packages(path, library + ".", _ignore)]
         for name in [library, *names]:
             module = None if _INNER.search(name) else _module(name)
             if module is not None:
@@ -56,10 +67,14 @@ def _module(name):
 def _own(module, library):
     for name in dir(module):
         value = getattr(module, name, None)
-        home = getattr(value, "__module__", None)
-        if name.startswith("_") or not callable(value) or not isinstance(home, str):
+        home = getattr(value, "__module__", None) or library
+        if name.startswith("_"):
             continue
-        if home.partition(".")[0] == library:
+        if (library not in LIBRARIES and isinstance(value, (int, str)) and name.isupper()) or (
+            callable(value)
+            and isinstance(home, str)
+            and (home.partition(".")[0] == library or module.__name__ in ("scipy", "pandas"))
+        ):
             yield name, value
 
 
@@ -86,7 +101,7 @@ _BY_KEYWORDS = {
 }
 
 
-def table(before):
+def table(before, libraries):
     gone, arguments, most = {}, {}, {}
     for path, names in sorted(before.items()):
         module = _module(path)
@@ -112,7 +127,7 @@ def table(before):
             if now[1] < known[1] < 99 and _refuses(value, (None,) * (now[1] + 1), {}):
                 most[path + "." + name] = now[1]
     return {
-        "releases": {library: _release(library) for library in LIBRARIES},
+        "releases": {library: _release(library) for library in libraries},
         # Some come with the import of others.
         "gone": {
             path: " ".join(n for n in names if _is_gone(path, n)) for path, names in gone.items()
@@ -131,7 +146,12 @@ def _is_gone(path, name):
 
 
 def _release(library):
-    return ".".join(_module(library).__version__.split(".")[:2])
+    version = getattr(_module(library), "__version__", None)
+    if version is None:
+        from importlib import metadata  # not in Python 3.7
+
+        version = metadata.version(library)
+    return ".".join(version.split(".")[:2])
 
 
 _REFUSALS = (
@@ -163,13 +183,26 @@ def _required(value):
     return {}
 
 
+def _kept(libraries):
+    """What the table has of other libraries."""
+    if not TABLE.exists():
+        return {}
+    return {
+        part: {k: v for k, v in entries.items() if k.partition(".")[0] not in libraries}
+        for part, entries in json.loads(TABLE.read_text(encoding="utf-8")).items()
+    }
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    asked = tuple(sys.argv[2:]) or LIBRARIES
     with contextlib.redirect_stdout(io.StringIO()):
         if sys.argv[1] == "--old":
-            made = old()
+            made = old(asked)
         else:
-            made = table(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+            made = table(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), asked)
+            for part, entries in _kept(asked).items():
+                made[part].update(entries)
     text = json.dumps(made, indent=0, sort_keys=True) + "\n"
     if sys.argv[1] == "--old":
         sys.stdout.write(text)

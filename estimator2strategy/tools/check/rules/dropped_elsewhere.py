@@ -9,7 +9,7 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import Source, parents
-from estimator2strategy.tools.check.symbol_uses import Flavour
+from estimator2strategy.tools.check.symbol_uses import Flavour, imported_and_used
 
 _KERAS_FOLDERS = (
     "advanced_activations convolutional convolutional_recurrent core embeddings local merge noise "
@@ -25,7 +25,18 @@ _GONE = {
     "keras.utils.vis_utils": "keras.utils",
     "keras.utils.generic_utils": "keras.utils",
     "keras.objectives": "keras.losses",
+    "Image": "PIL.Image",
+    "cv2.cv": "cv2",
+    "cv2.CV_AA": "cv2.LINE_AA",
+    "cv2.CV_LOAD_IMAGE_COLOR": "cv2.IMREAD_COLOR",
+    "cv2.CV_LOAD_IMAGE_GRAYSCALE": "cv2.IMREAD_GRAYSCALE",
+    "cv2.CV_LOAD_IMAGE_UNCHANGED": "cv2.IMREAD_UNCHANGED",
+    "flask.ext": "flask_... (`import flask_script`)",
+    "gensim.models.Word2Vec.load_word2vec_format": "gensim.models.KeyedVectors",
     "hypothesis.unlimited": "settings(suppress_health_check=...)",
+    "moviepy.editor": "moviepy",
+    "nltk.model": "nltk.lm",
+    "pandas.DataFrame.from_csv": "pandas.read_csv",
     "scipy.misc.imread": "imageio.v2.imread",
     "scipy.misc.imshow": "matplotlib.pyplot.imshow",
     "scipy.misc.imresize": "PIL.Image.fromarray(array).resize",
@@ -38,7 +49,9 @@ _GONE = {
     "sklearn.datasets.load_boston": "sklearn.datasets.fetch_california_housing",
     "sklearn.datasets.fetch_mldata": "sklearn.datasets.fetch_openml",
     "sklearn.externals.six": "six",
+    "sklearn.lda": "sklearn.discriminant_analysis",
     "sklearn.learning_curve": "sklearn.model_selection",
+    "sklearn.mixture.GMM": "sklearn.mixture.GaussianMixture",
     "sklearn.preprocessing.Imputer": "sklearn.impute.SimpleImputer",
     "sklearn.utils.linear_assignment_": "scipy.optimize.linear_sum_assignment",
 }
@@ -68,7 +81,7 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
     "E2S109",
     "dropped-elsewhere",
     Severity.ERROR,
-    title="A name that NumPy, SciPy, pandas, scikit-learn, Matplotlib or Keras has dropped",
+    title="A name that NumPy, SciPy, pandas, Matplotlib, Keras or another library has dropped",
     why="The releases that go with TensorFlow 2.16 do not have it: the line is an AttributeError "
     "or a ModuleNotFoundError. Where `e2s run` brings today's under the old name, it is found with "
     "`--target tf2` only.",
@@ -79,7 +92,7 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
 def find(source, context):
     on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
     seen = set()
-    for node, name in _names(source):
+    for node, name in imported_and_used(source):
         old, now = _dropped(name)
         if old is None and on_tf2 and (today := removed_names.todays(name)):
             old, now = name, today
@@ -123,18 +136,6 @@ def _methods(source: Source) -> Iterator[Hit]:
         named = getattr(node.value, "attr", getattr(node.value, "id", None))
         if used is node and owner in (None, named) and not unreached.is_expendable(node):
             yield Hit(node, f".{node.attr} is gone since {release}", fix=f"Today: {today}.")
-
-
-def _names(source: Source) -> Iterator[tuple[ast.AST, str]]:
-    """Names of other modules, as they are imported and as they are used."""
-    for target, _ in source.imports:
-        name = source.follow(source, target)
-        if name is not None and not name.startswith("@") and not target.level:
-            yield target.node, name
-    for node, scope in source.chains:
-        name = source.resolve(node, scope)
-        if name is not None and not name.startswith(("@", "builtins.")):
-            yield node, name
 
 
 def _dropped(name: str) -> tuple[str | None, str]:

@@ -20,7 +20,7 @@ BUILTINS = {
     "cmp": "(a > b) - (a < b)",
     "reload": "importlib.reload",
 }
-_MODULES = {
+MODULES = {
     "httplib": "http.client",
     "urllib2": "urllib.request",
     "urlparse": "urllib.parse",
@@ -59,7 +59,7 @@ def find(source, context):
                 yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}")
     for target, _ in source.imports:
         module = target.module
-        if target.level or module not in (*_MODULES, "imp") or not unguarded(target.node):
+        if target.level or module not in (*MODULES, "imp") or not unguarded(target.node):
             continue
         if source.follow(source, target) not in (module, f"{module}.{target.name}"):
             continue
@@ -67,7 +67,7 @@ def find(source, context):
             gone = "imp is gone since Python 3.12"
             yield Hit(target.node, gone, severity=Severity.WARNING, fix=_IMP)
         else:
-            yield Hit(target.node, f"{module} is a module of Python 2; now {_MODULES[module]}")
+            yield Hit(target.node, f"{module} is a module of Python 2; now {MODULES[module]}")
     for call in source.calls:
         if call.last in _METHODS and isinstance(call.node.func, ast.Attribute):
             owner = call.node.func.value

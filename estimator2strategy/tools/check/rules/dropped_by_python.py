@@ -1,0 +1,51 @@
+"""Modules and names of Python's own library that are gone."""
+
+import os
+
+from estimator2strategy.legacy import removed_names
+from estimator2strategy.tools.check import libraries, unreached
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.python2_names import MODULES, unguarded
+from estimator2strategy.tools.check.symbol_uses import imported_and_used
+
+_NEWEST = "3.13"
+
+
+@rule(
+    "E2S012",
+    "dropped-by-python",
+    Severity.ERROR,
+    title="A module or name that Python has dropped from its library",
+    why="Python 2.7 or 3.6 had it: the line is a ModuleNotFoundError, ImportError or "
+    "AttributeError. What `e2s run` brings back is no finding. Those that went with Python 3.13 "
+    "alone are a warning.",
+    fix="Use what Python has in its place; `2to3 -w FILES` knows most of them.",
+    bad="import itertools\n\npairs = itertools.izip([1], [2])\n",
+    good="pairs = zip([1], [2])\n",
+)
+def find(source, context):
+    seen = set()
+    for node, name in imported_and_used(source):
+        lost = libraries.of_python(name)
+        if (
+            lost is None
+            or lost[0] in seen
+            or lost[0] in (*MODULES, "imp")
+            or removed_names.todays(lost[0])
+        ):
+            continue
+        old, since = lost
+        if unreached.is_expendable(node) or not unguarded(node) or _is_own(old, context.project):
+            continue
+        seen.add(old)
+        severity = Severity.WARNING if since == _NEWEST else None
+        yield Hit(node, f"{old} is gone: Python {since} does not have it", severity=severity)
+
+
+def _is_own(module, project):
+    """True if the program may have a module of this name somewhere."""
+    if "." in module:
+        return False
+    ends = (f"{os.sep}{module}.py", f"{os.sep}{module}{os.sep}__init__.py")
+    return any(source.path.endswith(ends) for source in project.sources)

@@ -1,0 +1,168 @@
+"""Calls of the program's own functions and classes with arguments that they do not take."""
+
+import ast
+import os
+
+from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.own_classes import heirs, is_plain, methods_of, overridden
+from estimator2strategy.tools.check.project import Definition
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.python2_names import unguarded
+
+_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@rule(
+    "E2S013",
+    "own-arguments",
+    Severity.ERROR,
+    title="A call of the program's own function or class that does not fit its arguments",
+    why="The definition neither takes what is given, nor has a default for what is missing: the "
+    "call is a TypeError.",
+    fix="Give what the definition asks for.",
+    bad="def loss(labels, logits):\n    return labels - logits\n\n\nx = loss(1)\n",
+    good="def loss(labels, logits):\n    return labels - logits\n\n\nx = loss(1, 2)\n",
+)
+def find(source, context):
+    for call in source.calls:
+        if call.is_open:
+            continue
+        found = _called(call, source, context.project)
+        if found is None:
+            continue
+        definition, bound = found
+        problem = _problem(call.node, definition.node.args, bound)
+        if problem is None or not unguarded(call.node):
+            continue
+        if not unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
+            file = os.path.basename(definition.source.path)
+            name = definition.node.name
+            if name == "__init__":
+                name = definition.source.scopes[definition.node].parent.node.name
+            where = f"{file}:{definition.node.lineno}"
+            yield Hit(call.node, f"{name} ({where}) {problem}")
+
+
+def _called(call, source, project):
+    """(the function that a call runs, whether its first argument is given); None if not known."""
+    function = call.node.func
+    if isinstance(getattr(function, "value", None), ast.Call):
+        return _of_super(call, source, project)
+    raw = source.resolve(function, call.scope)
+    found = project.definition(raw)
+    if found is None:
+        return _of_object(function, call.scope, source, project)
+    if isinstance(found.node, ast.ClassDef):
+        return _initializer(found, project)
+    return _bound(found, _is_on_object(function, call.scope), project)
+
+
+def _of_super(call, source, project):
+    """The method of the one known base that `super().method(...)` runs."""
+    asked = call.node.func.value
+    if getattr(asked.func, "id", None) != "super":
+        return None
+    outer = next((scope for scope in call.scope.ancestors() if scope.is_class), None)
+    if outer is None or len(outer.node.bases) != 1:
+        return None
+    given = [getattr(value, "id", None) for value in asked.args]
+    if given and given != [outer.node.name, "self"]:
+        return None
+    # Where classes inherit from several, the next one may be another than the base.
+    if any(len(of.bases) > 1 for of, _ in heirs(outer.node.name, project)):
+        return None
+    base = project.definition(source.resolve(outer.node.bases[0], outer.parent))
+    if base is None or not is_plain(base, project):
+        return None
+    found = methods_of(base, call.node.func.attr, project)
+    if found is None or found.node.decorator_list:
+        return None
+    return found, True
+
+
+def _is_on_object(function, scope):
+    """True for a method of `self` or `cls`."""
+    value = getattr(function, "value", None)
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def _bound(found, on_object, project):
+    """The same with what a decorator and an override mean; None if that is not known."""
+    node = found.node
+    outer = found.scope.parent
+    if not isinstance(node, _DEFINED) or len(outer.bindings.get(node.name, ())) != 1:
+        return None
+    decorators = [getattr(d, "id", None) for d in node.decorator_list]
+    if outer.is_class:
+        if decorators == ["staticmethod"]:
+            return (found, False) if not overridden(found, project) else None
+        if decorators == ["classmethod"]:
+            return (found, True) if not overridden(found, project) else None
+    if decorators:
+        return None
+    if not outer.is_class:
+        return found, False
+    return None if overridden(found, project) else (found, on_object)
+
+
+def _of_object(function, scope, source, project):
+    """The method of an object that was made by one class for certain."""
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return None
+    made = source.call(function.value, scope)
+    if made is None or made.node is function.value:
+        return None
+    where = scope.find(function.value.id)
+    if where is not scope:
+        return None
+    of = project.definition(source.resolve(made.node.func, made.scope))
+    if of is None or not isinstance(of.node, ast.ClassDef) or not is_plain(of, project):
+        return None
+    methods = methods_of(of, function.attr, project)
+    return _bound(methods, True, project) if methods is not None else None
+
+
+def _initializer(of, project):
+    """The `__init__` of a class, if its construction is nothing but that."""
+    if (
+        of.node.decorator_list
+        or of.node.keywords
+        or any(isinstance(base, ast.Call) for base in of.node.bases)
+    ):
+        return None
+    if len(of.scope.parent.bindings.get(of.node.name, ())) != 1:
+        return None
+    own = of.scope.bindings.get("__init__", ())
+    if "__new__" in of.scope.bindings or "__metaclass__" in of.scope.bindings:
+        return None
+    if len(own) == 1 and isinstance(own[0], _DEFINED) and not own[0].decorator_list:
+        return Definition(own[0], of.source), True
+    if own or not is_plain(of, project):
+        return None
+    inherited = methods_of(of, "__init__", project)
+    if inherited is None or inherited.node.decorator_list:
+        return None  # without one, Python's own says nothing of missing arguments
+    return inherited, True
+
+
+def _problem(call, takes, bound):
+    """The sentence's end that says why a call is refused; None if it is not."""
+    places = [a.arg for a in (*takes.posonlyargs, *takes.args)]
+    needed = places[: len(places) - len(takes.defaults)]
+    if bound:
+        if not places:
+            return None if takes.vararg else "takes no argument, not even the object"
+        places, needed = places[1:], needed[1:]
+    by_name = [*places, *(a.arg for a in takes.kwonlyargs)]
+    only = [a.arg for a, d in zip(takes.kwonlyargs, takes.kw_defaults, strict=True) if d is None]
+    given = [k.arg for k in call.keywords]
+    if len(call.args) > len(places) and not takes.vararg:
+        return f"takes {len(places)} arguments by position, not {len(call.args)}"
+    for name in given:
+        if name not in by_name and not takes.kwarg:
+            return f"has no argument {name!r}"
+        if name in places[: len(call.args)]:
+            return f"gets {name!r} twice"
+    missing = [name for name in (*needed[len(call.args) :], *only) if name not in given]
+    return f"needs {', '.join(missing)}, too" if missing else None

@@ -1,0 +1,162 @@
+"""Flags and arguments of the command line that a program reads and never declares."""
+
+import ast
+import sys
+
+from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.own_classes import stored
+from estimator2strategy.tools.check.rule import Hit, rule
+
+# Flags that absl and TensorFlow declare, and what the object itself has.
+_GIVEN = {
+    "append_flag_values", "append_flags_into_file", "find_module_defining_flag",
+    "find_module_id_defining_flag", "flag_values_dict", "flags_by_module_dict",
+    "flags_by_module_id_dict", "flags_into_string", "get_flag_value", "get_flags_for_module",
+    "get_help", "get_key_flags_for_module", "is_gnu_getopt", "is_parsed",
+    "key_flags_by_module_dict",
+    "main_module_help", "mark_as_parsed", "module_help", "read_flags_from_files",
+    "register_flag_by_module", "register_flag_by_module_id", "register_key_flag_for_module",
+    "remove_flag_values", "set_default", "set_gnu_getopt", "unparse_flags", "validate_all_flags",
+    "write_help_in_xml_format", "_parse_flags", "flagfile", "undefok", "help", "helpfull",
+    "helpshort", "helpxml", "logtostderr", "alsologtostderr", "log_dir", "v", "verbosity",
+    "logger_levels", "stderrthreshold", "showprefixforinfo", "run_with_pdb", "pdb_post_mortem",
+    "pdb", "run_with_profiling", "profile_file", "use_cprofile_for_profiling", "only_check_args",
+    "test_srcdir", "test_tmpdir", "test_random_seed", "test_randomize_ordering_seed",
+    "xml_output_file", "op_conversion_fallback_to_while_loop", "runtime_oom_exit",
+    "hbm_oom_exit", "test_loggers",
+}  # fmt: skip
+# Libraries that declare no flags.
+_WITHOUT_FLAGS = set(sys.stdlib_module_names) | set(
+    """
+    ConfigParser PIL Queue SimpleITK StringIO absl bs4 cPickle colorama cv2 dateutil easydict
+    estimator2strategy flask gensim gym h5py imageio jieba joblib keras librosa lxml matplotlib
+    moviepy mpi4py msgpack networkx nibabel nltk numba numpy pandas prettytable psutil pydicom
+    pymongo pypinyin pytz redis regex requests scipy seaborn sentencepiece simplejson six
+    skimage sklearn soundfile tabulate tensorflow tensorflow_datasets tensorflow_hub
+    tensorflow_probability termcolor tf_keras tf_slim tornado tqdm ujson urllib2 wget yaml zhon
+    """.split()  # noqa: SIM905
+)
+_FLAGS = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.", "absl.flags.FLAGS.")
+
+
+@rule(
+    "E2S015",
+    "undeclared-flag",
+    Severity.ERROR,
+    title="A flag that is read and that nothing declares",
+    why="No DEFINE_... or add_argument of the program has its name: reading it is an "
+    "AttributeError.",
+    fix="Declare it, or mend its spelling.",
+    bad="import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--steps')\n"
+    "args = parser.parse_args()\nprint(args.step)\n",
+    good="import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--steps')\n"
+    "args = parser.parse_args()\nprint(args.steps)\n",
+)
+def find(source, context):
+    yield from _absl(source, context.project)
+    if "argparse" in source.modules:
+        yield from _argparse(source, context.project)
+
+
+def _absl(source, project):
+    read = {}
+    for node, scope in source.chains:
+        if not isinstance(node, ast.Attribute):
+            continue
+        name = source.name(node, scope)
+        if name is not None and name.startswith(_FLAGS):
+            flag = name.partition(".FLAGS.")[2].partition(".")[0]
+            if flag not in _GIVEN and not flag.startswith("__"):
+                read.setdefault(flag, node)
+    declared = _declared(project) if read else None
+    if declared is None:
+        return
+    for flag, node in read.items():
+        if flag in declared or flag in stored(project) or unreached.is_tried(node, unreached.ANY):
+            continue
+        yield Hit(node, f"no DEFINE_... declares the flag {flag}")
+
+
+def _declared(project):
+    """The flags that the program declares; None if it may declare others."""
+    found = set()
+    for source in project.sources:
+        for target, _ in source.imports:
+            top = target.module.partition(".")[0]
+            if target.level or top in _WITHOUT_FLAGS:
+                continue
+            if not (source.follow(source, target) or "").startswith("@"):
+                return None
+        for call in source.calls:
+            if call.last.startswith(("DEFINE", "define", "add_argument")):
+                names = [call.value("name", 0), call.value("name", 1)]
+                if call.last == "DEFINE_alias" or not isinstance(names[0], str):
+                    return None
+                found |= {n for n in names if isinstance(n, str)}
+            elif call.last in ("__setattr__", "setattr", "define_flags", "declare_key_flag"):
+                return None
+    return found
+
+
+def _argparse(source, project):
+    made = {}
+    for call in source.calls:
+        if call.last not in ("parse_args",) or not isinstance(call.node.func, ast.Attribute):
+            continue
+        parser = source.call(call.node.func.value, call.scope)
+        if parser is not None and parser.name == "argparse.ArgumentParser":
+            made[call.node] = call
+    declared = _arguments(source) if made else None
+    if declared is None:
+        return
+    seen = set()
+    for node, scope in source.chains:
+        inner = node
+        while isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Attribute):
+            inner = inner.value
+        if not isinstance(inner, ast.Attribute):
+            continue
+        found = source.assigned(inner.value, scope)
+        if found is None or found[0] not in made or inner.attr in seen:
+            continue
+        if inner.attr in declared or inner.attr in stored(project) or inner.attr[:1] == "_":
+            continue
+        if not unreached.is_tried(node, unreached.ANY):
+            seen.add(inner.attr)
+            yield Hit(inner, f"no add_argument declares {inner.attr}")
+
+
+def _arguments(source):
+    """The names that all `add_argument` of a file give; None if there may be others."""
+    found = set()
+    for call in source.calls:
+        if call.last in ("setattr", "set_defaults", "add_subparsers", "vars", "Namespace"):
+            return None
+        if call.name == "argparse.ArgumentParser":
+            if call.is_open or call.argument("parents") is not None:
+                return None
+        elif call.last == "add_argument":
+            name = _dest(call)
+            if name is None:
+                return None
+            found.add(name)
+        elif any(_is_parser(value, call, source) for value in call.node.args):
+            return None  # somebody else adds to it
+    return found
+
+
+def _is_parser(value, call, source):
+    made = source.call(value, call.scope) if isinstance(value, ast.Name) else None
+    return made is not None and made.name == "argparse.ArgumentParser"
+
+
+def _dest(call):
+    given = [call.source.constant(value, call.scope) for value in call.node.args]
+    dest = call.value("dest")
+    if call.argument("dest") is not None:
+        return dest if isinstance(dest, str) else None
+    if call.is_open or not given or not all(isinstance(value, str) for value in given):
+        return None
+    long = [value for value in given if value.startswith("--")]
+    return (long or given)[0].lstrip("-").replace("-", "_")

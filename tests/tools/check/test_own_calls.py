@@ -1,0 +1,193 @@
+"""Calls and attributes of the program's own functions, classes and modules, flags, names."""
+
+from __future__ import annotations
+
+import pytest
+
+from estimator2strategy.tools.check.checking import check, check_text
+from estimator2strategy.tools.check.settings import Settings
+from tests.tools.check.checked_programs import write
+
+
+def messages(text, rule):
+    return [f.message for f in check_text(text, Settings()).findings if f.rule == rule]
+
+
+FUNCTION = "def f(a, b, *, c=1):\n    return a, b, c\n\n\n"
+CLASSES = """\
+class A:
+    def __init__(self, a):
+        self.a = a
+
+    def f(self, x):
+        return x
+
+    @staticmethod
+    def g(x):
+        return x
+
+
+class B(A):
+    def __init__(self):
+        super().__init__({given})
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("f(1)", "needs b, too"),
+        ("f(1, 2, 3)", "takes 2 arguments by position, not 3"),
+        ("f(1, b=2, d=3)", "has no argument 'd'"),
+        ("f(1, 2, a=3)", "gets 'a' twice"),
+    ],
+)
+def test_a_call_that_its_function_refuses_is_found(call, why):
+    assert [m.partition(") ")[2] for m in messages(f"{FUNCTION}x = {call}\n", "E2S013")] == [why]
+
+
+@pytest.mark.parametrize("call", ["f(1, 2)", "f(1, b=2, c=3)", "f(*[1, 2])", "f(1, **{'b': 2})"])
+def test_a_call_that_its_function_takes_is_no_finding(call):
+    assert messages(f"{FUNCTION}x = {call}\n", "E2S013") == []
+
+
+@pytest.mark.parametrize("call", ["A()", "A(1).f(2)\nA(1, 2)", "a = A(1)\na.f()", "A.g()"])
+def test_classes_and_methods_are_held_to_their_arguments(call):
+    assert len(messages(f"{CLASSES.format(given='1')}{call}\n", "E2S013")) == 1
+
+
+def test_the_arguments_of_super_are_those_of_the_base():
+    assert messages(CLASSES.format(given="1"), "E2S013") == []
+    assert len(messages(CLASSES.format(given=""), "E2S013")) == 1
+
+
+def test_functions_that_are_decorated_bound_twice_or_replaced_are_no_finding():
+    assert messages(f"@wraps\n{FUNCTION}f(1)\n", "E2S013") == []
+    assert messages(f"{FUNCTION}{FUNCTION}f(1)\n", "E2S013") == []
+    replaced = "class A:\n    def f(self):\n        pass\n\n\nA.f = print\na = A()\na.f(1)\n"
+    assert messages(replaced, "E2S013") == []
+
+
+OBJECT = "class A{base}:\n    def __init__(self):\n        self.a = 1\n\n    def f(self):\n"
+
+
+def test_an_attribute_that_nothing_gives_is_found():
+    text = f"{OBJECT.format(base='')}        return self.b\n"
+    assert messages(text, "E2S014") == ["nothing gives A the attribute b"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{OBJECT.format(base='')}        return self.a\n",
+        f"{OBJECT.format(base='(Unknown)')}        return self.b\n",
+        f"{OBJECT.format(base='')}        setattr(self, 'b', 1)\n        return self.b\n",
+        f"{OBJECT.format(base='')}        return self.b\n\n\nA().b = 1\n",
+        f"{OBJECT.format(base='')}        return self.b\n\n\nclass C(A, D):\n    pass\n",
+        f"@maker\n{OBJECT.format(base='')}        return self.b\n",
+    ],
+)
+def test_an_attribute_that_something_may_give_is_no_finding(text):
+    assert messages(text, "E2S014") == []
+
+
+def test_a_name_that_a_module_of_the_program_does_not_have_is_found(tmp_path):
+    write(tmp_path, helper="size = 1\n", main="import helper\n\nx = helper.size\ny = helper.sise\n")
+    found = [f for f in check([str(tmp_path)], Settings()).findings if f.rule == "E2S014"]
+    assert [(f.line, f.message) for f in found] == [(4, "helper.py has no name sise")]
+
+
+FLAGS = "import tensorflow as tf\n\ntf.flags.DEFINE_integer('steps', 1, '')\nF = tf.flags.FLAGS\n"
+
+
+def test_a_flag_that_nothing_declares_is_found():
+    assert messages(f"{FLAGS}x = F.step, F.steps\n", "E2S015") == [
+        "no DEFINE_... declares the flag step"
+    ]
+    assert messages(f"import unknown\n{FLAGS}x = F.step\n", "E2S015") == []
+
+
+PARSER = "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('-n', '--my-steps')\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "count"),
+    [
+        ("a = p.parse_args()\nx = a.my_steps\n", 0),
+        ("a = p.parse_args()\nx = a.n\n", 1),
+        ("add(p)\na = p.parse_args()\nx = a.n\n", 0),
+        ("a = p.parse_args()\na.n = 1\nx = a.n\n", 0),
+    ],
+)
+def test_an_argument_of_the_command_line_that_nothing_declares_is_found(rest, count):
+    assert len(messages(PARSER + rest, "E2S015")) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(rows):\n    y = [x for x in rows]\n    return x\n",
+        "try:\n    pass\nexcept OSError as error:\n    pass\nprint(error)\n",
+        "x = 1\n\n\ndef f():\n    y = x\n    x = y\n    return x\n",
+        "print(f())\n\n\ndef f():\n    pass\n",
+    ],
+)
+def test_a_name_that_is_not_bound_there_is_found(text):
+    assert len(messages(text, "E2S016")) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(rows):\n    x = 0\n    y = [x for x in rows]\n    return x, y\n",
+        "def f():\n    global x\n    y = x\n    x = y\n",
+        "def f(rows):\n    for r in rows:\n        if r:\n            print(x)\n        x = r\n",
+        "def f():\n    return g()\n\n\ndef g():\n    pass\n",
+        "def f(x):\n    x += 1\n    return [y for y in x if y]\n",
+        "def f(x):\n    while x:\n        with x as y:\n            print(y)\n        for z in y:\n"
+        "            print(z)\n    import os\n    return os\n",
+    ],
+)
+def test_a_name_that_may_be_bound_there_is_no_finding(text):
+    assert messages(text, "E2S016") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import cgi",
+        "import Tkinter",
+        "from itertools import izip",
+        "import urllib\nurllib.urlretrieve('a')",
+        "import string\nx = string.letters",
+    ],
+)
+def test_names_that_python_has_dropped_are_found(line):
+    assert len(messages(f"{line}\n", "E2S012")) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import time\nx = time.clock()",  # `e2s run` brings it
+        "try:\n    import Tkinter\nexcept ImportError:\n    import tkinter",
+        "from urllib import parse",
+        "import distutils.version",
+    ],
+)
+def test_names_that_python_has_or_gets_back_are_no_finding(line):
+    assert messages(f"{line}\n", "E2S012") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("from PIL import Image\n\nx = Image.ANTIALIAS\n", "E2S109"),
+        ("from skimage.measure import compare_ssim\n", "E2S109"),
+        ("from gensim.models import Word2Vec\n\nm = Word2Vec([], size=3)\n", "E2S114"),
+    ],
+)
+def test_names_and_arguments_of_further_libraries_are_found(line, rule):
+    assert len(messages(line, rule)) == 1
