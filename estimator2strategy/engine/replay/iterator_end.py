@@ -1,23 +1,20 @@
 """Ends an iterator: its threads, its generators, what it holds, even if its handle is still held.
 
 TensorFlow's thread that tunes an input (`AUTOTUNE`) sleeps between its looks at it, twice as long
-each time, up to a minute, and is told to end in the moment before it could see that it should. So
-who frees an iterator often waits until it wakes. A Session waited too, at the end of each call;
-here another thread does, while the program goes on.
+each time, and is told to end in the moment before it could see that it should. So whoever frees an
+iterator sometimes waits until it wakes, as a Session does. To free it in a thread of ours, while
+the program goes on, was tried: TensorFlow crashed, once in a run of all tests.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph, element_of
-from estimator2strategy.engine.worlds import modern_world
 
 # Types of which there are tensors without an element.
 _ORDINARY = frozenset(
@@ -29,23 +26,9 @@ _ORDINARY = frozenset(
 
 
 def end_iterator(recorded: RecordedGraph, node: str, iterator: tf.Tensor) -> None:
-    """Ends the iterator of a recorded node. Must be called in the `modern_world`.
-
-    If the program calls Python, which could tell, the iterator has ended when this returns; so it
-    has on another host. The process does not end before its iterators.
-    """
+    """Ends the iterator of a recorded node. Must be called in the `modern_world`."""
     empty = _empty_dataset(**element_of(recorded[node]))
-    # No thread starts once Python is about to end, and frees a prediction that nobody closed.
-    if recorded.hosts or recorded.runs_python() or sys.is_finalizing():
-        tf.raw_ops.MakeIterator(dataset=empty, iterator=iterator)
-        return
-    name = "estimator2strategy_ends_an_iterator"
-    threading.Thread(target=_end, args=(empty, iterator), name=name).start()
-
-
-def _end(empty: tf.Tensor, iterator: tf.Tensor) -> None:
-    with modern_world():
-        tf.raw_ops.MakeIterator(dataset=empty, iterator=iterator)
+    tf.raw_ops.MakeIterator(dataset=empty, iterator=iterator)
 
 
 def _empty_dataset(
