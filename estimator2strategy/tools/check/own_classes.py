@@ -1,8 +1,9 @@
 """The classes of a program: what they inherit, and which of their methods others replace.
 
-is_plain(definition, project)               # all its bases are known, and nothing is magic
-methods_of(definition, "fit", project)      # the `def fit` that its objects have
-overridden(method, project)                 # another class may have another one in its place
+`is_plain`: all bases of a class are known, and nothing in it is magic. `methods_of`: the `def` that
+its objects have. `overridden`: another class may have another one in its place.
+
+A class that the files do not show may do anything.
 """
 
 from __future__ import annotations

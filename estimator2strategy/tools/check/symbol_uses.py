@@ -117,15 +117,30 @@ def _given(source: Source) -> set[str]:
 
 
 def imported_and_used(source: Source) -> Iterator[tuple[ast.AST, str]]:
-    """The names of other modules, as they are imported and as they are used."""
+    """The names of other modules, as they are imported and as they are used.
+
+    Uses are left out of what may be one thing or another, by the Python that runs it, say.
+    """
     for target, _ in source.imports:
         name = source.follow(source, target)
         if name is not None and not name.startswith("@") and not target.level:
             yield target.node, name
     for node, scope in source.chains:
         name = source.resolve(node, scope)
-        if name is not None and not name.startswith(("@", "builtins.")):
+        if name is None or name.startswith(("@", "builtins.")):
+            continue
+        if _is_one_thing(node, scope, source):
             yield node, name
+
+
+def _is_one_thing(node: ast.AST, scope: LexicalScope, source: Source) -> bool:
+    """True if all that binds the first word of a dotted name binds it to the same."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    where = scope.find(node.id) if isinstance(node, ast.Name) else None
+    bound = where.bindings[node.id] if where else ()  # type: ignore[attr-defined]
+    meant = {source.follow(source, b) if isinstance(b, Import) else b for b in bound}
+    return len(meant) <= 1
 
 
 def _imports(node: ast.AST, scope: LexicalScope, source: Source) -> Iterator[Import]:

@@ -66,6 +66,11 @@ def test_the_arguments_of_super_are_those_of_the_base():
 def test_functions_that_are_decorated_bound_twice_or_replaced_are_no_finding():
     assert messages(f"@wraps\n{FUNCTION}f(1)\n", "E2S013") == []
     assert messages(f"{FUNCTION}{FUNCTION}f(1)\n", "E2S013") == []
+    assert (
+        messages("class A:\n    def f(self):\n        g = self.f\n        g(1)\n", "E2S013") == []
+    )
+    called = "class A:\n    def __init__(self):\n        self(1)\n"
+    assert messages(called, "E2S013") == []
     replaced = "class A:\n    def f(self):\n        pass\n\n\nA.f = print\na = A()\na.f(1)\n"
     assert messages(replaced, "E2S013") == []
 
@@ -97,6 +102,36 @@ def test_a_name_that_a_module_of_the_program_does_not_have_is_found(tmp_path):
     write(tmp_path, helper="size = 1\n", main="import helper\n\nx = helper.size\ny = helper.sise\n")
     found = [f for f in check([str(tmp_path)], Settings()).findings if f.rule == "E2S014"]
     assert [(f.line, f.message) for f in found] == [(4, "helper.py has no name sise")]
+
+
+def test_a_name_that_a_module_of_the_same_package_does_not_have_is_found(tmp_path):
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "layers.py").write_text("size = 1\n")
+    text = "from package import layers\n\nx = layers.size\ny = layers.sise\n"
+    (folder / "main.py").write_text(text)
+    found = [f for f in check([str(tmp_path)], Settings()).findings if f.rule == "E2S014"]
+    assert [(f.line, f.message) for f in found] == [(4, "layers.py has no name sise")]
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (["io.py", "__init__.py"], "import io\n\nx = io.BytesIO()\n"),
+        (["jax/__init__.py"], "import jax\n\nx = jax.pmap\n"),
+        (["utils.py"], "from flax import utils\n\nx = utils.replicate\n"),
+        (["fast.py", "fast.cpython-311.so"], "import fast\n\nx = fast.go\n"),
+    ],
+    ids=["a module of Python's", "a library", "a library's module", "a compiled module"],
+)
+def test_a_module_that_may_be_another_is_no_finding(tmp_path, files, line):
+    folder = tmp_path / "flax"
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("size = 1\n")
+    (folder / "main.py").write_text(line)
+    assert [f for f in check([str(tmp_path)], Settings()).findings if f.rule == "E2S014"] == []
 
 
 FLAGS = "import tensorflow as tf\n\ntf.flags.DEFINE_integer('steps', 1, '')\nF = tf.flags.FLAGS\n"
@@ -174,6 +209,8 @@ def test_names_that_python_has_dropped_are_found(line):
         "import time\nx = time.clock()",  # `e2s run` brings it
         "try:\n    import Tkinter\nexcept ImportError:\n    import tkinter",
         "from urllib import parse",
+        "import sys\nif sys.version_info[0] == 2:\n    import Tkinter as t\nelse:\n"
+        "    import tkinter as t\nx = t.Tk()",
         "import distutils.version",
     ],
 )

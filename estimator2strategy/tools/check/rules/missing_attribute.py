@@ -2,6 +2,7 @@
 
 import ast
 import os
+import sys
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
@@ -10,6 +11,7 @@ from estimator2strategy.tools.check.own_classes import heirs, is_plain, lineage,
 from estimator2strategy.tools.check.project import Definition
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
+from estimator2strategy.tools.check.source import Import
 
 # Words of a file that may give objects attributes which no reading sees.
 _DECORATORS = {"property", "setter", "staticmethod", "classmethod", "abstractmethod"}
@@ -127,12 +129,51 @@ def _missing_of_module(node, scope, source, project):
         has = names(module, project)
         if has is None or attribute.attr in has or attribute.attr in stored(project):
             return None
+        if not _is_meant(path, source, _imports(chain[-1].value, scope)):
+            return None
+        if words(module) & {*_BINDERS, "load_dynamic"}:
+            return None
         if any(f"{attribute.attr} = " in other.text for other in project.sources):
             return None  # a program may write a module of settings
         if attribute.attr.startswith("__") or _has_namesake(path, attribute.attr, project):
             return None
         return f"{os.path.basename(path)} has no name {attribute.attr}"
     return None
+
+
+def _is_meant(path, source, imports):
+    """True if no other module than the file at `path` can be meant by what `source` imports.
+
+    In a package `import io` is Python's own, and what is `from` a folder may be a library's.
+    """
+    folder, file = os.path.split(path)
+    stem = os.path.splitext(file)[0]
+    alone = {other for other in os.listdir(folder) if other.partition(".")[0] == stem} == {file}
+    if not alone or imports is None or file == "__init__.py":
+        return False
+    package = _package(path)
+    if package:
+        top = os.path.basename(package)
+        near = _package(source.path) == package
+        return near and all(i.level or i.module.partition(".")[0] == top for i in imports)
+    plain = all((i.module, i.name, i.level) == (stem, None, 0) for i in imports)
+    beside = folder == os.path.dirname(source.path)
+    return plain and beside and stem not in sys.stdlib_module_names
+
+
+def _imports(name, scope):
+    """The imports that bind a name; None if anything else does."""
+    where = scope.find(name.id)
+    bound = where.bindings[name.id] if where is not None else ()
+    return bound if bound and all(isinstance(each, Import) for each in bound) else None
+
+
+def _package(path):
+    """The outermost folder around a file that is a package, as all below it are; "" without one."""
+    package, folder = "", os.path.dirname(path)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        package, folder = folder, os.path.dirname(folder)
+    return package
 
 
 def _has_namesake(path, name, project):

@@ -49,12 +49,15 @@ def _called(call, source, project):
     function = call.node.func
     if isinstance(getattr(function, "value", None), ast.Call):
         return _of_super(call, source, project)
-    raw = source.resolve(function, call.scope)
-    found = project.definition(raw)
+    if getattr(function, "id", None) in ("self", "cls"):
+        return None  # what `__call__` gives, or a class below
+    found = project.definition(source.resolve(function, call.scope))
     if found is None:
         return _of_object(function, call.scope, source, project)
     if isinstance(found.node, ast.ClassDef):
         return _initializer(found, project)
+    if isinstance(function, ast.Name) and found.scope.parent.is_class:
+        return None  # `name = self.method` has the object, `name = Class.method` has none
     return _bound(found, _is_on_object(function, call.scope), project)
 
 

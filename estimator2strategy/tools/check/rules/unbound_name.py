@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
@@ -13,6 +14,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _INNER = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LEAVES = {ast.Constant, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break, ast.Continue}
+_FAR_BINDERS = re.compile(r"\b(global|nonlocal|match)\b")
 _BINDERS = {"exec", "locals", "globals", "eval", "vars"}
 
 
@@ -42,9 +44,10 @@ def find(source, context):
         if where is scope or _is_unknown(where.bindings[name.id]):
             reads.setdefault((where, name.id), []).append((name, scope))
     known = {}
+    deep = _FAR_BINDERS.search(source.text) is not None
     for (where, name), found in reads.items():
         if where not in known:
-            known[where] = _stores(where.node)
+            known[where] = _stores(where.node, deep)
         node, why = _unbound(name, where, found, *known[where])
         if node is not None and unguarded(node) and not unreached.is_tried(node, unreached.ANY):
             yield Hit(node, why)
@@ -97,10 +100,11 @@ def _arguments(function):
     return {argument.arg for argument in found if argument is not None}
 
 
-def _stores(outer):
+def _stores(outer, deep):
     """(name -> the nodes in a function or module itself that bind it, names that others bind).
 
-    The second is None if there are statements that bind in ways not known here.
+    The second is None if there are statements that bind in ways not known here. Only if `deep`,
+    functions inside may bind names of this one.
     """
     found, others = {}, set()
     todo = [(node, True) for node in ast.iter_child_nodes(outer)]
@@ -118,6 +122,8 @@ def _stores(outer):
             if name is not None:
                 found.setdefault(name, []).append(node)
             own = not isinstance(node, _INNER)
+        if not own and not deep:
+            continue
         todo += [(child, own) for child in ast.iter_child_nodes(node)]
     return found, others
 
