@@ -82,7 +82,7 @@ class LegacyMetric(keras.metrics.Metric):
         """Adds one batch whose shapes v1 has checked already; tensors by legacy name."""
         every = {"weights": None, **self._constants, **tensors}
         for sum_name, addend in self._metric.batch(**every).items():
-            self._sums[sum_name].assign_add(addend)
+            _add(self._sums[sum_name], addend)
 
     def result(self) -> tf.Tensor:
         """The metric over all batches since the last reset, in the dtype that v1 gives."""
@@ -101,6 +101,15 @@ class LegacyMean(LegacyMetric, keras.metrics.Mean):
     def _variable(self, name: str, shape: tuple[int, ...], dtype: str) -> keras.Variable:
         del shape, dtype
         return getattr(self, name)
+
+
+def _add(variable: keras.Variable, addend: tf.Tensor) -> None:
+    """As `variable.assign_add`, for which Keras traces a read, a sum and an assignment."""
+    value = variable.value  # a tensor in a `keras.StatelessScope`
+    if isinstance(value, tf.Variable) and not tf.distribute.has_strategy():
+        value.assign_add(tf.cast(addend, value.dtype))
+    else:
+        variable.assign_add(addend)
 
 
 def keras_metric_for(function_name: str, *, name: str | None = None, **kwargs: Any) -> LegacyMetric:

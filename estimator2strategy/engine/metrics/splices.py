@@ -8,7 +8,7 @@ either get the same numbers as before.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -76,14 +76,14 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
 
     def update_then_result(
         recorded: Any, state: Any, values: Sequence[tf.Tensor], context: Any
-    ) -> list[tf.Tensor]:
+    ) -> list[Callable[[], tf.Tensor]]:
         del recorded, state, context
         # Where the input has ended nothing of the step may happen, counting it included. (By way of
         # a group: a call that takes the values would wait for them, but not what it is inlined to.)
         there = tf.group(*values)
         with tf.control_dependencies([there]), tf.name_scope(_scope(keras_metric.metric.name)):
             keras_metric.update(values)
-        return [result() for _ in outputs]
+        return [result for _ in outputs]
 
     return [
         Splice(

@@ -11,7 +11,7 @@ takes a batch or draws a random number must do so once a step.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -23,6 +23,9 @@ from estimator2strategy.engine.plan.rewrites import Rewrite
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 
 HandleOf = Callable[[str], tf.Tensor]
+
+# A value, or a function that makes it when something needs it.
+Supplied: TypeAlias = tf.Tensor | Callable[[], tf.Tensor]
 
 
 class GraphImporter:
@@ -65,15 +68,15 @@ class GraphImporter:
         self._prefix = self._graph.unique_name(name)
         # By recorded name: TensorFlow gives "a" another name if it is imported after "a/b".
         self._imported: dict[str, tf.Operation] = {}
-        self._supplied: dict[str, tf.Tensor] = dict(feeds or {})
+        self._supplied: dict[str, Supplied] = dict(feeds or {})
         # Ops that need not run because their outputs were supplied, each with a tensor that is
         # ready when they have "run", for control edges.
-        self._done = {input_node(name): value for name, value in self._supplied.items()}
+        self._done = {input_node(name): value for name, value in (feeds or {}).items()}
         self._fed = frozenset(self._done)
         self._writers: list[str] = []
 
     def supply(
-        self, values: Mapping[str, tf.Tensor], ops: Iterable[str], after: Sequence[tf.Tensor]
+        self, values: Mapping[str, Supplied], ops: Iterable[str], after: Sequence[tf.Tensor]
     ) -> None:
         """Replaces tensors by `values`; `ops` count as run once the tensors `after` are there."""
         with tf.control_dependencies(after):
@@ -103,7 +106,10 @@ class GraphImporter:
 
     def _value(self, name: str) -> tf.Tensor:
         if name in self._supplied:
-            return _tf_private.capture(self._supplied[name])
+            value = self._supplied[name]
+            if callable(value):
+                value = self._supplied[name] = value()
+            return _tf_private.capture(value)
         node = input_node(name)
         if node in self._imported:
             return self._imported[node].outputs[int(name.rpartition(":")[2])]

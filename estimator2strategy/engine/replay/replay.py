@@ -22,8 +22,8 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, Rewrite
 from estimator2strategy.engine.replay import splice as splice_lib
+from estimator2strategy.engine.replay.given_constants import constants_to_give
 from estimator2strategy.engine.replay.importer import GraphImporter
-from estimator2strategy.engine.replay.initial_values import shapes_to_give
 from estimator2strategy.engine.replay.splice import Splice
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.step_context import StepContext
@@ -72,7 +72,7 @@ class Replay:
         roots = {*map(input_node, tensors), *ops}
         importer = self.importer(feeds)
         if context is None:
-            importer.supply(shapes_to_give(self.recorded, roots), (), ())
+            importer.supply(constants_to_give(self.recorded, roots), (), ())
             context = StepContext()
         importer.supply({}, context.ran, ())
         splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
@@ -95,7 +95,8 @@ class Replay:
         for splice in splices:
             values = importer.fetch(splice.inputs)
             results = splice.merge(splice.trace(self.recorded, self.state, values, context))
-            importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], results)
+            made = [result for result in results if not callable(result)]
+            importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], made)
             importer.wait_with_variables(splice.op)
 
     def importer(self, feeds: Mapping[str, tf.Tensor]) -> GraphImporter:

@@ -39,7 +39,8 @@ class Splice:
         ops: Names of the recorded ops that `trace` runs on the host.
         reset: Puts back what the work has changed outside of the session's state: Keras metrics.
         model: The ReplicatedModel that `trace` runs, if that is what it does.
-        merge: Makes a tensor per output of what `trace` returns. It has no effects.
+        merge: Makes a tensor per output of what `trace` returns, or a function that makes it when
+            something needs it. It has no effects.
     """
 
     op: str
@@ -51,7 +52,7 @@ class Splice:
     ops: tuple[str, ...] = ()
     reset: Callable[[], None] = lambda: None
     model: Any = None
-    merge: Callable[[Sequence[Any]], list[tf.Tensor]] = list
+    merge: Callable[[Sequence[Any]], list[Any]] = list
 
     @property
     def nodes(self) -> set[str]:

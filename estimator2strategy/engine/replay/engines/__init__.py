@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from estimator2strategy.engine.replay.engines import assign, jit, loop, one_step, pipelined
+from estimator2strategy.engine.replay.engines import (
+    assign,
+    jit,
+    loop,
+    one_step,
+    pipelined,
+    read,
+)
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
     How,
@@ -53,6 +60,7 @@ def engine_for(
         UnsupportedError: `step.how` cannot run it, and no other way may take its place.
     """
     if step is None:
-        return assign.build(replay, request) or one_step.build(replay, None, request, others)
+        without_program = assign.build(replay, request) or read.build(replay, request)
+        return without_program or one_step.build(replay, None, request, others)
     built = (build(replay, step, request, others) for build in _ENGINES[step.how])
     return next(engine for engine in built if engine is not None)
