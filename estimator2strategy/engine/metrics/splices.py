@@ -8,7 +8,7 @@ either get the same numbers as before.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -31,16 +31,24 @@ def metric_splices(
         metrics: Name -> (value, update) in the graph.
         calls: The observed `tf.metrics` calls that made them.
     """
-    by_keras = keras_metrics(RecordedGraph(graph), metrics, calls)
+    recorded = RecordedGraph(graph)
+    by_keras = keras_metrics(recorded, metrics, calls)
     tf1.logging.info(
         "Metrics computed by Keras metrics: %s; in the recorded graph: %s.",
         ", ".join(by_keras) or "none",
         ", ".join(name for name in metrics if name not in by_keras) or "none",
     )
+    batch = _batch(recorded, [update for _, update in metrics.values()])
     splices: list[Splice] = []
     for name, keras_metric in by_keras.items():
-        splices += _splices_of(keras_metric, *metrics[name])
+        splices += _splices_of(keras_metric, *metrics[name], batch)
     return tuple(splices)
+
+
+def _batch(recorded: RecordedGraph, updates: Iterable[Any]) -> tuple[str, ...]:
+    """Names of tensors that are there if the input had a batch for the step."""
+    behind = recorded.ancestors(map(_node, updates))
+    return tuple(f"{name}:0" for name in behind if recorded.takes_batch(name))
 
 
 def keras_metrics(
@@ -66,7 +74,9 @@ def _updates_to(value: tf.Tensor, update: Any) -> bool:
     return bool(update.dtype == value.dtype and update.shape.is_compatible_with(value.shape))
 
 
-def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> list[Splice]:
+def _splices_of(
+    keras_metric: KerasMetric, value: tf.Tensor, update: Any, batch: tuple[str, ...]
+) -> list[Splice]:
     def result() -> tf.Tensor:
         tensor = tf.cast(keras_metric.metric.result(), value.dtype)
         return tf.reshape(tensor, value.shape) if value.shape.is_fully_defined() else tensor
@@ -82,13 +92,14 @@ def _splices_of(keras_metric: KerasMetric, value: tf.Tensor, update: Any) -> lis
         # a group: a call that takes the values would wait for them, but not what it is inlined to.)
         there = tf.group(*values)
         with tf.control_dependencies([there]), tf.name_scope(_scope(keras_metric.metric.name)):
-            keras_metric.update(values)
+            keras_metric.update(values[: len(keras_metric.inputs)])
         return [result for _ in outputs]
 
     return [
         Splice(
             _node(update),
-            keras_metric.inputs,
+            # A count of batches needs none of their tensors, but has to wait for the batch.
+            keras_metric.inputs or batch,
             outputs,
             update_then_result,
             reset=keras_metric.metric.reset_state,

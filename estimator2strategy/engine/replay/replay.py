@@ -95,8 +95,11 @@ class Replay:
         for splice in splices:
             values = importer.fetch(splice.inputs)
             results = splice.merge(splice.trace(self.recorded, self.state, values, context))
+            # What waits for the splice waits for its input at least: it may have ended.
             made = [result for result in results if not callable(result)]
-            importer.supply(dict(zip(splice.outputs, results, strict=True)), [splice.op], made)
+            importer.supply(
+                dict(zip(splice.outputs, results, strict=True)), [splice.op], made or values
+            )
             importer.wait_with_variables(splice.op)
 
     def importer(self, feeds: Mapping[str, tf.Tensor]) -> GraphImporter:

@@ -95,6 +95,21 @@ class TestResults:
         assert model.evaluate(numbers(5))["count"] == 5.0
         assert model.evaluate(numbers(2))["count"] == 2.0
 
+    def test_a_metric_that_needs_no_tensor_of_the_batch_counts_batches(self, model_dir):
+        def make(x):
+            ones = tf1.get_variable(
+                "ones",
+                [],
+                initializer=tf1.zeros_initializer(),
+                collections=[tf1.GraphKeys.LOCAL_VARIABLES],
+                trainable=False,
+            )
+            return {"count": (tf.identity(ones), tf1.assign_add(ones, 1.0))}
+
+        model = host_estimator(model_dir, with_metrics(make))
+        model.train(numbers(3), steps=2)
+        assert [model.evaluate(numbers(5))["count"] for _ in range(5)] == [5.0] * 5
+
 
 class TestFiles:
     def test_each_kind_of_value_is_written_as_tensorboard_reads_it(self, model_dir):
