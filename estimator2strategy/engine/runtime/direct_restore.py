@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
@@ -49,8 +49,8 @@ class DirectRestore:
     def build(self) -> None:
         """Adds nothing to the graph."""
 
-    def restore(self, session: Any, path: str) -> None:
-        """Gives the variables of a SavingSession the values that a checkpoint has.
+    def restore(self, session: ReplaySession, path: str) -> None:
+        """Gives the variables of a session the values that a checkpoint has.
 
         Raises:
             tf.errors.NotFoundError: It lacks one.

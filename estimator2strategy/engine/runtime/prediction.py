@@ -138,7 +138,7 @@ class _Again:
         self._taken = 0
         creator.on_session = self._begin
 
-    def _begin(self, session: Any) -> None:
+    def _begin(self, session: SavingSession) -> None:
         del session
         self._taken = 0
 

@@ -131,7 +131,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             )
         return bool(asked)
 
-    def _write_files(self, saver: Any, session: Any, step: Any) -> None:
+    def _write_files(self, saver: tf1.train.Saver, session: tf1.Session, step: Any) -> None:
         """As `saver.save`, but the graph, the same in all checkpoints, was serialized before."""
         with session.graph.as_default():
             path = saver.save(session, self._save_path, global_step=step, write_meta_graph=False)

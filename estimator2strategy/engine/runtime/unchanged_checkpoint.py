@@ -24,7 +24,7 @@ class Unchanged(SaverSession):
         return tf.compat.as_bytes(filename)
 
 
-def is_unchanged(path: str, session: Any, saver_def: Any) -> bool:
+def is_unchanged(path: str, session: tf.compat.v1.Session, saver_def: Any) -> bool:
     """True if `session` was restored from `path`, and a save to it would give the same variables.
 
     It would not where the program, a hook or a listener has written one since; where the checkpoint
