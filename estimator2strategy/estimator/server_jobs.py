@@ -11,13 +11,13 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
-from estimator2strategy.engine.parameter_servers.graph import session_graph
 from estimator2strategy.engine.parameter_servers.servers import (
     has_server,
     servers_of,
     start_server,
 )
-from estimator2strategy.engine.parameter_servers.training import train
+from estimator2strategy.engine.parameter_servers.session_graph import session_graph
+from estimator2strategy.engine.parameter_servers.worker_training import train
 from estimator2strategy.engine.record.on_host import OnHost
 from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.runtime.model_dir import held_for_training

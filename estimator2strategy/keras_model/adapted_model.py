@@ -43,7 +43,7 @@ from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.keras_model.adapted_training import AdaptedTraining, NamingFailures
-from estimator2strategy.keras_model.arguments import RULES
+from estimator2strategy.keras_model.argument_rules import RULES
 from estimator2strategy.keras_model.checkpoint_manager import NamedCheckpoints
 from estimator2strategy.keras_model.shared_variables import KeptRuns, OnShared, SharedVariables
 

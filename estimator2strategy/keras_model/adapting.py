@@ -14,7 +14,7 @@ from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.tpu_config import RunConfig as TPURunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.keras_model.adapted_model import AdaptedModel
-from estimator2strategy.keras_model.arguments import RULES
+from estimator2strategy.keras_model.argument_rules import RULES
 from estimator2strategy.keras_model.refused_strategies import check_strategy
 
 

@@ -25,7 +25,7 @@ from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.run_config import RunConfig
-from estimator2strategy.keras_model.arguments import MODEL_RULES
+from estimator2strategy.keras_model.argument_rules import MODEL_RULES
 from estimator2strategy.keras_model.legacy_program import (
     LegacyProgram,
     check_program,

@@ -17,7 +17,7 @@ from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import legacy_world, modern_world, recording
 from estimator2strategy.engine.wrong_argument import checked, shown, wrong_argument
 from estimator2strategy.estimator.specs import call_on_host, checked_eval_metric_ops
-from estimator2strategy.keras_model.arguments import METRIC_RULES
+from estimator2strategy.keras_model.argument_rules import METRIC_RULES
 
 tf1 = tf.compat.v1
 

@@ -21,14 +21,14 @@ from estimator2strategy.tools.check.levels import difference_causes, inventory, 
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted
 from estimator2strategy.tools.check.levels.differences import TensorDifference, compare
 from estimator2strategy.tools.check.levels.findings import finding
-from estimator2strategy.tools.check.levels.one_step import (
+from estimator2strategy.tools.check.levels.recorded_graph import Recorded
+from estimator2strategy.tools.check.levels.request import Mode
+from estimator2strategy.tools.check.levels.step_in_parts import (
     Batch,
     Run,
     concatenated,
     running,
 )
-from estimator2strategy.tools.check.levels.recorded_graph import Recorded
-from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
 
 _LEVEL = Evidence.REPLICATED
