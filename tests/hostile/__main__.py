@@ -30,8 +30,11 @@ TABLES: Mapping[str, Callable[[argparse.Namespace], Report]] = {
 }
 HEAD = """# After a mistake, a full disk, a kill or a damaged file
 
-For those who want to know how mistakes end. `python -m tests.hostile` runs the tables in
-`tests/hostile` and writes this page; a mistake that was missed is one more row.
+For you if you want to know how mistakes and accidents end: a wrong argument, a kill in the middle
+of a checkpoint, a damaged or hostile file. The tables count what was tried, and how it ended.
+
+`python -m tests.hostile` runs the tables of `tests/hostile` and writes this page. If a case is
+missing, add a row.
 """
 
 

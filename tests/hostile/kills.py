@@ -61,20 +61,23 @@ _SHARES = {
 }
 # These train as another one does.
 _SAME = {"asynchronous": "device", "rewritten": "device"}
-_LEGEND = (
-    f"Trainings that save every {SAVE_EVERY} steps are killed (`SIGKILL`) and started again, up to "
-    f"{KILLS_OF_ONE} times each, and then go on to their end. *While saving*: the process died "
-    "while it wrote a checkpoint. *Most steps lost*: between the last step that was done and the "
-    "one that the next start began with: at most one save interval, and with `async_checkpoints` "
-    "fewer than two. "
-    "*Checkpoints lost*: complete ones that the next start did not go on from. *Resumed "
-    "otherwise*: trainings whose losses or variables are not, bit for bit, those of one nobody has "
-    "interrupted. *Bytes left*: of what kills had left, after the next start; *cleared* is what "
-    "that start has removed or completed. In the training of two processes all batches are the "
-    "same, because only the chief's place in its input is kept. The checkpoint that is *written "
-    "again* is the only one; every other start drops variables of it, and is killed between the "
-    "new data and the new index. Of *exports* a complete one is what a checkpoint is to a training."
-)
+_LEGEND = f"""\
+Trainings that save every {SAVE_EVERY} steps are killed (`SIGKILL`) and started again, up to
+{KILLS_OF_ONE} times each. Then they go on to their end. The columns:
+
+- *while saving*: kills while a checkpoint was being written;
+- *most steps lost*: between the last step that was done and the one that the next start began
+  with; at most one save interval, and with `async_checkpoints` fewer than two;
+- *checkpoints lost*: complete ones that the next start did not go on from;
+- *resumed otherwise*: trainings whose losses or variables are not, bit for bit, those of a training
+  that nobody has interrupted;
+- *bytes left*: half written files that were still there after the next start;
+- *bytes cleared*: half written files that this start has removed or completed.
+
+In the training of two processes all batches are the same, because only the chief's place in its
+input is kept. The checkpoint that is written again is the only one. Every other start drops
+variables of it, and is killed between the new data and the new index. For *exports*, a complete
+export is what a checkpoint is to a training."""
 
 
 @dataclasses.dataclass

@@ -174,11 +174,15 @@ def _section(result: dict[str, Any]) -> list[str]:
     rows = {name: [found.get(k, 0) for k in kinds] for name, found in result["counts"].items()}
     every = [sum(column) for column in zip(*rows.values(), strict=True)]
     return [
-        "The programs, a golden and checkpoints of the tests, with bytes, words, lines and values "
-        "exchanged, cut out and put in by chance; a tool reads each mutant. *Taken*: it did its "
-        "work (exit code 0 or 1). *Sentence*: it said why it cannot (2). Of the last three kinds "
-        "there must be none: a traceback or a line that a log takes for an instruction, a process "
-        "that died, one that did not end.",
+        "A mutant is a program, a golden or a checkpoint of the tests in which bytes, words, lines",
+        "and values were exchanged, cut out or put in by chance. A tool reads each mutant.",
+        "",
+        "- *taken*: it did its work (exit code 0 or 1);",
+        "- *sentence*: it said why it cannot (exit code 2);",
+        "- *raw*: a traceback, or a line that a log takes for an instruction;",
+        "- *died*: the process ended otherwise; *hangs*: it did not end.",
+        "",
+        "The last three columns are failures of this package, and must be 0.",
         "",
         f"In {result['seconds']:,} s:",
         "",

@@ -256,10 +256,11 @@ def run() -> Report:
     ]
     every = [result for rows in found.values() for _, result in rows]
     lines = [
-        "A folder with something odd beside a program. `e2s check` reads it in all six formats, on "
-        "a terminal that knows ASCII alone; `e2s migrate --write` changes the program. *Wrong*: it "
-        "raised, took longer than a minute, did not name what it left out, broke a file, did not "
-        "do its work on the program, or printed what a terminal or a CI system would act on.",
+        "Each tree is a folder with something odd beside a program. `e2s check` reads it in all",
+        "six formats, on a terminal that knows ASCII alone, and `e2s migrate --write` changes the",
+        "program. *Wrong* means that a command raised, took longer than a minute, did not name",
+        "what it left out, broke a file, did not do its work on the program, or printed text that",
+        "a terminal or a CI system would act on.",
         "",
         "| what is odd | trees | right | wrong |",
         "| --- | --- | --- | --- |",

@@ -160,11 +160,15 @@ def _section(found: Mapping[str, list[tuple[Usage, Result]]]) -> list[str]:
     total: Counter[Outcome] = sum(counts.values(), Counter())
     head = ["what is used", "rows", *(outcome.value for outcome in Outcome)]
     lines = [
-        "A small call as a user would write it, with one argument that is wrong. *Refused*: an "
-        "error says which argument, the value given, the file and line of the call, and what to "
-        "pass; of a command, which argument. *Warned*: so does a warning, where the original went "
-        "on and programs may mean it. "
-        "Of the last three kinds there must be none.",
+        "Each row is a small call as a user would write it, with one argument that is wrong.",
+        "",
+        "- *refused*: an error names the argument, its value, the file and line of the call, and",
+        "  what to pass; for a command, the argument;",
+        "- *warned*: a warning says the same, because the original went on and programs may mean",
+        "  it;",
+        "- *rightly taken*: the original takes it, and it makes sense there (listed below).",
+        "",
+        "The last three columns are failures of this package, and must be 0.",
         "",
         _row(head),
         _row(["---"] * len(head)),

@@ -14,43 +14,47 @@ _PAGE = """\
 
 <!-- Made by `python -m estimator2strategy.engine.metrics.metrics_guide > migration_guide/metrics.md`. -->
 
-A program keeps its `eval_metric_ops` or its `metric_fn`, and `evaluate` gives the numbers that it
-always gave. Behind them are Keras metrics, which you can take along to the migrated program.
+For you if your program has `eval_metric_ops` or a `metric_fn`. It keeps them, and `evaluate` gives
+the numbers that it always gave. Behind them are Keras metrics. At the end of this page you have them
+as objects, to use in a migrated program:
+
+```python legacy
+metrics = estimator.keras_metrics(input_fn)        # a dict from names to keras.metrics.Metric
+```
 
 ## What `evaluate` does
 
-A `tf.metrics` pair that the program hands over as it got it becomes a Keras metric with the rule of
-its row below. A pair that the program made itself becomes a Keras metric that replays the ops
-recorded for it: a streaming metric of your own, an F1 of a precision and a recall, a `tf.py_func`.
-Hooks that fetch the value or the update get what they always got.
+A (value, update) pair of `tf.metrics` that the program passes on unchanged becomes a Keras metric,
+with the rule of its row below. A pair that the program made itself becomes a Keras metric that
+replays the recorded ops: a streaming metric of your own, an F1 of a precision and a recall, a
+`tf.py_func`. Hooks that fetch the value or the update get what they always got.
 
 **One number over all examples.** A metric is updated once per step, on the host, with the batches
 of all cores as one: core 0's examples first, then core 1's. It is never a mean of the cores'
-means, nor of the batches'. A last batch that is smaller counts with the examples it has. On
-cores, where all batches have one size, a program that fills up the last one gives its padding a
-weight of 0, and that then counts nothing.
+means, nor of the batches'. A smaller last batch counts with the examples that it has. On cores all
+batches have one size. A program that fills up the last one gives its padding a weight of 0, and the
+padding then counts nothing.
 
-**What stays in the recorded graph**, with the same numbers, because a Keras metric would not have
-the same effect (each evaluation logs `Metrics computed by Keras metrics: ...; in the recorded
-graph: ...`):
+**Some metrics stay in the recorded graph**, with the same numbers, because a Keras metric would not
+have the same effect. Each evaluation logs which ones (`Metrics computed by Keras metrics: ...; in the
+recorded graph: ...`):
 
-- metrics that share variables: where an F1 is made of a precision that is a metric as well, what
-  updates one updates the other;
-- metrics whose update gives something else than the metric so far, which a hook may fetch:
-  `mean_iou` (a confusion matrix), `mean_per_class_accuracy` (the accuracy of each class);
-- metrics whose value is several tensors or needs the last batch, and those that keep what they
-  know elsewhere than in local variables of a fixed shape: in a table, say.
+- metrics that share variables: if an F1 is made of a precision that is also a metric, an update of
+  one updates the other;
+- metrics whose update is not the metric so far, which a hook may fetch: `mean_iou` (a confusion
+  matrix), `mean_per_class_accuracy` (the accuracy of each class);
+- metrics whose value is several tensors or needs the last batch, and metrics that keep their state
+  elsewhere than in local variables of a fixed shape: in a table, say.
 
-**Mistakes give what they gave.** NaN predictions, a total weight of 0 and an evaluation without
-a batch give the same number (which may be NaN). Predictions and labels of different lengths, and
-labels that are no class, end the evaluation with the same error where they did before. On cores, a
-`metric_fn` that captures a tensor of `model_fn`, and does not take it as an argument, is an error
-that names the tensor and the line.
+**Mistakes have the same results.** NaN predictions, a total weight of 0 and an evaluation without a
+batch give the same number (which may be NaN). Predictions and labels of different lengths, and
+labels that are no class, end the evaluation with the same error as before. On cores, a `metric_fn`
+that captures a tensor of `model_fn` as a closure is an error that names the tensor and the line.
 
 ## The metrics as objects
 
-`keras_metrics` gives those of a program. It calls input_fn and model_fn once; nothing is trained
-or restored.
+`keras_metrics` returns the metrics of a program. It calls input_fn and model_fn once, and neither
+trains nor restores.
 
 ```python
 import keras
@@ -80,10 +84,12 @@ results = model.evaluate(x, y, batch_size=20, return_dict=True)
 assert {{"auc", "error"}} <= results.keys()
 ```
 
-A metric of a row below takes what its function took: `update_state(labels, predictions,
-sample_weight)`. So the model has to put out what the function was given: classes for
-`accuracy`, where a legacy program took an `argmax` first. A function that was given `weights`
-belongs in `weighted_metrics`. Without a program at hand,
+A metric of a row below takes the arguments of its function: `update_state(labels, predictions,
+sample_weight)`. So the model has to return the tensors that the function got: classes for
+`accuracy`, for example, if the legacy program took an `argmax` first. Put a metric whose function
+got `weights` into `weighted_metrics`.
+
+You can also make one without a program:
 
 ```python
 from estimator2strategy.engine.metrics import keras_metric_for
@@ -94,18 +100,18 @@ assert [round(float(p), 6) for p in precision.result()] == [1.0, 1.0]
 ```
 
 Any other metric is a `ReplayedMetric`. Its `update_state` takes the values of the recorded tensors
-that `metric.inputs` names, so it serves to compare with, not in `model.compile`.
+that `metric.inputs` names. Use it to compare with, not in `model.compile`.
 
 ## All functions
 
-None of them becomes a plain Keras class, as none has the legacy rule in every case. "Nearest
-in Keras" is what you would write in a new program, and the last column says when its number is
-another one. How weights broadcast:
+None of them becomes a plain Keras class, because no plain class has the legacy rule in every case.
+In a new program, write the class of the column "nearest in Keras". The column "when plain Keras
+differs" says when its number is another one. The column "weights" says how weights broadcast:
 
 {weights}
 
-All rules were read from TensorFlow 2.16 to 2.21, `tensorflow/python/ops/metrics_impl.py`; each is
-held against the function itself in the tests.
+All rules were read from TensorFlow 2.16 to 2.21, `tensorflow/python/ops/metrics_impl.py`. The tests
+compare each with the function itself.
 
 {table}
 """

@@ -17,23 +17,25 @@ _PAGE = """\
 
 <!-- Made by `python -m estimator2strategy.tf1.contrib.contrib_guide > migration_guide/contrib.md`. -->
 
-Programs find `tf.contrib` of TF 1.15 where it was, deep paths such as
+For you if your program uses `tf.contrib`. Search this page for a name: its row says if it works here,
+where it comes from, and what a migrated program uses in its place (the way out).
+
+Programs find `tf.contrib` of TF 1.15 in its old place, deep paths such as
 `tensorflow.contrib.tpu.python.tpu.tpu_config` included. Variable names, defaults and numbers are
-those of TF 1.15; the tests hold them against goldens that TF 1.15 made.
+those of TF 1.15; the tests compare them with goldens that TF 1.15 made.
 
-What a name is now:
+| status | meaning |
+| --- | --- |
+| *works* | it is written anew in this package |
+| *slim* | it comes from tf-slim, with the names that TensorFlow and Keras 3 moved |
+| *home* | it lives on in TensorFlow, tf-keras or another library, and comes from there |
+| *refused* | you can import it; its use is an error that names the way out |
 
-- *works*: written anew in this package;
-- *slim*: from tf-slim, run so that it finds what TensorFlow and Keras 3 moved away;
-- *home*: lives on in TensorFlow, tf-keras or another library, and comes from there;
-- *refused*: it can be imported, and its use is an error that says what the last column says.
+Names that an earlier release had, and TF 1.15 no longer, are here too. The table says which release
+had them last.
 
-Names that TF 1.15 had no longer, and an earlier release had, are here too; the table says which one.
-
-A name that is in no table did not exist in TF 1.4 to 1.15, or was private; private names of deep modules
-can be imported too, and are refused when used.
-
-The last column is the way out: what a migrated program uses.
+A name that is in no table did not exist in TF 1.4 to 1.15, or was private. You can also import private
+names of deep modules; their use is refused.
 
 ## Modules that are refused as a whole
 

@@ -16,19 +16,25 @@ from estimator2strategy.tools.check.rule import Rule
 _FOLDER = Path(__file__).resolve().parents[3] / "migration_guide" / "rules"
 _MADE = "<!-- Made by `python -m estimator2strategy.tools.check.rules_guide`. -->"
 _FAMILIES = {
-    "E2S0": ("Files", "Whether a file can be read at all, and what silences findings."),
-    "E2S1": ("Names of TensorFlow", "What is gone, what has changed, what never was."),
-    "E2S2": ("Estimator", "What means something else, or is refused, in an Estimator program."),
-    "E2S3": ("Input pipelines", "What input_fn must not do, and what a TPU refuses."),
-    "E2S4": ("Code for TPUs", "What a TPU cannot execute, in model_fn and in all that it calls."),
-    "E2S5": ("TensorFlow 2", "Traps on the other side."),
+    "E2S0": ("Files", "Files that cannot be read or run, and comments that silence findings."),
+    "E2S1": ("Names of TensorFlow", "Names that are gone, have changed, or never were there."),
+    "E2S2": ("Estimator", "Code of an Estimator program that is refused, or means something else."),
+    "E2S3": (
+        "Input pipelines",
+        "Code that an input_fn must not have, and inputs that a TPU refuses.",
+    ),
+    "E2S4": (
+        "Code for TPUs",
+        "Code that a TPU cannot execute, in model_fn and in all that it calls.",
+    ),
+    "E2S5": ("TensorFlow 2", "Traps for a program that moves to TensorFlow 2."),
     "E2S6": (
         "Recorded graphs",
-        "What the graphs of model_fn and input_fn show, of a model that is named to the check.",
+        "Faults in the graphs of a model_fn and an input_fn that you name to the check.",
     ),
     "E2S7": (
         "Compiled steps",
-        "What compilers and a TPUStrategy say of the step of a model, without a TPU.",
+        "Faults that compilers and a TPUStrategy find in the step of a model, without a TPU.",
     ),
 }
 
@@ -45,8 +51,9 @@ def _index() -> str:
         "",
         _MADE,
         "",
-        "An id never changes its meaning. `e2s explain E2S203` says the same on the command line.",
-        "How to silence, to accept for now, and to run it in CI: [../ci.md](../ci.md).",
+        "For you if `e2s check` reports a rule's id, and you want to know why and what to do.",
+        "`e2s explain E2S203` prints the same on the command line. An id never changes its meaning.",
+        "[../ci.md](../ci.md) says how to silence a rule, accept findings for now, and run it in CI.",
     ]
     for family, (title, about) in _FAMILIES.items():
         lines += [

@@ -20,9 +20,11 @@ _INTRODUCTION = """\
 
 <!-- Made by `python -m estimator2strategy.tools.migrate.codemods_guide`. -->
 
-Running unchanged buys time. `e2s migrate` rewrites a program towards TensorFlow 2 in small steps,
-each of which leaves a program that runs. It needs libcst:
-`pip install 'estimator2strategy[migrate]'`.
+For you if the program runs here and you want to leave TensorFlow 1's API. `e2s migrate` rewrites it
+towards TensorFlow 2 in small steps, and after each step the program runs. [The ladder](ladder.md)
+leads through the stages; this page says what each codemod changes.
+
+The command needs libcst: `pip install 'estimator2strategy[migrate]'`.
 
 ```sh
 e2s migrate trainer/                          # the diff of the next stage; nothing is written
@@ -33,17 +35,18 @@ e2s migrate --list                            # all codemods
 - **A dry run is the default.** `--write` refuses a git tree with changes that are not committed
   (`--allow-dirty`), and a file that is not what the last dry run showed. Files are written in one
   step, or not at all.
-- **Two tiers.** `safe` (the default) changes only what is proven to do the same: the same function
-  under another name, or equal numbers in a test. `--tier review` also changes what may mean
-  something else, in the ways that the codemod's section names. The summary counts both.
-- **What it cannot decide, it leaves**, with a comment `# TODO(e2s): codemod: what to do` above the
-  line, and lists with file and line. The next run takes a comment away when its reason is gone.
-- **What it cannot read, it leaves alone**, and says so: Python 2, files whose encoding is not what
-  they say. Names that a program makes up when it runs (`getattr(tf, name)`) are listed as not seen
+- **There are two tiers.** `safe` (the default) makes only changes that are proven to do the same: the
+  same function under another name, or equal numbers in a test. `--tier review` also makes changes
+  that may mean something else, in the ways that the codemod's section names. The summary counts
+  both.
+- **Where it cannot decide, it changes nothing.** It writes a comment `# TODO(e2s): codemod: what to do`
+  above the line, and lists file and line. The next run removes a comment when its reason is gone.
+- **It skips files that it cannot read**, and says so: Python 2, or a wrong declaration of the
+  encoding. It lists names that a program makes up when it runs (`getattr(tf, name)`) as not seen
   into.
 - **A second run changes nothing.** Exit code 0: nothing is left; 1: changes (in a dry run), or
-  places left to you; 2: it could not be done. So `e2s migrate --stage 2 --quiet trainer/` checks
-  in CI that nobody goes back.
+  places left to you; 2: it could not be done. So `e2s migrate --stage 2 --quiet trainer/` checks in
+  CI that nobody goes back.
 
 After each stage run the program's tests, and compare a short run with the one before: the same seed
 and the same checkpoint give the same losses after each safe stage.
