@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,9 @@ from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
 _LARGE = 2**16
 
 
-def constants_to_give(recorded: RecordedGraph, roots: Iterable[str]) -> dict[str, tf.Tensor]:
+def constants_to_give(
+    recorded: RecordedGraph, roots: Iterable[str], feeds: Collection[str]
+) -> dict[str, tf.Tensor]:
     """Values for constants behind `roots`, by tensor name, so that no program holds them.
 
     - A large constant, such as the examples of an input_fn: TensorFlow copies a program several
@@ -23,6 +25,9 @@ def constants_to_give(recorded: RecordedGraph, roots: Iterable[str]) -> dict[str
     - The shape of a large value that fills a variable: TensorFlow computes what is made of the
       constants of a program before it runs. The value would be there twice, once in the variable,
       and its allocator gives no memory back. What is captured is not taken for such a constant.
+
+    Args:
+        feeds: Names of tensors that have a value already.
     """
     given: dict[str, np.ndarray] = {}
     for name in recorded.ancestors(roots):
@@ -37,7 +42,7 @@ def constants_to_give(recorded: RecordedGraph, roots: Iterable[str]) -> dict[str
                 if math.prod(dims.tolist()) >= _LARGE:
                     given[f"{shape.name}:0"] = dims
     with tf.init_scope():
-        return {name: tf.constant(value) for name, value in given.items()}
+        return {name: tf.constant(value) for name, value in given.items() if name not in feeds}
 
 
 def _value(node: NodeDef) -> np.ndarray:

@@ -72,7 +72,7 @@ class Replay:
         roots = {*map(input_node, tensors), *ops}
         importer = self.importer(feeds)
         if context is None:
-            importer.supply(constants_to_give(self.recorded, roots), (), ())
+            importer.supply(constants_to_give(self.recorded, roots, feeds), (), ())
             context = StepContext()
         importer.supply({}, context.ran, ())
         splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)

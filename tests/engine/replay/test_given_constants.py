@@ -55,3 +55,11 @@ def test_a_value_that_was_given_does_not_change_with_its_variable():
         session.run(tf1.scatter_update(table, [0], [5.0]))
         session.run(table.initializer)
         np.testing.assert_array_equal(session.run(table), LARGE)
+
+
+def test_a_feed_takes_the_place_of_a_large_constant():
+    with legacy_world(), recording(None) as graph:
+        constant = tf.constant(LARGE)
+        first = constant[0]
+        session = ReplaySession(graph)
+        assert session.run(first, {constant: LARGE + 3}) == 3
