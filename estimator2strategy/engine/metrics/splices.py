@@ -104,7 +104,7 @@ def _splices_of(
             update_then_result,
             reset=keras_metric.metric.reset_state,
         ),
-        Splice(_node(value), (), (value.name,), lambda *_: [result()]),
+        Splice(_node(value), (), (value.name,), lambda *_: [result()], only_reads=True),
     ]
 
 

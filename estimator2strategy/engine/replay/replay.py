@@ -139,6 +139,11 @@ class Replay:
 
         return straight.get_concrete_function()
 
+    def variable_read(self, tensor: str) -> str | None:
+        """As of RecordedGraph; None too if a splice makes the tensor."""
+        spliced = any(tensor in splice.outputs for splice in self.splices)
+        return None if spliced else self.recorded.variable_read(tensor)
+
     def read(self, node: str) -> tf.Tensor:
         """Value of the variable of a VarHandleOp, which has one."""
         variable = self.state.variable(node)

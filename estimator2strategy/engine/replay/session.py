@@ -106,7 +106,7 @@ class ReplaySession(_tf_private.SessionInterface):
     def _run_one(self, tensor: tf.Tensor) -> np.ndarray:
         """Reads one tensor: hooks read the global step so, block after block."""
         self.recorded.refresh()
-        variable = self.recorded.variable_read(tensor.name)
+        variable = self.replay.variable_read(tensor.name)
         return self._value(variable) if variable else self.evaluate([readable(tensor)])[0].numpy()
 
     def evaluate(
@@ -136,7 +136,7 @@ class ReplaySession(_tf_private.SessionInterface):
             return [self._alone(name) if name in late else next(early) for name in names]
 
     def _alone(self, tensor: str) -> tf.Tensor:
-        variable = self.recorded.variable_read(tensor)
+        variable = self.replay.variable_read(tensor)
         return self._read(variable) if variable else self._evaluate(Request((tensor,)), ())[0]
 
     def _evaluate(self, request: Request, feeds: Sequence[tf.Tensor]) -> list[tf.Tensor]:

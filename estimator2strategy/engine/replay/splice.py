@@ -39,6 +39,7 @@ class Splice:
         ops: Names of the recorded ops that `trace` runs on the host.
         reset: Puts back what the work has changed outside of the session's state: Keras metrics.
         model: The ReplicatedModel that `trace` runs, if that is what it does.
+        only_reads: True if the work is to read what is kept outside of the session's state.
         merge: Makes a tensor per output of what `trace` returns, or a function that makes it when
             something needs it. It has no effects.
     """
@@ -52,6 +53,7 @@ class Splice:
     ops: tuple[str, ...] = ()
     reset: Callable[[], None] = lambda: None
     model: Any = None
+    only_reads: bool = False
     merge: Callable[[Sequence[Any]], list[Any]] = list
 
     @property

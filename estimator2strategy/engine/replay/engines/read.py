@@ -41,10 +41,7 @@ def build(replay: Replay, request: Request) -> Read | None:
     if request.ops or request.feeds or state.num_replicas > 1 or state.peers:
         return None
     results = {
-        name: splice
-        for splice in replay.splices
-        if not splice.inputs and not splice.model
-        for name in splice.outputs
+        name: splice for splice in replay.splices if splice.only_reads for name in splice.outputs
     }
     if results.keys().isdisjoint(request.tensors):
         return None
@@ -55,7 +52,7 @@ def build(replay: Replay, request: Request) -> Read | None:
 def _reader(replay: Replay, results: Mapping[str, Splice], name: str) -> _Reader | None:
     if name in results:
         return lambda: _result(replay, results[name], name)
-    variable = replay.recorded.variable_read(name)
+    variable = replay.variable_read(name)
     return (lambda: replay.read(variable)) if variable else None
 
 

@@ -62,3 +62,18 @@ def test_an_update_that_is_fetched_returns_the_metric_so_far(evaluated):
     session, _, _ = evaluated
     update = session.graph.get_tensor_by_name("mean/update_op:0")
     assert session.run(update, {"x:0": [3.0]}) == 3.0
+
+
+def test_an_update_that_needs_no_batch_is_none_of_them():
+    with legacy_world(), recording(None) as graph:
+        local = [tf1.GraphKeys.LOCAL_VARIABLES]
+        count = tf1.get_variable(
+            "count", [], initializer=tf1.zeros_initializer(), collections=local
+        )
+        value, update = tf.identity(count), tf.identity(tf1.assign_add(count, 1.0))
+        splices = metric_splices(graph, {"count": (value, update)}, [])
+        recorded = RecordedGraph(graph)
+        session = ReplaySession(graph, Runs(Replay(recorded, State(recorded), splices)))
+        session.run(tf1.local_variables_initializer())
+        assert [session.run(update) for _ in range(2)] == [1.0, 2.0]
+        assert session.run(value) == 2.0
