@@ -49,6 +49,8 @@ def model_fn(features, labels, mode, params):
     seen = tf1.get_variable("seen", [], initializer=tf1.zeros_initializer(), trainable=False)
     with tf.control_dependencies([seen.assign(tf.reduce_mean(features))]):
         train_op = tf1.train.AdamOptimizer(0.05).minimize(loss, step)
+    with tf.control_dependencies([train_op]):
+        tf1.add_to_collection("late", tf.multiply(loss, 2.0))
     accuracy = tf1.metrics.accuracy(labels, tf.round(tf.sigmoid(logits)))
     return estimator.EstimatorSpec(
         mode, loss=loss, train_op=train_op, eval_metric_ops={"accuracy": accuracy}
@@ -77,6 +79,14 @@ class OwnLosses(LossRecorder):
     def begin(self):
         super().begin()
         self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[0]
+
+
+class LateLosses(LossRecorder):
+    """The double of `OwnLosses`, which is computed once the train op has summed and applied."""
+
+    def begin(self):
+        super().begin()
+        (self._loss,) = tf1.get_collection("late")
 
 
 class Weights(tf1.train.SessionRunHook):
@@ -119,11 +129,12 @@ def train(folder, devices, dropout):
         "dropout": dropout,
     }
     model = estimator.Estimator(model_fn, config=config, params=params)
-    losses, own, weights = LossRecorder(), OwnLosses(), Weights()
-    model.train(input_fn, max_steps=STEPS, hooks=[losses, own, weights])
+    losses, own, late, weights = LossRecorder(), OwnLosses(), LateLosses(), Weights()
+    model.train(input_fn, max_steps=STEPS, hooks=[losses, own, late, weights])
     again = LossRecorder()
     model.train(input_fn, steps=1, hooks=[again])
     found = {"losses": losses.losses, "own": own.losses, "again": again.losses}
+    found["late"] = late.losses
     found["weights"] = weights.of_devices
     found["refused"] = refusal(model, strategy)
     # Which is there: the chief has saved it before all began to train again.

@@ -94,6 +94,14 @@ def test_a_hook_sees_the_loss_of_a_replica_and_not_the_sum(trained):
         np.testing.assert_allclose(found["plain"]["own"], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("processes", "devices"), [(2, 2), (4, 1)])
+def test_what_reads_the_loss_of_a_replica_after_the_sum_sees_no_sum(trained, processes, devices):
+    _, printed = trained(processes, devices)
+    for found in printed:
+        own = np.array(found["plain"]["own"])
+        np.testing.assert_allclose(found["plain"]["late"], 2 * own, rtol=1e-5)
+
+
 def test_all_devices_of_all_processes_have_the_same_weights(trained):
     _, printed = trained(2, 2)
     (first, *others) = [weights for found in printed for weights in found["plain"]["weights"]]

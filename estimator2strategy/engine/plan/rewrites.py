@@ -17,6 +17,7 @@ from estimator2strategy.engine.plan.graph import NodeDef
 from estimator2strategy.engine.plan.inlining import rename_edges
 
 CROSS_REPLICA_SUM = "CrossReplicaSum"
+_COLLECTIVE = "CollectiveReduce"
 # Its number, where a program asks which replica it is: XLA alone has a kernel for it.
 _REPLICA_ID = "XlaReplicaId"
 
@@ -24,7 +25,7 @@ _REPLICA_ID = "XlaReplicaId"
 _OUTPUT = {
     CROSS_REPLICA_SUM: "output",
     "Identity": "output",
-    "CollectiveReduce": "data",
+    _COLLECTIVE: "data",
     "XlaAllReduce": "output",
     _REPLICA_ID: "id",
     "Const": "output",
@@ -168,7 +169,7 @@ def _to_collective(node: NodeDef, num_replicas: int, number: int) -> None:
     dtype = node.attr["T"].type
     del node.input[1]
     node.attr.clear()
-    node.op = "CollectiveReduce"
+    node.op = _COLLECTIVE
     node.attr["T"].type = dtype
     node.attr["group_size"].i = num_replicas
     node.attr["group_key"].i = group_key(num_replicas)
@@ -176,6 +177,28 @@ def _to_collective(node: NodeDef, num_replicas: int, number: int) -> None:
     node.attr["merge_op"].s = b"Add"
     node.attr["final_op"].s = b"Id"
     node.attr["subdiv_offsets"].list.i.append(0)
+
+
+def copy_summand(nodes: Any, node: NodeDef, output: str = "") -> None:
+    """If `node` is a collective, makes it add a copy of its summand that nothing else reads.
+
+    A strategy for several processes makes Grappler put the summands of all collectives into one
+    buffer, which is then summed in place (`ScopedAllocatorOptimizer`). Whatever else read a summand
+    would see the sum, unless it came first.
+
+    Args:
+        nodes: The nodes of the graph or function that `node` is in; the copy is added to them.
+        node: Changed in place.
+        output: The suffix by which an edge names the only output of a node; none in a graph.
+    """
+    if node.op != _COLLECTIVE:
+        return
+    copy = nodes.add(name=f"{node.name}/summand", op="Snapshot", device=node.device)
+    copy.input.append(node.input[0])
+    copy.attr["T"].type = node.attr["T"].type
+    # Grappler merges equal nodes, but not those that differ in an attribute.
+    copy.attr["_summand_of"].s = node.name.encode()
+    node.input[0] = copy.name + output
 
 
 def functions(library: Mapping[str, Any], names: Iterable[str], rewrite: Rewrite) -> dict[str, Any]:
@@ -214,13 +237,14 @@ def _rewritten(function: Any, rewrite: Rewrite) -> Any:
     copy.CopyFrom(function)
     _say_what_it_must_have_done(copy)
     renamed = {}
-    for node in copy.node_def:
+    for node in list(copy.node_def):
         name, op = node.name, node.op
         node.name = f"{function.signature.name}/{name}"
         rewrite.node(node)
         node.name = name
         if node.op != op:
             renamed[f"{name}:{_OUTPUT[op]}:"] = f"{name}:{_OUTPUT[node.op]}:"
+            copy_summand(copy.node_def, node, ":output:0")
 
     def now(edge: str) -> str:
         old = next((old for old in renamed if edge.startswith(old)), "")

@@ -150,6 +150,7 @@ class GraphImporter:
             if self._writers and recorded.touches_variable(name):
                 node.input.extend(w for w in self._writers if w not in node.input)
             self._connect(node, inside, outside)
+            rewrites.copy_summand(graph_def.node, node)
             if self._streams and random_ops.is_seeded(node):
                 drawn[name] = random_ops.make_stateless(node)
             if recorded.is_read(name) and input_node(recorded[name].input[0]) in self._packed:

@@ -78,8 +78,7 @@ class Replay:
         splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
         splices = splice_lib.needed(splices, self.recorded, roots, set(map(input_node, feeds)))
         self._trace_splices(importer, splices, roots, context)
-        values = importer.fetch(tensors, ops)
-        return list(map(_copied, values)) if self.state.peers else values
+        return importer.fetch(tensors, ops)
 
     def _trace_splices(
         self,
@@ -154,14 +153,3 @@ class Replay:
         """Shape and dtype of a recorded tensor."""
         tensor = self.recorded.graph.get_tensor_by_name(name)
         return tf.TensorSpec(tf.TensorShape(tensor.shape.as_proto()), tensor.dtype)
-
-
-def _copied(value: tf.Tensor) -> tf.Tensor:
-    """A result that is not what goes into a collective.
-
-    TensorFlow lets collectives add in place. It spares what other ops read too, but not what is
-    only returned: a hook that logs the loss of a replica would see the sum.
-    """
-    if not (value.dtype.is_floating or value.dtype.is_integer):
-        return value
-    return tf.raw_ops.Snapshot(input=value)
