@@ -164,6 +164,16 @@ def test_a_three_part_input_is_refused(model_dir):
 
 
 @pytest.mark.oldest
+def test_a_model_that_predicts_from_labels_is_told_that_there_are_none(model_dir):
+    def of_labels(features, labels, mode):
+        return model_fn(features, labels["y"], mode)
+
+    with pytest.raises(RecordingError, match=r"None in predict and.*subscriptable") as raised:
+        next(estimator.Estimator(of_labels, model_dir=model_dir).predict(lambda: input_fn()))
+    assert "input_fn returned" not in str(raised.value)
+    assert "before labels are used" in str(raised.value)
+
+
 def test_a_nan_loss_stops_at_the_very_step(model_dir):
     def nan_in_the_third_step(features, labels, mode):
         spec = model_fn(features, labels, mode)

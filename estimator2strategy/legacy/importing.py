@@ -206,6 +206,7 @@ def _start() -> None:
     scope = legacy_code.scope()
     if scope.whole_program:
         quiet.install()
+        removed_names.print_numbers_plainly()
     else:
         by_caller.hold_notices_back()
     if scope.graph_mode:

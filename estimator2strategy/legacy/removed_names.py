@@ -173,6 +173,17 @@ def explain(error: ModuleNotFoundError) -> None:
         error.msg = f"{error.msg}. {advice}"
 
 
+def print_numbers_plainly() -> None:
+    """Shows a number of NumPy as 0.5, as NumPy 1 did, and not as np.float32(0.5).
+
+    Programs print the metrics of an evaluation, and read such text again. An array may still be
+    printed as the program wants it.
+    """
+    import numpy as np
+
+    np.set_printoptions(legacy="1.21")
+
+
 def covers(name: str) -> bool:
     """True if legacy modules get a copy of this module."""
     return name in _DROPPED

@@ -115,6 +115,18 @@ def test_a_package_that_imports_tensorflow_starts_in_graph_mode(tmp_path):
     assert ran.stdout == "False True\n", ran.stderr
 
 
+def test_numbers_of_numpy_print_as_in_numpy_1(tmp_path):
+    (tmp_path / "prints.py").write_text(
+        "import ast\nimport numpy as np\n\nnp.set_printoptions(threshold=5)\n"
+        "import tensorflow as tf\n\n"
+        "text = str({'loss': np.float32(0.5), 'steps': np.int64(3), 'best': np.bool_(True)})\n"
+        "print(text, ast.literal_eval(text)['steps'] + 1, np.arange(9))\n"
+    )
+    ran = e2s("run", "prints.py", folder=tmp_path)
+    expected = "{'loss': 0.5, 'steps': 3, 'best': True} 4 [0 1 2 ... 6 7 8]\n"
+    assert ran.stdout == expected, ran.stderr
+
+
 @pytest.mark.slow
 def test_a_program_of_tensorflow_2_15_gets_its_tensorflow():
     # Which Keras it has is settled while TensorFlow is imported.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.unused_report import hold_back_unused_report
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import wrong_argument
@@ -33,14 +34,14 @@ def call_model_fn(
     available = {"labels": labels, "mode": mode, "params": params, "config": config}
     hold_back_unused_report()
     tf1.logging.info("Calling model_fn.")
-    with blaming_odd_input(features, labels if "labels" in names else ()):
+    with blaming_odd_input(features, labels if "labels" in names else (), mode):
         spec = model_fn(features=features, **{k: v for k, v in available.items() if k in names})
     tf1.logging.info("Done calling model_fn.")
     return spec
 
 
 @contextlib.contextmanager
-def blaming_odd_input(features: Any, labels: Any) -> Iterator[None]:
+def blaming_odd_input(features: Any, labels: Any, mode: str) -> Iterator[None]:
     """Says what model_fn got, if that is no tensors and model_fn fails on it.
 
     The original hands on whatever input_fn returns, and a model_fn may make sense of it.
@@ -52,6 +53,13 @@ def blaming_odd_input(features: Any, labels: Any) -> Iterator[None]:
         yield
     except (AttributeError, TypeError, ValueError) as error:
         parts = {"features": features, "labels": labels}
+        if labels is None and mode == ModeKeys.PREDICT and "None" in str(error):
+            raise wrong_argument(
+                f"model_fn uses its labels, which are None in predict and export ({error})",
+                labels,
+                "Return the predictions before labels are used.",
+                RecordingError,
+            ) from error
         for name, part in parts.items():
             if _is_odd(part) and (part is not None or "None" in str(error)):
                 raise wrong_argument(
