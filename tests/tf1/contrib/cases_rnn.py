@@ -205,6 +205,13 @@ def gru_block_cells(tf):
     return _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), steps)
 
 
+def cells_like_those_of_cudnn(tf):
+    cudnn, steps = tf.contrib.cudnn_rnn, _steps(tf)[0]
+    gru = cudnn.CudnnCompatibleGRUCell(2, kernel_initializer=tf.ones_initializer())
+    cells = [cudnn.CudnnCompatibleLSTMCell(3), gru, cudnn.CudnnCompatibleGRUCell(3)]
+    return _unrolled(tf, tf.nn.rnn_cell.MultiRNNCell(cells), steps)
+
+
 def coupled_lstm(tf):
     rnn, steps = tf.contrib.rnn, _steps(tf)[0]
     cells = [
