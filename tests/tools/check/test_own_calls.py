@@ -144,6 +144,20 @@ def test_a_flag_that_nothing_declares_is_found():
     assert messages(f"import unknown\n{FLAGS}x = F.step\n", "E2S015") == []
 
 
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("import seqeval", 1),
+        ("from bert import modeling", 1),
+        ("import bert.tokenization", 1),
+        ("from bert import run_classifier", 0),
+        ("import google.unknown", 0),
+    ],
+)
+def test_a_library_that_declares_no_flags_hides_none(line, count):
+    assert len(messages(f"{line}\n{FLAGS}x = F.step\n", "E2S015")) == count
+
+
 PARSER = "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('-n', '--my-steps')\n"
 
 

@@ -204,6 +204,7 @@ def test_a_name_that_nothing_binds(text, found):
     assert severities(given + text + "\n", "E2S007") == ["ERROR"] * found
 
 
+MODEL = "def g(features, params):\n    return len(params['n'])\n\n"
 LISTS = [
     ("y = map(f, x) + [1]", 1),
     ("y = range(3) + range(4)", 2),
@@ -222,6 +223,11 @@ LISTS = [
     ("y = map(f, x)\ny.sort()", 1),
     ("with tf.Session() as session:\n    session.run(filter(f, x))", 1),
     ("from six.moves import map\ny = map(f, x)[0]", 0),
+    (f"{MODEL}e = tf.estimator.Estimator(g, params={{'n': map(f, x)}})", 1),
+    (f"{MODEL}p = {{'n': map(f, x)}}\ne = tf.estimator.Estimator(g, params=p)", 1),
+    (f"{MODEL}e = tf.estimator.Estimator(g, params={{'n': list(map(f, x))}})", 0),
+    (f"{MODEL}p = {{'n': map(f, x)}}\np['n'] = [1]\ne = Estimator(g, params=p)", 0),
+    (f"{MODEL}Estimator(g, params={{'n': map(f, x)}})\nEstimator(g, params=other())", 0),
 ]
 
 

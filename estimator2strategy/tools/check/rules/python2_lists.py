@@ -7,7 +7,7 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
-from estimator2strategy.tools.check.source import Call, LexicalScope, Source
+from estimator2strategy.tools.check.source import Call, LexicalScope, Source, arguments_of
 
 _ITERATORS = {"builtins.map", "builtins.filter", "builtins.zip"}
 _RANGES = {*_ITERATORS, "builtins.range"}
@@ -84,7 +84,34 @@ def _made_by(node: ast.AST, source: Source, makers: set[str]) -> str | None:
         values = where.bindings[node.id] if where is scope else ()
         made = {_called(value, where, source, makers) for value in values}
         return made.pop() if len(made) == 1 else None
+    if isinstance(node, ast.Subscript):
+        made = {_called(value, place, source, makers) for value, place in _params(node, source)}
+        return made.pop() if len(made) == 1 else None
     return _called(node, scope, source, makers)
+
+
+def _params(node: ast.Subscript, source: Source) -> list[tuple[ast.AST | None, LexicalScope]]:
+    """What the Estimators of a file give for `params["units"]`; nothing if it may be set again."""
+    function = source.scope_of(node).function
+    key = getattr(node.slice, "value", None)
+    if getattr(node.value, "id", None) != "params" or not isinstance(key, str):
+        return []
+    if function is None or "params" not in arguments_of(function):
+        return []
+    for other in all_of(source, ast.Subscript):
+        if isinstance(other.ctx, ast.Store) and getattr(other.slice, "value", None) == key:
+            return []
+    found: list[tuple[ast.AST | None, LexicalScope]] = []
+    for call in source.calls:
+        given = call.argument("params") if call.last.endswith("Estimator") else None
+        behind = source.assigned(given, call.scope) if given is not None else None
+        given, place = behind or (given, call.scope)
+        if isinstance(given, ast.Dict):
+            keys = [getattr(k, "value", None) for k in given.keys]
+            found.append((given.values[keys.index(key)] if key in keys else None, place))
+        elif given is not None:
+            found.append((None, place))
+    return found
 
 
 def _called(
