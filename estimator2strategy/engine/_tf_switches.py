@@ -308,14 +308,19 @@ def keras_initializers_by_graph(is_tf2: Callable[[], bool]) -> None:
     initializers.populate_deserializable_objects()
     table, modern = initializers.LOCAL, initializers.LOCAL.ALL_OBJECTS
     if not isinstance(modern, _InitializersByGraph):
-        snake_case = {name: re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower() for name in modern}
-        old = {name: getattr(of_tf_1, of, None) for name, of in snake_case.items()}
+        # Some are public under one spelling alone, `VarianceScaling` or `he_normal`.
+        public = {_snake_case(name): cls for name, cls in sorted(vars(of_tf_1).items())}
+        old = {name: public.get(_snake_case(name)) for name in modern}
         initializers.LOCAL = SimpleNamespace(
             ALL_OBJECTS=_InitializersByGraph(
                 modern, {n: cls for n, cls in old.items() if cls}, is_tf2
             ),
             GENERATED_WITH_V2=table.GENERATED_WITH_V2,
         )
+
+
+def _snake_case(name: str) -> str:
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def keras_metric_names_by(asks_for_tf115: Callable[[], bool]) -> None:

@@ -220,6 +220,9 @@ def test_keras_initializers_are_those_of_tf_1_in_v1_graphs(monkeypatch):
     with tf.Graph().as_default():
         kernel = tf_keras.layers.Dense(1).kernel_initializer
         assert type(kernel) is tf1.glorot_uniform_initializer
+        # That of TF 2 gives each layer the same weights.
+        scaled = {type(initializers.get(n)) for n in ("VarianceScaling", "variance_scaling")}
+        assert scaled == {tf1.variance_scaling_initializer}
         of_tf2.append("all the same")
         kernel = tf_keras.layers.Dense(1).kernel_initializer
         assert type(kernel) is tf_keras.initializers.GlorotUniform
