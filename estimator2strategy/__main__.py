@@ -106,7 +106,7 @@ def _help() -> str:
             "",
             *lines,
             "",
-            "`e2s COMMAND --help` says more about one of them.",
+            "`e2s COMMAND --help` says more about a command, with examples.",
             "",
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -26,6 +27,64 @@ def test_unknown_command_is_named_and_the_others_are_listed(capsys):
 def test_no_command_is_an_error(capsys):
     assert __main__.main([]) == 2
     assert "usage: e2s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check",
+        "explain",
+        "doctor",
+        "migrate",
+        "checkpoint",
+        "checkpoint inspect",
+        "checkpoint diff",
+        "checkpoint convert",
+        "record",
+        "verify",
+        "run",
+        "guide",
+    ],
+)
+def test_help_of_every_command_has_an_example_of_it(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        __main__.main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    _, found, examples = capsys.readouterr().out.partition("example")
+    assert found
+    assert f"e2s {command}" in examples
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["record", "--out", "nowhere", "--program", "train.py"],
+        ["verify", "golden"],
+        ["checkpoint", "inspect", "model_dir"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_command_without_tensorflow_says_what_to_install(capsys, monkeypatch, arguments):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert __main__.main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"e2s {arguments[0]}: TensorFlow is not installed in this environment")
+    assert "pip install 'tensorflow>=2.16'" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--emulate_tpu_cores=2x", "train.py"],
+        ["check", "model.py:model_fn", "--input", "data.py:input_fn", "--cores=0"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_wrong_number_is_refused_with_what_to_give(capsys, arguments):
+    with pytest.raises(SystemExit) as ended:
+        __main__.main(arguments)
+    assert ended.value.code == 2
+    assert "give a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_version_is_that_of_the_package(capsys):

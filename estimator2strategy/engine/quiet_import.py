@@ -9,7 +9,7 @@ dies in the import.
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -20,6 +20,16 @@ _HIDDEN_FROM = {"I": 1, "W": 2, "E": 3}
 _BEFORE_LOGGING = r"WARNING: All log messages before absl::InitializeLog\(\) is called"
 # What else holds the pipe, a process that a library started, does not hold up the program.
 _SECONDS_TO_END = 5
+
+
+def missing() -> str | None:
+    """Returns the sentence for a command that needs TensorFlow; None if it is installed."""
+    if importlib.util.find_spec("tensorflow"):
+        return None
+    return (
+        "TensorFlow is not installed in this environment: pip install 'tensorflow>=2.16'; "
+        "`e2s doctor` says what else is missing"
+    )
 
 
 def import_tensorflow() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
-from estimator2strategy.engine import legacy_code
+from estimator2strategy.engine import legacy_code, quiet_import
 from estimator2strategy.engine.runtime import console, requested_strategy
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
@@ -38,11 +38,11 @@ strategies:
   All Estimators train as if RunConfig(train_distribute=...) named the strategy: each replica
   takes the next batch of input_fn, so that a step takes N batches. evaluate and predict stay on
   one device. A TPUEstimator with use_tpu=True keeps its cores, and a program that builds no
-  Estimator is as it was; both are said.
+  Estimator does not change; a line says so in both cases.
 
-All that comes after the program is the program's own. In the program's files `import tensorflow`
-gives TensorFlow 1.15 (estimator2strategy.tf1); installed packages, and files that import
-estimator2strategy themselves, get the TensorFlow that is installed.
+Arguments after the program go to the program. In its files `import tensorflow` gives TensorFlow
+1.15 (estimator2strategy.tf1). Installed packages, and files that import estimator2strategy
+themselves, get the TensorFlow that is installed.
 """
 
 
@@ -107,11 +107,8 @@ def run(
         forks=frozenset(forks),
     )
     sys.excepthook = _show
-    if importlib.util.find_spec("tensorflow") is None:
-        sys.exit(
-            "e2s run: TensorFlow is not installed in this environment: "
-            "pip install 'tensorflow>=2.16'; `e2s doctor` says what else is missing"
-        )
+    if said := quiet_import.missing():
+        sys.exit(f"e2s run: {said}")
     console.show_plain_lines(_SECONDS_BETWEEN_LINES)
     _set_environment(emulate_tpu_cores, strategy, profile_dir)
     importing.install(scope)
@@ -343,9 +340,12 @@ def _strategy(text: str) -> str:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
     return number
 
 

@@ -29,21 +29,21 @@ from estimator2strategy.tools.untrusted import printable
 
 _EXAMPLE = """\
 examples:
-  e2s check trainer/                                what will fail, or change its meaning
+  e2s check trainer/                                lines that will fail, or change their meaning
   e2s check trainer/ --format text --format sarif=e2s.sarif --format html=e2s.html
-  e2s check trainer/ --target tf2                   what is left to do until it needs no facade
-  e2s check trainer/ --write-baseline               accept what is there; later runs report news
+  e2s check trainer/ --target tf2                   lines that TensorFlow 2 itself cannot run
+  e2s check trainer/ --write-baseline               accept all findings; later runs report new ones
 
-of a model, whose functions are then called:
+examples with a model, whose functions are then called:
   e2s check trainer.model:model_fn --input trainer.data:input_fn --params hidden=64,rate=0.1
   e2s check trainer.model:model_fn --input trainer/data.py:input_fn --levels all --batch-size 64
   e2s check model.py:model_fn --input data.py:input_fn --tpu v2-8,v3-8 --fit-batch
   e2s check --golden golden/ --format html=e2s.html --program train.py --data_dir=/tmp/data
   e2s check --levels recorded --program train.py --data_dir=/tmp/data --use_tpu=True
 
-exit code: 0 nothing at or above --fail-on; 1 something; 2 the check could not be done.
+exit code: 0 no finding at or above --fail-on; 1 at least one; 2 the check could not be done.
 Settings are read from [tool.estimator2strategy.check] in pyproject.toml of this folder.
-A comment `# e2s: ignore[E2S201] the reason` silences a finding of its line.
+A comment `# e2s: ignore[E2S201] the reason` silences a finding in its line.
 """
 
 
@@ -79,9 +79,9 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s check`."""
     made = argparse.ArgumentParser(
         prog="e2s check",
-        description="Reads the source of a program written for TensorFlow's Estimator, and reports "
-        "the lines that will fail, or change their meaning. Files and folders are neither imported "
-        "nor run. A model_fn is called, and its graph is checked; --levels checks more.",
+        description="Reads the source of a program written for TensorFlow's Estimator, and\n"
+        "reports the lines that will fail, or change their meaning. Files and folders are neither\n"
+        "imported nor run. A model_fn is called, and its graph is checked; --levels checks more.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -95,30 +95,38 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--target",
         choices=("facade", "tf2"),
-        help="what the program is to run on: this package (facade, the default), or TensorFlow "
-        "2.16 or newer itself (tf2)",
+        help="run the program on this package (facade, the default), or on TensorFlow 2.16 or "
+        "newer itself (tf2)",
     )
     made.add_argument(
         "--format",
         action="append",
         metavar="NAME[=FILE]",
-        help=f"{', '.join(formats.NAMES)}; to a file, or to the terminal; may be repeated",
+        help=f"{', '.join(formats.NAMES)}: to a file, or to the terminal; may be repeated",
     )
     made.add_argument(
-        "--fail-on", metavar="SEVERITY", help="error, warning (the default), info or never"
+        "--fail-on",
+        metavar="SEVERITY",
+        help="exit with 1 from this severity on: error, warning (the default), info or never",
     )
-    made.add_argument("--select", metavar="RULES", help="only these: E2S2,E2S301,unparsable")
-    made.add_argument("--ignore", metavar="RULES", help="all but these")
+    made.add_argument("--select", metavar="RULES", help="use only these: E2S2,E2S301,unparsable")
+    made.add_argument("--ignore", metavar="RULES", help="use all but these")
     made.add_argument(
         "--exclude", action="append", metavar="PATTERN", help="paths to leave out; may be repeated"
     )
-    made.add_argument("--notes", action="store_true", help="list the notes (info) in the text")
-    made.add_argument("--baseline", metavar="FILE", help="by default e2s-baseline.json")
+    made.add_argument("--notes", action="store_true", help="list notes (info) in the text, too")
     made.add_argument(
-        "--write-baseline", action="store_true", help="accept all findings, if there is none yet"
+        "--baseline", metavar="FILE", help="the accepted findings; by default e2s-baseline.json"
     )
     made.add_argument(
-        "--prune-baseline", action="store_true", help="remove what is not found any more from it"
+        "--write-baseline",
+        action="store_true",
+        help="write all findings to a new baseline, which accepts them",
+    )
+    made.add_argument(
+        "--prune-baseline",
+        action="store_true",
+        help="remove findings from the baseline that are not found any more",
     )
     add_model_options(made)
     return made

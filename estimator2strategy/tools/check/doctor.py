@@ -430,12 +430,18 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: e2s doctor --json\n\nexit code: 1 if something clashes, else 0",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--json", action="store_true", help="for machines")
+    made.add_argument("--json", action="store_true", help="print JSON")
     made.add_argument(
-        "--no_import", action="store_true", help="do not import TensorFlow (in another process)"
+        "--no_import",
+        action="store_true",
+        help="do not try to import TensorFlow (in another process)",
     )
     made.add_argument(
-        "--timeout", type=float, default=120, metavar="SECONDS", help="for that import (120)"
+        "--timeout",
+        type=float,
+        default=120,
+        metavar="SECONDS",
+        help="the time limit of that import; by default 120",
     )
     return made
 

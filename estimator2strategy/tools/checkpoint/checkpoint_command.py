@@ -31,6 +31,9 @@ def main(argv: Sequence[str]) -> int:
     """Runs `e2s checkpoint` with these arguments; returns the exit code."""
     options = parser().parse_args(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if said := quiet_import.missing():
+        sys.stderr.write(f"e2s checkpoint: {said}\n")
+        return 2
     quiet_import.import_tensorflow()
     from estimator2strategy.errors import CheckpointError
     from estimator2strategy.tools.checkpoint.conversion import UndecidedError
@@ -119,49 +122,67 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s checkpoint`."""
     made = argparse.ArgumentParser(
         prog="e2s checkpoint",
-        description="Looks at checkpoints of TF1, TF2 and Keras, and makes one of another.",
+        description="Lists, compares and converts checkpoints of TF1, TF2 and Keras.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parts = made.add_subparsers(required=True, metavar="inspect | diff | convert")
     inspect = parts.add_parser(
         "inspect",
-        help="list what is in a checkpoint",
+        help="list the variables and slots of a checkpoint",
+        description="Lists the variables and slots of a checkpoint, with shapes and dtypes.",
         epilog="example: e2s checkpoint inspect model_dir/",
     )
-    inspect.add_argument("path", metavar="PATH")
+    inspect.add_argument(
+        "path", metavar="PATH", help="a folder, a prefix, a SavedModel, a .weights.h5, a .keras"
+    )
     diff = parts.add_parser(
         "diff",
         help="list how two checkpoints differ",
+        description="Lists missing and extra values, and other shapes, dtypes and values.",
         epilog="example: e2s checkpoint diff model.ckpt-10 model.ckpt-20",
     )
-    diff.add_argument("a", metavar="A")
-    diff.add_argument("b", metavar="B")
-    diff.add_argument("--tolerance", type=float, default=0.0, help="of values; by default none")
+    diff.add_argument("a", metavar="A", help="a checkpoint, as of `e2s checkpoint inspect`")
+    diff.add_argument("b", metavar="B", help="another one, in the same or another format")
+    diff.add_argument(
+        "--tolerance", type=float, default=0.0, help="allowed difference of values; by default 0"
+    )
     for part, run in ((inspect, _inspect), (diff, _diff)):
-        part.add_argument("--json", action="store_true", help="not a table, but JSON")
+        part.add_argument("--json", action="store_true", help="print JSON, not a table")
         part.set_defaults(run=run, write_map=None)
     convert = parts.add_parser(
         "convert",
-        help="make one of another",
-        epilog="example: e2s checkpoint convert model.ckpt-20 new.weights.h5 --to keras "
+        help="write a checkpoint in another format",
+        description="Writes the values of a checkpoint into a new one, in another format.",
+        epilog="example:\n  e2s checkpoint convert model.ckpt-20 new.weights.h5 --to keras "
         "--model model.py:build",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    convert.add_argument("source", metavar="SOURCE")
-    convert.add_argument("out", metavar="OUT", help="a prefix, a .weights.h5 or a .keras file")
-    convert.add_argument("--to", required=True, choices=("tf1", "tf2", "keras"))
+    convert.add_argument("source", metavar="SOURCE", help="the checkpoint to read")
+    convert.add_argument(
+        "out", metavar="OUT", help="the new one: a prefix, a .weights.h5 or a .keras file"
+    )
+    convert.add_argument(
+        "--to", required=True, choices=("tf1", "tf2", "keras"), help="the format of the new one"
+    )
     convert.add_argument(
         "--like", metavar="PATH", help="a checkpoint with the names of the new one"
     )
-    convert.add_argument("--write-map", metavar="FILE", help="write what was inferred: JSON or CSV")
     convert.add_argument(
-        "--partial", action="store_true", help="what has no source stays as in --like"
+        "--write-map", metavar="FILE", help="write the mapping that was inferred, as JSON or CSV"
+    )
+    convert.add_argument(
+        "--partial",
+        action="store_true",
+        help="leave variables without a source as they are in --like",
     )
     convert.set_defaults(run=_convert)
     for part in (diff, convert):
-        part.add_argument("--map", metavar="FILE", help="a mapping, as --write-map wrote it")
+        part.add_argument("--map", metavar="FILE", help="use a mapping that --write-map wrote")
     for part in (inspect, diff, convert):
         part.add_argument(
-            "--model", metavar="MODULE:FUNCTION", help="builds the Keras model: for its names"
+            "--model",
+            metavar="MODULE:FUNCTION",
+            help="a function that builds the Keras model, for the names of its variables",
         )
     return made

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from estimator2strategy.engine import quiet_import
 from estimator2strategy.tools.golden import one_file
 from estimator2strategy.tools.golden.recorder import options
 
@@ -18,6 +19,9 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(one_file.source())
         return 0
     parser().parse_args(list(argv))  # --help and mistakes end here, at once
+    if said := quiet_import.missing():
+        sys.stderr.write(f"{_PROG}: {said}\n")
+        return 2
     from estimator2strategy.tools.golden.here import Here
     from estimator2strategy.tools.golden.recorder import command
 

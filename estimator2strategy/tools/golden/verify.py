@@ -49,6 +49,9 @@ exit code: 0 every tier that could be checked passed; 1 one failed; 2 it could n
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s verify` with these arguments; returns the exit code."""
     options = parser().parse_args(argv)
+    if said := quiet_import.missing():
+        _complain(said)
+        return 2
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         outputs = [output.parsed(given) for given in options.format or ["text"]]
@@ -89,8 +92,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="e2s verify",
         usage="e2s verify [options] GOLDEN [--program {PROGRAM.py | -m MODULE} [its flags]]",
-        description="Replays a golden of `e2s record` here, and says tier by tier whether the "
-        "model is still the same. Without a source, that of the golden is taken.",
+        description="Replays a golden of `e2s record` here, and says tier by tier if the model\n"
+        "is still the same. Without a model_fn or a program, it runs the recorded command.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -133,13 +133,13 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s migrate`."""
     made = argparse.ArgumentParser(
         prog="e2s migrate",
-        description="Rewrites a program written for TF 1.x, one stage at a time, towards "
-        "TensorFlow 2. Shows the changes; --write makes them. Nothing is imported or run.",
+        description="Rewrites a program written for TF 1.x towards TensorFlow 2, one stage at a\n"
+        "time. Shows the changes; --write makes them. Nothing is imported or run.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    made.add_argument("paths", nargs="*", metavar="PATH", help="files, and folders of them")
+    made.add_argument("paths", nargs="*", metavar="PATH", help="files and folders")
     chosen = made.add_mutually_exclusive_group()
     chosen.add_argument(
         "--stage",
@@ -159,17 +159,19 @@ def parser() -> argparse.ArgumentParser:
         "--tier",
         choices=[str(tier) for tier in SafetyTier],
         default=str(SafetyTier.SAFE),
-        help="safe (the default): what is proven to do the same; review: that, and what needs a "
-        "look",
+        help="safe (the default): only changes that are proven to do the same; review: also "
+        "changes that need a look",
     )
     made.add_argument("--write", action="store_true", help="change the files")
     made.add_argument(
-        "--allow-dirty", action="store_true", help="write although git could not bring back all"
+        "--allow-dirty",
+        action="store_true",
+        help="write even if git could not bring back the old files",
     )
     made.add_argument(
         "--exclude", action="append", metavar="PATTERN", help="paths to leave out; may be repeated"
     )
-    made.add_argument("--quiet", action="store_true", help="only the summary, no diff")
+    made.add_argument("--quiet", action="store_true", help="print the summary alone, no diff")
     made.add_argument("--list", action="store_true", help="name all codemods, by stage")
     return made
 

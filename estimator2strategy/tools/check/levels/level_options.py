@@ -24,9 +24,12 @@ _OF_LEVELS = ("golden", "tpu", "fit_batch", "tpu_time_limit", "no_tpu_cache")
 
 
 def _positive(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
     return number
 
 
@@ -43,19 +46,20 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "key=value,key=value; a file FILE.json; or MODULE:name of a dict, an HParams, or "
         "of a function that returns one",
     },
-    "--modes": {"metavar": "MODES", "help": "of train,eval,predict; by default all"},
+    "--modes": {"metavar": "MODES", "help": "some of train,eval,predict; by default all"},
     "--batch-size": {
         "type": _positive,
         "metavar": "N",
-        "help": "global; by default 8 for each core",
+        "help": "the global batch size; by default 8 for each core",
     },
     "--checkpoint": {
         "metavar": "DIR",
-        "help": "a checkpoint, or a folder of them, to fit the model",
+        "help": "a checkpoint, or a folder of them, that has to fit the model",
     },
     "--levels": {
         "metavar": "LEVELS",
-        "help": f"of {', '.join(level.option for level in LEVELS)}, or all; by default recorded",
+        "help": f"some of {', '.join(level.option for level in LEVELS)}, or all; "
+        "by default recorded",
     },
     "--cores": {
         "type": _positive,
@@ -66,17 +70,17 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--time-limit": {
         "type": float,
         "metavar": "SECONDS",
-        "help": "for each level of each model",
+        "help": "the time limit of each level of each model",
     },
     "--golden": {
         "metavar": "DIR",
-        "help": "replay what `e2s record` recorded elsewhere: whether it is still the same model",
+        "help": "replay a golden of `e2s record`, to see if it is still the same model",
     },
     "--tpu": {
         "metavar": "TPUS",
         "help": "compile the train step with the real TPU compiler: v2-8,v3-8,v4-8,v5e-4,v5p-8,"
-        "v6e-8 (minutes for a large model; no TPU, but pip install "
-        "'estimator2strategy[tpu-compile]')",
+        "v6e-8; takes minutes for a large model, and needs no TPU, but pip install "
+        "'estimator2strategy[tpu-compile]'",
     },
     "--fit-batch": {
         "action": "store_true",
@@ -85,22 +89,22 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--tpu-time-limit": {
         "type": float,
         "metavar": "SECONDS",
-        "help": "for each compilation of --tpu; by default 1800",
+        "help": "the time limit of each compilation of --tpu; by default 1800",
     },
     "--no-tpu-cache": {
         "action": "store_true",
-        "help": "compile anew what was compiled before (results are kept in ~/.cache)",
+        "help": "compile again, and do not use the results in ~/.cache",
     },
     "--program": {
         "metavar": "FILE.py [FLAGS]",
-        "help": "run a whole program with its own flags, up to its first train, evaluate, predict "
-        "or train_and_evaluate, and check what that is called with; the last of the options",
+        "help": "run a whole program with its own flags up to its first train, evaluate, predict "
+        "or train_and_evaluate, and check the arguments of that call; must be the last option",
     },
 }
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what says how to call a model."""
+    """Adds the options that say how to call a model."""
     group = parser.add_argument_group("models")
     for option, known in _OPTIONS.items():
         group.add_argument(option, **known)

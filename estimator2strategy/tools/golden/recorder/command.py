@@ -27,7 +27,9 @@ def main(argv=None, platform=Platform, prog="record.py"):
     recorder = None
     try:
         if os.path.exists(os.path.join(options.out, "golden.json")):
-            raise RecordError(f"{options.out} is there already; delete it first")
+            raise RecordError(
+                f"{options.out} is there already; delete it, or give another folder with --out"
+            )
         out, source, here = os.path.abspath(options.out), source_of(options), platform()
         limits = Limits(options.steps, options.eval_batches, options.predict_batches)
         recorder = Recorder(here.calls(), limits, options.checkpoint)

@@ -12,7 +12,7 @@ examples:
   {prog} --out golden --program -m trainer.task --batch_size=16
   {prog} --out golden trainer.model:model_fn --input trainer.data:input_fn --batch_size 16
 
-The program runs as ever, with its own flags, and stops when it was recorded. `e2s record --print`
+The program runs as ever, with its own flags, and stops once it is recorded. `e2s record --print`
 prints the one file that does this under TensorFlow 1.13 to 2.15; `e2s verify golden` replays.
 """
 
@@ -20,17 +20,27 @@ prints the one file that does this under TensorFlow 1.13 to 2.15; `e2s verify go
 def add_source(parser):
     """The arguments that say what to record."""
     parser.add_argument("model_fn", nargs="?", help="module:function or file.py:function")
-    parser.add_argument("--estimator", help="in its place: a function that returns an Estimator")
-    parser.add_argument("--input", metavar="INPUT_FN", help="module:function")
-    parser.add_argument("--eval_input", metavar="INPUT_FN", help="by default --input")
-    parser.add_argument("--predict_input", metavar="INPUT_FN", help="by default --input")
-    parser.add_argument("--serving", metavar="RECEIVER_FN", help="also export the model")
+    parser.add_argument(
+        "--estimator", help="instead of model_fn: a function that returns an Estimator"
+    )
+    parser.add_argument("--input", metavar="INPUT_FN", help="for training: module:function")
+    parser.add_argument(
+        "--eval_input", metavar="INPUT_FN", help="for evaluation; by default --input"
+    )
+    parser.add_argument(
+        "--predict_input", metavar="INPUT_FN", help="for prediction; by default --input"
+    )
+    parser.add_argument(
+        "--serving", metavar="RECEIVER_FN", help="also export the model, with this function"
+    )
     parser.add_argument("--params", type=json.loads, help="hyperparameters, as JSON")
     parser.add_argument(
         "--batch_size", type=int, help="make a TPUEstimator (use_tpu=False) of this batch size"
     )
     parser.add_argument(
-        "--program", nargs=argparse.REMAINDER, help="in place of all these: a program and its flags"
+        "--program",
+        nargs=argparse.REMAINDER,
+        help="instead of model_fn and its options: a program and its flags; must come last",
     )
 
 
@@ -39,7 +49,9 @@ def source_of(options):
     if options.program:
         return {"program": options.program, "cwd": os.getcwd()}
     if not (options.model_fn or options.estimator) or not options.input:
-        raise RecordError("give model_fn (or --estimator) and --input, or --program")
+        raise RecordError(
+            "say what to record: a model_fn (or --estimator) and its --input, or --program"
+        )
     names = [
         "model_fn",
         "estimator",
@@ -63,8 +75,12 @@ def record_parser(prog):
     )
     parser.add_argument("--out", default="golden", help="folder to write, by default golden")
     parser.add_argument("--steps", type=int, default=20, help="steps to train, by default 20")
-    parser.add_argument("--eval_batches", type=int, default=10, help="at most; by default 10")
-    parser.add_argument("--predict_batches", type=int, default=4, help="at most; by default 4")
-    parser.add_argument("--checkpoint", help="start from this one, not from initial values")
+    parser.add_argument(
+        "--eval_batches", type=int, default=10, help="at most so many; by default 10"
+    )
+    parser.add_argument(
+        "--predict_batches", type=int, default=4, help="at most so many; by default 4"
+    )
+    parser.add_argument("--checkpoint", help="start from this one, and not from initial values")
     add_source(parser)
     return parser
