@@ -49,17 +49,17 @@ from tensorflow.python.training import saver as _saver
 from tensorflow.python.training import training_util as _training_util
 from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane_pb2
 
-# What `Session.run` makes of nested fetches and feeds (names, variables, SparseTensors, dicts):
-# the public API offers it only inside a real Session, and ours is not one.
+# Flattens nested fetches and feeds (names, variables, SparseTensors, dicts) for `Session.run`. The
+# public API offers it only inside a real Session, and ours is not one.
 FetchHandler = _session._FetchHandler
 # `Saver.save` and `Saver.restore` accept any session that implements this interface.
 SessionInterface: TypeAlias = _session.SessionInterface
 
-# What a Saver makes its ops with: `tf.compat.v1.train.Saver(builder=)` is public, the class to
-# derive a builder from is not. It alone says which variables go into one file.
+# Makes the ops of a Saver, and alone says which variables go into one file.
+# `tf.compat.v1.train.Saver(builder=)` is public, the class to derive a builder from is not.
 BulkSaverBuilder = _saver.BulkSaverBuilder
 
-# Whether a checkpoint, or a folder, has this path, as `Saver.restore` asks first. The public
+# True if a checkpoint, or a folder, has this path: `Saver.restore` asks that first. The public
 # `tf.compat.v1.train.checkpoint_exists` is the same, and warns of itself.
 checkpoint_exists = _checkpoint_management.checkpoint_exists_internal
 
@@ -76,15 +76,16 @@ BaseResourceVariable: TypeAlias = _resource_variable_ops.BaseResourceVariable
 # `tf.compat.v1.tpu.replicate`, would build TPU-only nodes around the model.
 tpu_shard_context = _tpu_function.tpu_shard_context
 
-# What a graph for serving on TPUs is built with: a function in which `get_variable` makes variables
-# of the graph around it, as in a `tf.function` it does not; the context that keeps control flow
-# functional; the removal of nodes that `tpu.rewrite` leaves behind and that a TPU compiler refuses.
+# The parts of a graph for serving on TPUs. In this function `get_variable` makes variables of the
+# graph around it, which it does not in a `tf.function`. The context keeps control flow functional.
+# The last one removes nodes that `tpu.rewrite` leaves behind and that a TPU compiler refuses.
 Defun = _function.Defun
 TPUInferenceContext = _tpu._TPUInferenceContext
 prune_unconnected_ops_from_xla = _tpu.prune_unconnected_ops_from_xla
 
-# What `tf.compat.v1.tpu.experimental.embedding_column` and its kin return: only the functions are
-# public. The first two are those that still can be made, the others what a spec takes beside them.
+# The classes of the columns that `tf.compat.v1.tpu.experimental.embedding_column` and its kin
+# return: only the functions are public. The first two can still be made; a spec takes the others,
+# too.
 TPU_EMBEDDING_COLUMNS = (
     _tpu_feature_column._TPUEmbeddingColumnV2,
     _tpu_feature_column._TPUSharedEmbeddingColumnV2,
@@ -99,30 +100,30 @@ EMBEDDING_SPEC_COLUMNS = (
     _feature_column_v1._EmbeddingColumn,
     _feature_column_v1._SharedEmbeddingColumn,
 )
-# What `tf.feature_column.numeric_column` returns: weights of examples must be one.
+# The class of `tf.feature_column.numeric_column`: weights of examples must be such a column.
 NumericColumn = _feature_column.NumericColumn
-# What the layers of columns are made of: which kind columns are, what they are checked for, what
-# their variable scopes are called, and their weighted sums. tf-keras has copies of some, and none
-# of the last; the public `linear_model` does not take all columns.
+# The parts of layers of columns: the kinds of columns, their checks, the names of their variable
+# scopes, and their weighted sums. tf-keras has copies of some, but not of the last; the public
+# `linear_model` does not take all columns.
 CategoricalColumn = _feature_column.CategoricalColumn
 is_feature_column_v2 = _feature_column.is_feature_column_v2
 normalize_feature_columns = _feature_column._normalize_feature_columns
 check_batch_sizes = _feature_column._verify_static_batch_size_equality
 variable_scope_of_column = _feature_column._sanitize_column_name_for_variable_scope
 weighted_sum = _feature_column._create_weighted_sum
-# What `tf.contrib.feature_column.sequence_input_layer` was made of: the class of its columns, what
-# they are checked by, and what they look features up in. The public layer of today, Keras's, makes
-# other variables, and refuses old columns.
+# The parts of `tf.contrib.feature_column.sequence_input_layer`: the class of its columns, their
+# check, and the cache in which they look features up. Today's public layer, Keras's, makes other
+# variables, and refuses old columns.
 SequenceDenseColumnV1 = _feature_column_v1._SequenceDenseColumn
 SequenceNumericColumn = _sequence_feature_column.SequenceNumericColumn
 normalize_feature_columns_v1 = _feature_column_v1._normalize_feature_columns
 LazyBuilder = _feature_column_v1._LazyBuilder
 # The collection in which TPU embedding columns leave {table: (variable scope, variable name)} on
-# cores, and what they append to a feature's name for its lengths. No public function reads either.
+# cores, and the suffix of a feature's name for its lengths. No public function reads either.
 EMBEDDING_SCOPES = _tpu_feature_column_v1._TPU_FC_TO_SCOPE
 SEQUENCE_LENGTH_SUFFIX = _tpu_feature_column_v1._SEQUENCE_FEATURE_LENGTH_POSTFIX
-# What a column with embedding_lookup_device="tpu_tensor_core" appends to a feature's name for the
-# mask of its ids. Only the column reads it, and no public function tells the name.
+# The suffix that a column with embedding_lookup_device="tpu_tensor_core" gives a feature's name
+# for the mask of its ids. Only the column reads it, and no public function tells the name.
 TENSOR_CORE_MASK_SUFFIX = _tpu_feature_column._TENSOR_CORE_MASK_KEY_SUFFIX
 
 # The number of the core, inside its program. No public name has made this op since tf.contrib went.

@@ -122,7 +122,7 @@ def graphs_by(*answers: Callable[[bool], bool]) -> None:
 
 
 def names_in_branches_by_scope(is_wanted: Callable[[tf.Graph], bool]) -> None:
-    """In v1 graphs too, ops in branches and loops are named after the name scope around them.
+    """Names ops in branches and loops after the name scope around them, in v1 graphs too.
 
     TF 1.15 did so, and TF 2 does so in its own functions. Names of summaries show it, and programs
     ask the scope whether they are in a loop. `is_wanted(graph)` is asked for the graph around.
@@ -159,7 +159,7 @@ class _Seeds(weakref.WeakKeyDictionary):
 
 
 def seeds_by_number_of_ops(counts_all: Callable[[tf.Graph], bool]) -> None:
-    """In graphs with a seed, that of an op is the number of ops before it, as in TF 1.15.
+    """Makes an op's seed the number of ops before it, in graphs with a seed, as in TF 1.15.
 
     In TF 2 it is the number of random ops. `counts_all(graph)` says which it is.
     """

@@ -46,7 +46,7 @@ class Behavior:
 # Graphs of TF 1.15's programs, which Sessions run.
 TF115 = Behavior(tf115=True, reference_variables=True, control_flow_v2=False)
 
-# What programs of TF 1.15 have switched on of TF 2's graphs. One program's switch is for all of
+# The parts of TF 2's graphs that programs of TF 1.15 have switched on. A switch is for all of
 # them, as it was for all of a process; recordings keep their control flow.
 RESOURCE_VARIABLES, CONTROL_FLOW_V2 = "resource variables", "control flow v2"
 SWITCHED_ON: set[str] = set()
@@ -61,7 +61,7 @@ _entered: contextvars.ContextVar[_Entered] = contextvars.ContextVar(
 
 
 def recorded(*, tf115: bool) -> Behavior:
-    """That of a graph to be replayed: control flow in functions."""
+    """Returns the behaviour of a graph that will be replayed: control flow in functions."""
     return Behavior(tf115, reference_variables=True if tf115 else None, control_flow_v2=True)
 
 
@@ -101,7 +101,7 @@ def _around(graph: tf.Graph) -> tf.Graph:
 
 @contextlib.contextmanager
 def entered(behavior: Behavior | None) -> Iterator[None]:
-    """If the default graph has no mark, what the body builds in it has this behaviour."""
+    """Gives ops that the body builds this behaviour, if the default graph has no mark."""
     token = _entered.set((behavior, _around(tf1.get_default_graph())))
     try:
         yield
@@ -157,7 +157,7 @@ def enter_thread(is_tf115: bool) -> None:
 
 
 def enter_process() -> None:
-    """All threads are a program's of TF 1.15, as long as they are in graph mode."""
+    """Makes all threads a program's of TF 1.15, as long as they are in graph mode."""
     _Threads.in_all = True
 
 

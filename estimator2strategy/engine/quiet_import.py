@@ -18,7 +18,7 @@ from collections.abc import Iterator
 # The first letter of a line -> the level of TF_CPP_MIN_LOG_LEVEL from which it is hidden.
 _HIDDEN_FROM = {"I": 1, "W": 2, "E": 3}
 _BEFORE_LOGGING = r"WARNING: All log messages before absl::InitializeLog\(\) is called"
-# What else holds the pipe, a process that a library started, does not hold up the program.
+# Another process that holds the pipe (a library started it) does not hold up the program.
 _SECONDS_TO_END = 5
 
 

@@ -143,7 +143,7 @@ def _misfit(
 
 
 def checked_init(rules: Mapping[str, ArgumentRule]) -> Callable[[type[T]], type[T]]:
-    """As `checked`, for the constructor of a class."""
+    """Makes a class decorator that checks the constructor, as `checked` checks a function."""
 
     def decorator(cls: type[T]) -> type[T]:
         cls.__init__ = checked(rules)(cls.__init__)  # type: ignore[method-assign]

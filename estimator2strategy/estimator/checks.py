@@ -19,12 +19,12 @@ Hook: TypeAlias = tf1.train.SessionRunHook
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
 
-# What subclasses may have of their own: what the original let them, and a method that it had not.
+# Members that subclasses may override: those of the original, and a method that it had not.
 _OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint", "keras_metrics"})
 
 
 def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
-    """As `check_model_fn_args`, with a warning where params may have been forgotten."""
+    """Checks model_fn as `check_model_fn_args` does; warns if params may have been forgotten."""
     check_model_fn_args(model_fn, params)
     if params is None and "params" in argument_names(model_fn):
         tf1.logging.warn(

@@ -22,7 +22,7 @@ from estimator2strategy.estimator.estimator import Estimator
 
 _v1 = tf.compat.v1
 
-# Whether training is to go on, by the metrics of each step that was evaluated.
+# Takes the metrics of each evaluated step, by step; returns True if training is to stop.
 _Verdict = Callable[[Mapping[int, Mapping[str, Any]]], bool]
 
 

@@ -142,10 +142,12 @@ class Estimator(Exporting):
 
     @property
     def config(self) -> RunConfig:
+        """A copy of the settings, with model_dir and session_config filled in."""
         return copy.deepcopy(self._config)
 
     @property
     def params(self) -> dict[str, Any]:
+        """A copy of the hyperparameters."""
         return copy.deepcopy(self._params)
 
     @property
@@ -158,11 +160,15 @@ class Estimator(Exporting):
         return public_model_fn
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The folder in which `evaluate(name=name)` writes its events."""
+        """Returns the folder in which `evaluate(name=name)` writes its events.
+
+        Args:
+            name: As for `evaluate`; None: the folder is `<model_dir>/eval`.
+        """
         return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
 
     def latest_checkpoint(self) -> str | None:
-        """Path of the latest complete checkpoint in `model_dir`, None if there is none.
+        """Returns the path of the latest complete checkpoint in `model_dir`; None: there is none.
 
         Raises:
             CheckpointError: There are checkpoints, but none that can be used.
@@ -170,7 +176,7 @@ class Estimator(Exporting):
         return latest_checkpoint(self.model_dir)
 
     def get_variable_names(self) -> list[str]:
-        """Names of all variables in the latest checkpoint.
+        """Returns the names of all variables in the latest checkpoint.
 
         Raises:
             ValueError: There is no checkpoint yet.
@@ -179,10 +185,13 @@ class Estimator(Exporting):
         return [name for name, _ in names]
 
     def get_variable_value(self, name: str) -> np.ndarray:
-        """Value of a variable in the latest checkpoint.
+        """Returns the value of a variable in the latest checkpoint, in its shape and dtype.
+
+        Args:
+            name: The name of the variable in the checkpoint, such as `dense/kernel`.
 
         Raises:
-            ValueError: There is no checkpoint yet.
+            ValueError: There is no checkpoint yet, or it has no variable of that name.
         """
         load = functools.partial(tf.train.load_variable, name=name)
         try:
@@ -445,7 +454,7 @@ class Estimator(Exporting):
     def _to_restore(
         self, asked: Any, verb: str
     ) -> tuple[str | None, Callable[[], str | None] | None]:
-        """(the checkpoint to restore, what finds another one if that is removed meanwhile)."""
+        """Returns (checkpoint to restore, function that finds another one if it is removed)."""
         if path := checked_path(asked):
             return path, None
         path = self.latest_checkpoint()
@@ -470,5 +479,5 @@ class Estimator(Exporting):
         check_cluster(self._config, self._strategy)
 
     def _assert_members_are_not_overridden(self) -> None:
-        """Subclasses of programs have one of their own, where they override more."""
+        """Refuses a subclass that overrides members; programs may replace this method."""
         check_not_overridden(type(self), Estimator)

@@ -15,7 +15,7 @@ from estimator2strategy.estimator.training_specs import EvalSpec
 tf1 = tf.compat.v1
 GLOBAL_STEP = tf1.GraphKeys.GLOBAL_STEP
 
-# What repeats while an evaluator waits for a checkpoint is said once in ten minutes.
+# An evaluator that waits for a checkpoint logs the same line once in ten minutes.
 _SECONDS_BETWEEN_WARNINGS = 600
 
 
@@ -42,11 +42,11 @@ class ContinuousEvalListener:
     """
 
     def before_eval(self) -> bool:
-        """False: there is no evaluation, and training or the evaluator ends."""
+        """Returns False to end training, or the evaluator, without this evaluation."""
         return True
 
     def after_eval(self, eval_result: EvalResult) -> bool:
-        """False: training or the evaluator ends."""
+        """Returns False to end training, or the evaluator, after this evaluation."""
         del eval_result
         return True
 

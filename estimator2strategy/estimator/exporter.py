@@ -38,7 +38,7 @@ class Exporter:
         eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> Any:
-        """Exports a checkpoint, or does not.
+        """Exports a checkpoint, if this exporter's rule says so.
 
         Args:
             estimator: The Estimator.

@@ -267,7 +267,11 @@ class RunConfig:
         self._maybe_overwrite_session_config_for_distributed_training()
 
     def replace(self: _Config, **kwargs: Any) -> _Config:
-        """A copy with some settings changed; setting one checkpoint interval unsets the other.
+        """Returns a copy with some settings changed.
+
+        Args:
+            **kwargs: The settings, by the names of the constructor. One of
+                `save_checkpoints_steps` and `save_checkpoints_secs` unsets the other.
 
         Raises:
             ValueError: A name is no setting (the place in the cluster cannot be replaced), or a

@@ -210,7 +210,7 @@ def _signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
 
 
 def _signatures_of_tf115(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
-    """Also those that TensorFlow leaves out today: of outputs that need more than is fed."""
+    """Returns TF 1.15's signatures: also of outputs that need more than is fed."""
     signatures = _signatures(spec, receiver)
     inputs = {"": receiver.receiver_tensors}
     alternatives = getattr(receiver, "receiver_tensors_alternatives", None) or {}

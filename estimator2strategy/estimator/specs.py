@@ -26,7 +26,7 @@ from estimator2strategy.estimator.arguments import SPEC_RULES
 _FUNCTION_OPS = frozenset(["If", "While", "PartitionedCall", "StatefulPartitionedCall"])
 
 
-# What messages call fields otherwise -> the field.
+# Name of a field in messages -> the field, if the two differ.
 _NAMES = {"prediction values": " (predictions)"}
 
 
@@ -210,7 +210,7 @@ class TPUEstimatorSpec(_TPUEstimatorSpecFields):
         )
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """The same model for one device that is its own host (`use_tpu=False`).
+        """Returns the same model for one device that is its own host (`use_tpu=False`).
 
         Calls `metric_fn`, `host_fn` and `scaffold_fn` in the default graph, in this order and in
         every mode, as the original does: the names of the ops that they add depend on it.
@@ -283,7 +283,7 @@ def _check_takes_names(name: str, signature: inspect.Signature, tensors: dict[st
 
 
 def _check_takes_count(name: str, signature: inspect.Signature, count: int) -> None:
-    """Arguments with a default count too, as they always did."""
+    """Raises unless a function takes `count` arguments, those with a default included."""
     kinds = [parameter.kind for parameter in signature.parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         return
@@ -297,7 +297,7 @@ def _check_takes_count(name: str, signature: inspect.Signature, count: int) -> N
 
 
 def _warn_of_mode(mode: Any) -> None:
-    """The original did not look at it, and checked little in a mode that it does not know."""
+    """Warns of an unknown mode: the original took it, and checked little."""
     if mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
         instead = "Pass the mode that model_fn got: ModeKeys.TRAIN, EVAL or PREDICT."
         tf.compat.v1.logging.warn(str(wrong_argument("mode is none of ModeKeys", mode, instead)))
@@ -347,7 +347,7 @@ def _checked_predictions(predictions: Any, mode: str) -> Any:
 
 
 def _checked_export_outputs(export_outputs: Any, predictions: Any, mode: str) -> Any:
-    """Only PREDICT exports these; the other modes let anything pass."""
+    """Checks export_outputs in PREDICT; the other modes do not export, and let anything pass."""
     if mode != ModeKeys.PREDICT:
         return export_outputs
     return export.get_export_outputs(export_outputs, predictions)

@@ -21,7 +21,7 @@ from estimator2strategy.estimator.tpu_config import InputPipelineConfig, check_p
 def check_use_of_cores(
     tpu_config: Any, train: int | None, evaluate: int | None, predict: int | None
 ) -> None:
-    """Raises what the three checks below raise: whether cores can run with these settings."""
+    """Checks that cores can run with these settings; raises as the three checks below."""
     check_batch_sizes(train, evaluate, predict)
     check_model_parallelism(tpu_config)
     check_feed_hook(tpu_config)

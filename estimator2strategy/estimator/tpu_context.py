@@ -138,7 +138,7 @@ class Deployment:
         self._check_hosts()
 
     def _check_replicas_fit_hosts(self) -> None:
-        """A batch for a host cannot be cut for replicas that lie on several."""
+        """Refuses replicas that lie on several hosts, if a host's batch has to be cut for them."""
         assignment = self.device_assignment
         if assignment is None or self.pipeline is InputPipelineConfig.PER_HOST_V2:
             return
@@ -153,7 +153,7 @@ class Deployment:
             )
 
     def _check_hosts(self) -> None:
-        """Each of several hosts would evaluate, or predict, the whole of input_fn's data.
+        """Refuses evaluation and prediction in which each host would see all data of input_fn.
 
         Source: `_InternalTPUContext._validate_tpu_configuration`.
         """

@@ -213,7 +213,7 @@ class TPUEstimator(Estimator):
     # Calling the user's functions.
 
     def _create_and_assert_global_step(self, graph: tf.Graph) -> tf.Variable:
-        """As of Estimator; a resource variable on the host too, as TPUs need it."""
+        """Makes the global step: a resource variable on the host too, because TPUs need one."""
         scope = tf1.get_variable_scope()
         with tf1.variable_scope(scope, use_resource=True, auxiliary_name_scope=False):
             return tf1.train.create_global_step(graph)
@@ -248,7 +248,7 @@ class TPUEstimator(Estimator):
     # Graphs to export.
 
     def _served_graphs(self, mode: str, receiver_fn: Callable[[], Any]) -> list[ServedGraph]:
-        # What is served gets batches of any size: there is no `params['batch_size']`.
+        # A server sends batches of any size: there is no `params['batch_size']`.
         served = Deployment(mode, batch_size=None)
         on_host = functools.partial(self._call_on_host, deployment=served)
         on_tpu = functools.partial(self._call_for_tpu, deployment=served)

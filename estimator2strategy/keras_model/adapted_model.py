@@ -153,15 +153,17 @@ class AdaptedModel(tf.Module):
     def train_step(self) -> Callable[[], dict[str, tf.Tensor]]:
         """A `tf.function` without arguments that runs `steps_per_execution` steps on all replicas.
 
-        For other `tf.function`s to call. It returns {"loss": the loss of the last step}, also if
-        that is NaN. It calls no hooks. At the end of the input it raises InvalidArgumentError. The
-        error of a step that fails names the user's line, as that of `train`; around the call of
-        another `tf.function`, which calls it, `naming_failures` does.
+        Other `tf.function`s can call it. It returns {"loss": the loss of the last step, a
+        scalar}, also if that is NaN. It calls no hooks.
+
+        At the end of the input it raises InvalidArgumentError. The error of a failing step names
+        the user's line, as in `train`. If another `tf.function` calls it, call that one inside of
+        `naming_failures` for the same.
         """
         return self._train_step
 
     def naming_failures(self) -> contextlib.AbstractContextManager[None]:
-        """Around the call of a `tf.function` of one's own, in which `train_step` is called.
+        """Returns a context for calling a `tf.function` of your own that calls `train_step`.
 
         Raises:
             tf.errors.OpError: A step failed: with the program's op and the user's line, as in
@@ -310,7 +312,7 @@ class AdaptedModel(tf.Module):
     def checkpoint_manager(
         self, directory: str | os.PathLike | None = None, checkpoint_interval: int | None = None
     ) -> tf.train.CheckpointManager:
-        """A `tf.train.CheckpointManager` that reads and writes these checkpoints: for Orbit.
+        """Returns a `tf.train.CheckpointManager` that reads and writes these checkpoints.
 
         Args:
             directory: The folder. None: the program's model_dir.

@@ -64,6 +64,9 @@ def adapt(
         eval_batch_size: Likewise; default: `train_batch_size`.
         predict_batch_size: Likewise.
 
+    Returns:
+        The model: its `train`, `evaluate` and `predict` run on the same variables.
+
     Raises:
         TypeError: An argument is of the wrong type.
         ValueError: An argument has a wrong value, or goes with no other that is given.

@@ -35,7 +35,7 @@ from estimator2strategy.keras_model.legacy_program import (
 from estimator2strategy.keras_model.refused_strategies import check_one_process, check_strategy
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
-# What `compile` of a Keras model takes and model_fn brings along.
+# Arguments of `compile` of a Keras model that model_fn brings along.
 _OF_MODEL_FN = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics")
 
 
@@ -226,7 +226,7 @@ class LegacyModel(keras.Model):
             self._mean_loss.update_state(loss)
 
     def naming_failures(self) -> contextlib.AbstractContextManager[None]:
-        """Around the call of a `tf.function` of one's own, in which the model is called.
+        """Returns a context for calling a `tf.function` of your own that calls the model.
 
         Raises:
             tf.errors.OpError: A step failed: with the program's op and the user's line, as in
@@ -239,7 +239,7 @@ class LegacyModel(keras.Model):
         return self._model(ModeKeys.PREDICT, features, None).step((features,))[1]
 
     def call(self, features: Any, training: bool = False) -> Any:
-        """The predictions for a batch of features.
+        """Returns model_fn's predictions (a tensor or a dict) for a batch of features.
 
         Raises:
             ValueError: With `training=True`: a training step is more than its predictions. Or it is
@@ -314,7 +314,7 @@ class LegacyModel(keras.Model):
 
     @checked(MODEL_RULES)
     def scope(self, scope: str) -> VariableScope:
-        """The layer that has the variables of a legacy scope, such as "bert/encoder/layer_0".
+        """Returns the layer with the variables of a legacy scope, such as "bert/layer_0".
 
         Raises:
             ValueError: There is no such scope.
@@ -361,7 +361,10 @@ class LegacyModel(keras.Model):
             store[name.replace("/", "|")] = variable.numpy()
 
     def load_own_variables(self, store: Any) -> None:
-        """Loads by name; what the model has not made yet waits until it does.
+        """Loads variables by name; values of variables that are not made yet wait for them.
+
+        Args:
+            store: The values by name, as Keras reads them from a file.
 
         Raises:
             CheckpointError: The file lacks variables of the model, or they have other shapes.
@@ -381,7 +384,7 @@ class LegacyModel(keras.Model):
     # `.keras` files.
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that make the model again.
+        """Returns the arguments that make the model again.
 
         Raises:
             ValueError: model_fn has no name to be found by.
@@ -421,10 +424,10 @@ class LegacyModel(keras.Model):
         return cls(model_fn, config=run_config, **config)
 
     def get_build_config(self) -> None:
-        """Nothing: values wait for the variables, which the first batch makes."""
+        """Returns None: values wait for the variables, which the first batch makes."""
 
     def build_from_config(self, config: Any) -> None:
-        """See `get_build_config`."""
+        """Does nothing: the first batch makes the variables."""
 
 
 class _Untracked:

@@ -132,7 +132,7 @@ def _refuse_fork(name: str, origin: str | None) -> None:
         )
 
 
-# What legacy modules get for `import`.
+# The `__import__` of legacy modules.
 
 
 def _import_for(tf2, name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002

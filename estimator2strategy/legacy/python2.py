@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-# What the first line that Python 3 cannot read looks like -> what it is.
+# Pattern of the first line that Python 3 cannot read -> its name.
 _SYNTAX = {
     r"^\s*print\s+[^=(\s]|^\s*print\s*$|^\s*print\s*\(.*\)\s*%|^\s*print\s*>>": "a print statement",
     r"^\s*except\s+[^:]+,\s*\w+\s*:": "`except Error, name:`",
@@ -19,7 +19,7 @@ _SYNTAX = {
     r"\b[uU][rR]['\"]": "a ur'' string",
     r"(lambda\s*|def\s+\w+\s*\([^)]*)\(\w+\s*,": "an argument that is a tuple",
 }
-# What the messages of errors look like that Python 2 code meets when it runs -> what it is there.
+# Pattern of an error's message when Python 2 code runs -> the cause.
 _RUNTIME = {
     r"name '(xrange|unicode|basestring|raw_input|long|unichr|reduce|execfile|cmp|file|reload)' is "
     "not defined": "`{}` is a built-in of Python 2",

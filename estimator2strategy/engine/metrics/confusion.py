@@ -14,7 +14,7 @@ import tensorflow as tf
 from estimator2strategy.engine.metrics import shapes
 from estimator2strategy.engine.metrics.streaming_metric import StreamingMetric, Sums
 
-# What each count counts: (the label, the prediction) as booleans.
+# The case that each count counts: (the label, the prediction) as booleans.
 _COUNTED = {"tp": (True, True), "fn": (True, False), "tn": (False, False), "fp": (False, True)}
 ALL_COUNTS = tuple(_COUNTED)
 

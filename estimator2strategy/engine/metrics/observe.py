@@ -109,7 +109,7 @@ class _Observer:
 
     def end(self, frame: FrameType, returned: Any) -> None:
         with contextlib.suppress(Exception):
-            # What lies above our frame ended with an exception, and so without an end event.
+            # The frames above ours ended with an exception, and so without an end event.
             while self.open_calls and self.open_calls[-1].frame is not frame:
                 self.open_calls.pop()
             if not self.open_calls:

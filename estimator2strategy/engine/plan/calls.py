@@ -111,7 +111,7 @@ def _take_own_gradient(node: Any, gradients: Mapping[str, str]) -> str | None:
 
 
 def _calls_in(function: Any, library: Mapping[str, Any]) -> bool:
-    """Changes the calls in a function; whether there are any."""
+    """Changes the calls in a function; returns True if there are any."""
     renamed: dict[str, str] = {}
     for node in function.node_def:
         if node.op in library:

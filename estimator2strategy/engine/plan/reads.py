@@ -1,4 +1,4 @@
-"""When a step reads its variables: before its writes, or between them.
+"""The order of a step's reads of variables: before its writes, or between them.
 
 - A read that waits for something is where the program wrote it down.
 - One that waits for nothing comes first, and gets the value from before the step. Waiting for

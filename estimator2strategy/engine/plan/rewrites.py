@@ -21,7 +21,7 @@ _COLLECTIVE = "CollectiveReduce"
 # Its number, where a program asks which replica it is: XLA alone has a kernel for it.
 _REPLICA_ID = "XlaReplicaId"
 
-# What the only output of an op is called, where a rewrite puts one op in the place of another.
+# The name of an op's only output, for rewrites that replace one op by another.
 _OUTPUT = {
     CROSS_REPLICA_SUM: "output",
     "Identity": "output",
@@ -162,7 +162,7 @@ def numbered_sums(nodes: Iterable[NodeDef]) -> dict[str, int]:
 
 
 def _to_collective(node: NodeDef, num_replicas: int, number: int) -> None:
-    """The V1 op: V2 would be ordered between replicas by automatic control dependencies, and hang.
+    """Makes a sum a V1 collective: automatic control dependencies would order V2's, and hang.
 
     Like the sum it replaces it may stand in a branch of a cond, if all replicas take that branch.
     """
@@ -255,7 +255,7 @@ def _rewritten(function: Any, rewrite: Rewrite) -> Any:
 
 
 def _say_what_it_must_have_done(function: Any) -> None:
-    """Makes who waits for a call of `function` wait for its results.
+    """Makes ops that wait for a call of `function` wait for its results.
 
     The results wait for what has side effects: a graph of TF1 has no other way to say so, and a
     Session computed them. A traced function drops a branch of a cond of which only the side

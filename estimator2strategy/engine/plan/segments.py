@@ -186,7 +186,7 @@ def _taken(
 def _with_outputs(
     segments: Sequence[tuple[list[str], Sequence[str], Segment]], fed: frozenset[str]
 ) -> list[Segment]:
-    """Fills in what each segment gives: to later ones, to its sums, or as an output."""
+    """Fills in the tensors that each segment gives: to later ones, to its sums, or as output."""
     needed: dict[str, None] = {}
     found = []
     for nodes, wanted, segment in reversed(segments):

@@ -27,7 +27,7 @@ def checks(node: NodeDef) -> bool:
 
 
 def why_not_compiled(node: NodeDef) -> str:
-    """Why XLA cannot compile a node, as the end of "X ..."; "" if it can, for all that is known."""
+    """Returns the reason why XLA cannot compile a node, as the end of "X ..."; "" if it can."""
     if node.op in _TPU_ONLY or node.op in _SUPPLIED:
         return ""
     kernels = _kernels().get(node.op)

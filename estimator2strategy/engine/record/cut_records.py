@@ -125,7 +125,7 @@ def _ends_of_records(file, size: int, look: int) -> set[int]:
 
 
 def _walk(file, size: int) -> int:
-    """As `_cut_bytes`, from record to record."""
+    """Returns the length of a cut header, as `_cut_bytes` does; reads from record to record."""
     at = 0
     while size - at >= _HEADER:
         file.seek(at)
@@ -153,7 +153,7 @@ def _crc32c(data: bytes) -> int:
 
 @functools.cache
 def _crc_table() -> tuple[int, ...]:
-    """Of CRC32C, the polynomial of Castagnoli, reflected."""
+    """Returns the table of CRC32C: the polynomial of Castagnoli, reflected."""
     table = []
     for byte in range(256):
         for _ in range(8):

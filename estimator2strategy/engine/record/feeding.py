@@ -318,7 +318,7 @@ def _fed(pairs: list[tuple[Any, Any]], hooks) -> Fed:
 
 
 def _check_alike(first: list[tf.Tensor], other: list[tf.Tensor], replica: int) -> None:
-    """One program runs on all replicas, so all are fed tensors of the same dtypes and shapes."""
+    """Raises RecordingError unless all replicas get the same dtypes and shapes."""
 
     def described(tensors: list[tf.Tensor]) -> list[str]:
         return [f"{t.dtype.name} {t.shape}" for t in tensors]
@@ -331,6 +331,6 @@ def _check_alike(first: list[tf.Tensor], other: list[tf.Tensor], replica: int) -
 
 
 def _present(pair: tuple[Any, Any]) -> tuple[Any, ...]:
-    """(features, labels), or (features,) where there are no labels: None is no leaf to feed."""
+    """Returns (features, labels), or (features,) without labels: None cannot be fed."""
     features, labels = pair
     return (features,) if labels is None else (features, labels)

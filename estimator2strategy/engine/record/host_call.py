@@ -45,7 +45,7 @@ def refusing_v1_summaries(function: Callable, name: str) -> Iterator[None]:
 def every_n_steps(
     steps: int, fetches: Sequence[Any], inputs: Sequence[tf.Tensor]
 ) -> tuple[tf.Operation, Splice]:
-    """Makes what a host_call returned run at the steps 0, n, 2n, ... of each execution.
+    """Makes the results of a host_call run at steps 0, n, 2n, ... of each execution.
 
     Args:
         steps: `TPUConfig.experimental_host_call_every_n_steps`.

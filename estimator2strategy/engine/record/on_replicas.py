@@ -44,7 +44,10 @@ class OnReplicas(Placement):
 def _record_training(
     program: ModelProgram, strategy: tf.distribute.Strategy, fed: feeding.Fed
 ) -> Recording:
-    """Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15."""
+    """Records training on the replicas of a strategy.
+
+    Source: `Estimator._actual_train_model_distributed`, tensorflow_estimator 2.15.
+    """
 
     def call(features: Any, labels: Any) -> Any:
         return program.call_model_fn(features, labels, ModeKeys.TRAIN)
@@ -59,9 +62,10 @@ def _record_training(
 def _record_evaluation(
     program: ModelProgram, strategy: tf.distribute.Strategy, fed: feeding.Fed
 ) -> Recording:
-    """The last batches may be fewer than the replicas.
+    """Records evaluation on the replicas of a strategy.
 
-    Those without a batch repeat the first one, and what it counted is taken back.
+    The last batches may be fewer than the replicas. Replicas without a batch repeat the first one,
+    and their counts of it are taken back.
 
     Source: `Estimator._call_model_fn_eval_distributed`, tensorflow_estimator 2.15.
     """
@@ -82,7 +86,7 @@ def _record_evaluation(
 
 
 def _unless(real: tf.Tensor, update: tf.Operation, variables: Sequence[tf.Variable]) -> Any:
-    """Runs `update`; unless `real`, the variables then are what they were before it."""
+    """Runs `update`, and undoes its effect on the variables unless `real` is true."""
     before = [variable.read_value() for variable in variables]
     with tf.control_dependencies([update]):
         kept = [

@@ -197,7 +197,11 @@ class RecordedReplicas:
         )
 
     def _splice(self, outputs: list[tuple[str, str, Merge]]) -> Splice:
-        """Args: outputs: (name in a replica, name in the host graph, how to merge) of each."""
+        """Makes the splice that runs the replicas.
+
+        Args:
+            outputs: (name in a replica, name in the host graph, how to merge) of each.
+        """
         model = ReplicatedModel(
             self.strategy,
             feeds=tuple(t.name for t in self._feeds),

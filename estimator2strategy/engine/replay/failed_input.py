@@ -96,7 +96,7 @@ _ANY = _Failure("", (), "Look at the functions and files of this Dataset.")
 
 
 def is_failed_input(recorded: RecordedGraph, message: str) -> bool:
-    """True if an error is of taking a batch: of an op that does so, or inside of its Dataset."""
+    """True if an error comes from taking a batch: from the op that takes it, or its Dataset."""
     named = (_TAKER.search(label) or _takes_batch(recorded, label) for label in labels_in(message))
     return any(named) or "[Op:IteratorGetNext" in message
 
@@ -107,7 +107,7 @@ def _takes_batch(recorded: RecordedGraph, label: str) -> bool:
 
 
 def named_input_failure(recorded: RecordedGraph, error: Exception) -> Exception:
-    """As `error`, which is of the user's Dataset, with the user's line if that is known."""
+    """Returns the error of a user's Dataset, with the user's line if that is known."""
     failed: Any = error
     message = str(failed.message)
     failure = next((kind for kind in _FAILURES if re.search(kind.words, message)), _ANY)

@@ -83,7 +83,7 @@ def naming_failures(recorded: RecordedGraph, graph: tf.Graph) -> Iterator[None]:
 
 
 def named_failure(recorded: RecordedGraph, graph: tf.Graph, error: Exception) -> Exception:
-    """As `error`, with op and line, if both can be told; else `error` itself."""
+    """Returns the error with op and line added; `error` itself if they are not known."""
     failed: Any = error
     if not isinstance(failed, tf.errors.OpError) or isinstance(failed, NO_FAILURES):
         return error
@@ -213,7 +213,7 @@ def _described(failed: FailedOp, said: str) -> str:
     python = line_in_python(said)
     if python:
         lines.append(f"  The Python function that it calls failed at {python}")
-    # That of the calls which lead to the op.
+    # The prefix of the names: the calls that lead to the op.
     scope = name.removesuffix(op.name) if name.endswith(op.name) else ""
     sources = [tensor.op for tensor in op.inputs if tensor.op.type not in _SAY_NOTHING]
     if sources:

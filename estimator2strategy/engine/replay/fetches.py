@@ -81,7 +81,7 @@ def key_of(fetches: Any) -> Any:
 def shown_after(
     recorded: RecordedGraph, tensors: Sequence[str], ops: Sequence[str]
 ) -> Collection[str]:
-    """The tensors, of `tensors`, that must be read when the rest of a run is done.
+    """Returns those of `tensors` that must be read when the rest of a run is done.
 
     A fetched reference variable was its memory, and became an array after the run, with the run's
     own updates of the variable. Tensors such as `v + 0` were computed before these updates.

@@ -90,11 +90,11 @@ class Gauges:
         self._waited.assign_add(seconds, read_value=False)
 
     def waited(self) -> float | None:
-        """All of those seconds; None if no step measures them."""
+        """Returns the seconds that steps waited for batches; None if no step measures them."""
         return None if self._waited is None else float(self._waited.read_value())
 
     def reset(self) -> dict[int, tf.Tensor]:
-        """Begins anew.
+        """Sets all gauges back to their initial state.
 
         Returns:
             The new handles, by the id of the old one: a variable cannot lose its value.

@@ -14,7 +14,7 @@ from estimator2strategy.engine.replay.replay import Replay
 
 # Parts of a state that are encoded together: few enough for the 2 GB of a protobuf.
 _TOGETHER = 64
-# What functions of a dataset keep (a table, the place of a random op) is not saved, and no error.
+# State in functions of a dataset (a table, the place of a random op) is not saved: no error.
 _IGNORE_STATE_OF_FUNCTIONS = 1
 
 

@@ -82,7 +82,7 @@ class NextBatches:
         }
 
     def optional(self) -> tf.Tensor:
-        """As of NextBatch."""
+        """The batches of all places, as a variant that is empty where one input has ended."""
         optionals = [next_batch.optional() for next_batch in self._taken]
         there = [tf.raw_ops.OptionalHasValue(optional=optional) for optional in optionals]
 
@@ -94,7 +94,7 @@ class NextBatches:
         return tf.cond(tf.reduce_all(there), together, tf.raw_ops.OptionalNone)
 
     def values(self, optional: tf.Tensor) -> dict[str, tf.Tensor]:
-        """As of NextBatch."""
+        """The batches in `optional`, by the names in `outputs`."""
         values = tf.raw_ops.OptionalGetValue(optional=optional, **self._element)
         return dict(zip(self.outputs, values, strict=True))
 

@@ -109,7 +109,7 @@ class RandomStreams:
             block.assign_add(column * np.array([[STRIDE, 0]]), read_value=False)
 
     def counterparts(self, captured: Iterable[tf.Tensor]) -> dict[int, tf.Tensor]:
-        """The handles of this replica in place of those, of `captured`, of the first replica.
+        """Finds this replica's handles for those in `captured` of the first replica.
 
         Returns:
             Handles of blocks, by the id of the first replica's.
@@ -124,7 +124,11 @@ class RandomStreams:
         }
 
     def _make_rows(self, seeds: Mapping[str, int]) -> None:
-        """Args: seeds: Name of each op -> its `seed2`."""
+        """Makes the rows of ops that have none yet.
+
+        Args:
+            seeds: Name of each op -> its `seed2`.
+        """
         new = {name: seed2 for name, seed2 in seeds.items() if name not in self._rows}
         if not new:
             return

@@ -164,7 +164,7 @@ def _reduce(recorded: RecordedGraph, importer: GraphImporter, sums: Sequence[str
 
 
 def _inner_sums(recorded: RecordedGraph, roots: Sequence[str]) -> dict[str, int]:
-    """All sums, numbered, if one stands inside a function (a branch of a cond), else none.
+    """Numbers all sums if one stands inside a function (a branch of a cond); else none.
 
     The cut cannot reach into functions. Collectives can; but they add in an order of their own.
     """

@@ -78,7 +78,7 @@ class Runs:
         if step is not None:
             self.steps += ran.steps
         elif self.replay.state.num_replicas > 1:
-            # What the host writes (initial values, a checkpoint, a hook's value) all cores get.
+            # All cores get the host's writes: initial values, a checkpoint, a hook's value.
             self.replay.state.broadcast(self._written_by(request.names))
         return dataclasses.replace(ran, built=is_new, seconds=time.perf_counter() - started)
 
@@ -145,10 +145,10 @@ class Runs:
         return self._engines[key]
 
     def _written_by(self, names: tuple[str, ...]) -> list[str]:
-        """The variables that the host writes where `names` run."""
+        """Returns the variables that the host writes when `names` run."""
         if names not in self._written:
             recorded = self.replay.recorded
-            # What is fetched from inside of the cores is made by them, and so is what is behind it.
+            # The cores make the values that are fetched from inside of them, and all behind these.
             inside = splice_lib.leaving(self.replay.splices, recorded, names)
             self._written[names] = recorded.variables_written(
                 [name for name in names if input_node(name) not in inside],

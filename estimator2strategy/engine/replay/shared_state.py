@@ -16,7 +16,7 @@ from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 
 class SharedState(State):
-    """A State some of whose variables are others', and outlive it.
+    """The state of a recording that shares some variables; the shared ones outlive it.
 
     Args:
         recorded, strategy, replicated: See State.
@@ -43,7 +43,7 @@ class SharedState(State):
         return copies(variable)
 
     def retire(self) -> Retired:
-        """As of State; what programs of a TPU hold stays, as they hold it for good."""
+        """Retires the state; keeps variables of a TPU, because its programs hold them for good."""
         held = {node: self._copies[node] for node in self._tpu_variables}
         of_tpu = dict(self._tpu_variables)
         retired = super().retire()
@@ -51,7 +51,7 @@ class SharedState(State):
         return retired
 
     def close(self) -> None:
-        """As of State; what is shared stays."""
+        """Frees the state, except for the shared variables."""
         for node in self._shared:
             self._copies.pop(node, None)
             self._tpu_variables.pop(node, None)

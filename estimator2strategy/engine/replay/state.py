@@ -155,13 +155,13 @@ class State:
             self.random_streams(int(replica)).move(of_ops)
 
     def made(self, *ops: str) -> list[str]:
-        """The nodes of these types whose resource there is already."""
+        """Returns the nodes of these types whose resource exists already."""
         return [node for node in self._resources if self._recorded[node].op in ops]
 
     def counterparts(
         self, captured: Iterable[tf.Tensor], nodes: Iterable[str], replica: int
     ) -> dict[int, tf.Tensor]:
-        """The handles of `replica` in place of the handles `captured`, which are replica 0's.
+        """Finds the handles of `replica` for the handles `captured`, which are replica 0's.
 
         Args:
             captured: Handles of resources, and of random streams.
@@ -176,7 +176,7 @@ class State:
         return handles
 
     def packable(self, nodes: Iterable[str]) -> tuple[str, ...]:
-        """The resource-creating nodes, of `nodes`, that `pack` takes."""
+        """Returns those of the resource-creating `nodes` that `pack` takes."""
         if not handle_packing.share_a_cpu(self._strategy):
             return ()
         return tuple(node for node in nodes if node in self._replicated)
@@ -271,7 +271,7 @@ class State:
             node.attr["shared_name"].s = f"{name}_{self._unique}".encode()
 
     def retire(self) -> Retired:
-        """Frees all, as `close` does, and says what there was, for `revive`."""
+        """Frees everything, as `close` does; returns what `revive` makes again."""
         handles = {node: [copy.handle for copy in copies] for node, copies in self._copies.items()}
         handles |= {node: [handle] for node, handle in self._resources.items()}
         retired = Retired(handles, dict(self._packs))
@@ -281,7 +281,7 @@ class State:
         return retired
 
     def revive(self, retired: Retired) -> dict[int, tf.Tensor]:
-        """Makes all anew, without values, that there was before `retire`.
+        """Makes again, without values, what `retire` has freed.
 
         Returns:
             The new handles, by the id of the old one.
@@ -297,10 +297,10 @@ class State:
         return new | self.gauges.reset()
 
     def close(self) -> None:
-        """Frees what outlives its handle: iterators with their threads, tables, writers.
+        """Frees everything that outlives its handle: iterators with their threads, tables, writers.
 
-        And what variables hold: the graphs of loops are cycles, in which handles live on until
-        Python collects its garbage.
+        Also frees the memory of variables: the graphs of loops are cycles, in which handles live
+        on until Python collects its garbage.
         """
         for node, handle in self._resources.items():
             if self._recorded[node].op in _ITERATORS and tf.executing_eagerly():

@@ -115,7 +115,7 @@ def trace_replica(
 
 
 def make_variables(recorded: RecordedGraph, state: State, roots: Sequence[str]) -> None:
-    """Makes the variables behind nodes: in its program a replica could make none of all replicas.
+    """Makes the variables behind nodes, because no replica's program can make them for all.
 
     Raises:
         UnsupportedError: There is a resource that a TPU core cannot have.

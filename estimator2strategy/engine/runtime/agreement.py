@@ -23,7 +23,7 @@ from estimator2strategy.engine.plan.rewrites import CROSS_REPLICA_SUM
 tf1 = tf.compat.v1
 Facts: TypeAlias = Mapping[str, Any]
 
-# What may differ: names, places, seeds.
+# These may differ: names, places, seeds.
 _OF_EACH = frozenset({"_class", "_output_shapes", "seed", "seed2", "shared_name", "container"})
 _SHOWN = 3
 

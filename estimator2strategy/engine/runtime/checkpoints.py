@@ -72,7 +72,9 @@ def remove_unfinished(path: str) -> None:
 def _refuse_other_shapes(
     expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str
 ) -> None:
-    """A variable of the runtime takes the shape of what is assigned to it, so nobody else would.
+    """Raises ValueError if a checkpoint has a variable in another shape.
+
+    The runtime would not: its variables take the shape of the value that they are assigned.
 
     Source: the message of `tf.compat.v1.train.Saver.restore`, which programs match.
     """
@@ -137,7 +139,7 @@ def _handle_shape(op: tf.Operation) -> tf.TensorShape:
 
 
 def compare(expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str) -> str:
-    """One line per variable that the model wants and the checkpoint has not, or has otherwise.
+    """Returns a line for each variable that the checkpoint lacks, or has in another form.
 
     Variables of the checkpoint alone are listed too: a renamed variable shows as a pair.
     """

@@ -21,7 +21,7 @@ _plain_every: float | None = None  # seconds
 
 
 def show_plain_lines(every: float | None) -> None:
-    """From now on, a line every so many seconds where stderr is no terminal; None: no line."""
+    """Prints a line every so many seconds from now on, unless stderr is a terminal; None: none."""
     global _plain_every
     _plain_every = every
 
@@ -30,10 +30,10 @@ class Progress(Protocol):
     """The events that a training reports."""
 
     def compiling(self) -> None:
-        """A new program is being built, which takes a while."""
+        """Reports that a new program is being built, which takes a while."""
 
     def show(self, step: int, loss: Any) -> None:
-        """`step` steps are done, and `loss` is that of the last one."""
+        """Reports that `step` steps are done, and the loss of the last one."""
 
 
 class LiveLine:
@@ -59,11 +59,11 @@ class LiveLine:
         return not self._bar.disable
 
     def compiling(self) -> None:
-        """See `Progress`."""
+        """Says in the line that a program is being built."""
         self._bar.set_description("compiling")
 
     def show(self, step: int, loss: Any) -> None:
-        """See `Progress`."""
+        """Shows step and loss in the line."""
         if self.is_shown:
             self._bar.set_description("training", refresh=False)
             self._bar.set_postfix_str(f"loss {float(loss):.4g}", refresh=False)
@@ -93,10 +93,10 @@ class PlainLines:
         self._said = first_step, clock()
 
     def compiling(self) -> None:
-        """See `Progress`; no line: it is over before the next one is due."""
+        """Prints nothing: the program is built before the next line is due."""
 
     def show(self, step: int, loss: Any) -> None:
-        """See `Progress`."""
+        """Prints a line if one is due."""
         before, at = self._said
         seconds = self._clock() - at
         if seconds < self._every:

@@ -57,6 +57,10 @@ def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
     TPU. A program that makes a TPUStrategy gets the emulated cores where its `tf` is
     `estimator2strategy.tf1`, or under `e2s run`.
 
+    Args:
+        num_cores: The number of cores, of all hosts together.
+        num_hosts: The number of hosts; it must divide the number of cores.
+
     Raises:
         DeviceError: TensorFlow has started its devices already, with another number.
         ValueError: `num_cores` is not positive, or cannot be dealt out to `num_hosts`.
@@ -74,7 +78,7 @@ def emulate_tpu(num_cores: int = 8, num_hosts: int = 1) -> None:
 
 
 def emulate(num_cores: int, num_hosts: int = 1) -> None:
-    """As `emulate_tpu`, in the place of what is emulated already.
+    """Emulates cores as `emulate_tpu` does, in the place of those that are emulated already.
 
     For tools that look at one model after another: each brings its number of cores.
     """
@@ -324,7 +328,7 @@ def _assignment(
 
 
 def _one_core(tpu_config: Any) -> bool:
-    """True if one core is to be used of all that there are.
+    """True if the program asks for one core, whatever the TPU has.
 
     Source: `_OneCoreTPUContext`, tensorflow_estimator 2.15 tpu_context.py.
     """

@@ -139,7 +139,7 @@ class Evaluation:
 
     @property
     def can_be_reused(self) -> bool:
-        """Not on a TPU, whose programs hold its variables for good."""
+        """True if another checkpoint can use it: not on a TPU, whose programs hold variables."""
         return not is_tpu(self.recording.strategy)
 
 

@@ -38,7 +38,7 @@ _STOCK = frozenset(
 
 
 class EvaluationCache:
-    """The evaluation of the time before, if there is one."""
+    """The previous evaluation, if there is one."""
 
     def __init__(self) -> None:
         self._evaluation: Evaluation | None = None
@@ -47,7 +47,7 @@ class EvaluationCache:
     def find(
         self, graph: tf.Graph, hooks: Sequence[Any], record: Callable[[], Evaluation]
     ) -> Evaluation:
-        """The evaluation to run: the one before, or a new one.
+        """Returns the evaluation to run: the previous one, or a new one.
 
         Args:
             graph: The graph that input_fn has built just now.

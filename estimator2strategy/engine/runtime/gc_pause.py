@@ -18,11 +18,14 @@ _MANY_NODES = 10_000
 
 @contextlib.contextmanager
 def few_full_collections() -> Iterator[Callable[[], None]]:
-    """Until the function that is given is called, and then without what there is by then.
+    """Puts off full collections while the body runs.
+
+    Yields a function. Once it is called, full collections happen again, but leave out the objects
+    that exist by then.
 
     A graph is hundreds of thousands of objects, and none of them is garbage before training ends:
-    a collection of all of them takes 0.2 s for a small BERT, and finds nothing. All is as it was
-    when the body is done, but for thresholds that the program itself has set meanwhile.
+    a collection of all of them takes 0.2 s for a small BERT, and finds nothing. After the body all
+    settings are as before, except for thresholds that the program itself has set meanwhile.
     """
     before = gc.get_threshold()
     during = (*before[:2], _NEVER)
@@ -50,14 +53,14 @@ def few_full_collections() -> Iterator[Callable[[], None]]:
 
 
 class _LeftGraphs:
-    """The nodes of the graphs that were left since the last full collection."""
+    """Counts the nodes of graphs that calls have left since the last full collection."""
 
     def __init__(self) -> None:
         self._nodes = 0
         self._collections = 0
 
     def add(self, graph: tf.Graph) -> None:
-        """Adds a graph that a call has no use for any more."""
+        """Adds the nodes of a graph that no call uses any more."""
         collections = gc.get_stats()[-1]["collections"]
         if collections != self._collections:
             self._nodes, self._collections = 0, collections
@@ -75,7 +78,7 @@ _left = _LeftGraphs()
 
 @contextlib.contextmanager
 def collected(graph: tf.Graph) -> Iterator[None]:
-    """The time in which a call uses `graph`; the graphs of calls before it are freed, if many.
+    """Frees the graphs of earlier calls, if they are many, before a call uses `graph`.
 
     Graphs are full of cycles, which only a full collection frees. Python makes one when the objects
     of a process have grown by a quarter. Beside TensorFlow those are the graphs of a hundred calls,

@@ -19,7 +19,7 @@ _LARGE_NODE = 2**16  # bytes
 
 
 class _File(NamedTuple):
-    """A file as it was written: whoever writes it again changes this."""
+    """The identity of a written file: to write the file again changes it."""
 
     device: int
     inode: int
@@ -67,7 +67,7 @@ def _path(folder: str) -> str:
 
 
 def _file(path: str) -> _File | None:
-    """None if there is none, or none of this machine's."""
+    """Returns the identity of a file; None if this machine has no such file."""
     try:
         stat = os.stat(path)
     except OSError:

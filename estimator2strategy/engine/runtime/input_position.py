@@ -97,7 +97,7 @@ class InputPosition(tf1.train.SessionRunHook):
         self._files.remove_pending_but(None)
 
     def remove(self) -> None:
-        """Removes all that was saved."""
+        """Removes all saved positions."""
         self._files.remove_all()
 
     def _go_on_from(self, path: str) -> None:

@@ -188,7 +188,7 @@ def _defect(path: str) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def _defect_of(path: str, read: bool, files: tuple[tuple[int, int], ...]) -> str | None:
-    """As `_defect`; `files` (sizes, times) is there to notice a change."""
+    """Returns the defect of a checkpoint, cached until its `files` (sizes, times) change."""
     if not files:
         return "its files are missing"
     try:

@@ -253,16 +253,16 @@ class Iterations:
         self._started = 0.0
 
     def steps(self, step: int) -> int:
-        """As of Lookahead."""
+        """The most steps that the next block may run, after step number `step`."""
         self._started = time.perf_counter()
         return max(1, int(min(self.last_step() - step, self._wanted())))
 
     def last_step(self) -> float:
-        """As of Lookahead."""
+        """The step at which a hook will stop the session; infinite if none says so."""
         return _last_step(self._hooks)
 
     def pays_no_loop(self, step: int, runs: Runs) -> bool:
-        """As of Lookahead; a step of cores counts its place in the block."""
+        """False: a step of cores counts its place in the block, so it needs a loop."""
         del step, runs
         return False
 

@@ -50,9 +50,9 @@ def held_for_training(folder: str) -> Iterator[None]:
 
 
 def clear_if_free(folder: str) -> None:
-    """Removes what a training that was killed as it ended has left; no start of another does it.
+    """Removes the files of a training that was killed at its end, if no training holds the folder.
 
-    Nothing happens where a training holds the folder.
+    If no training starts there again, nobody else would remove them.
     """
     if "://" in folder:
         return

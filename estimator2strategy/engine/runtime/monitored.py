@@ -205,7 +205,7 @@ def replay_of(
 
 
 class _Checked(NamedTuple):
-    """The variables whose values ops ask for that the program has not made; None: it has."""
+    """The variables that a Scaffold's default ops check; None: the program made these ops."""
 
     ready: Sequence[tf.Variable] | None
     ready_for_local_init: Sequence[tf.Variable] | None
@@ -225,7 +225,9 @@ def leave_out_summaries_of_branches(graph: tf.Graph) -> None:
 
 
 def _variables_that_default_ops_check(scaffold: tf1.train.Scaffold) -> _Checked:
-    """Must be called before the scaffold is finalized, in its graph.
+    """Finds the variables that a Scaffold's default ops will check.
+
+    Must be called before the scaffold is finalized, in its graph.
 
     Source: the defaults of `tf.compat.v1.train.Scaffold`.
     """

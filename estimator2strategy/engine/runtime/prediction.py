@@ -132,7 +132,7 @@ def _payback(
 
 
 class _Again:
-    """Counts the batches since the input began, which begins anew when a session was lost."""
+    """Counts batches since the input began; it begins anew when a session was lost."""
 
     def __init__(self, creator: ReplaySessionCreator):
         self._taken = 0
@@ -181,7 +181,7 @@ class Payback:
 
     @contextlib.contextmanager
     def timing(self) -> Iterator[None]:
-        """Around the run of a batch; the first one also builds the first program."""
+        """Times the run of a batch; the first one also builds the first program."""
         started = self._clock()
         yield
         seconds = self._clock() - started
@@ -192,7 +192,7 @@ class Payback:
         self._is_first = False
 
     def is_due(self) -> bool:
-        """True once it pays."""
+        """True once a second program pays for its building."""
         return not self._never and min(self._batches_left, self._seconds_left) <= 0
 
 

@@ -77,7 +77,7 @@ _current: contextvars.ContextVar[Profile | None] = contextvars.ContextVar("profi
 
 @contextlib.contextmanager
 def evaluating() -> Iterator[None]:
-    """The context of an evaluation; if a training waits for it, its profile says so."""
+    """Counts the time of an evaluation, in the profile of the training that waits for it."""
     profile, started = _current.get(), time.perf_counter()
     try:
         yield
@@ -133,7 +133,7 @@ class Profile:
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
-        """The context of the training: see `evaluating`."""
+        """Makes this the profile to which `evaluating` adds, while the body runs."""
         token = _current.set(self)
         try:
             yield
@@ -148,7 +148,7 @@ class Profile:
             tf.profiler.experimental.stop()
 
     def verdict(self, steps: int, gauges: Gauges) -> str:
-        """See the function of that name."""
+        """Returns one line that says what bounded the training; see the function `verdict`."""
         total = time.perf_counter() - self._started
         with modern_world():
             waited = gauges.waited() if self.measures_input else None

@@ -69,12 +69,12 @@ def put_back_all(folder: str) -> None:
 
 
 def forget(mark: str) -> None:
-    """The checkpoint is complete."""
+    """Removes the kept files, because the checkpoint is complete."""
     shutil.rmtree(mark + _BEFORE, ignore_errors=True)
 
 
 def put_back(checkpoint: str, mark: str) -> None:
-    """Gives a checkpoint, the writing of which was killed, the files that it had before.
+    """Gives a checkpoint its old files back, after a kill while it was written again.
 
     Raises:
         OSError: It cannot be done.
@@ -98,7 +98,7 @@ def _remove(path: str) -> None:
 
 
 def _files(checkpoint: str) -> set[str]:
-    """The names of its data files and its index."""
+    """Returns the names of a checkpoint's data files and its index."""
     folder, prefix = os.path.split(checkpoint)
     pattern = re.compile(rf"{re.escape(prefix)}\.(data-\d+-of-\d+|index)")
     return {name for name in os.listdir(folder) if pattern.fullmatch(name)}

@@ -68,7 +68,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             self._thread = None
 
     def after_create_session(self, session: tf1.Session, coord: Any) -> None:
-        """As any CheckpointSaverHook's, but `graph.pbtxt` is written while the step is compiled."""
+        """Does as any CheckpointSaverHook, but writes `graph.pbtxt` while the step compiles."""
         self._beside = False
         graph_def = session.graph.as_graph_def(add_shapes=True)
         meta_graph = tf1.train.export_meta_graph(
@@ -132,7 +132,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         return bool(asked)
 
     def _write_files(self, saver: tf1.train.Saver, session: tf1.Session, step: Any) -> None:
-        """As `saver.save`, but the graph, the same in all checkpoints, was serialized before."""
+        """Saves as `saver.save` does, with a graph serialized once for all checkpoints."""
         with session.graph.as_default():
             path = saver.save(session, self._save_path, global_step=step, write_meta_graph=False)
         if self._meta_graph and path:
@@ -144,7 +144,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         self._summary_writer.add_session_log(log, step)
 
     def _write(self, saver: Any, snapshot: Snapshot, session: tf1.Session, step: Any) -> None:
-        """Runs in the thread."""
+        """Writes a checkpoint in the thread, and calls the listeners."""
         path = f"{self._save_path}-{step}"
         try:
             self._write_files(saver, snapshot, step)

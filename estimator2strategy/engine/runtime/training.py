@@ -257,7 +257,7 @@ def _loop(
 
 
 def _session(creator: ReplaySessionCreator) -> SavingSession:
-    """The session of now: one that is lost is replaced in the middle of a run."""
+    """Returns the current session: a lost one is replaced in the middle of a run."""
     assert creator.session
     return creator.session
 
@@ -272,7 +272,7 @@ def _step_now(creator: ReplaySessionCreator) -> int:
 
 @contextlib.contextmanager
 def _telling_nan(creator: ReplaySessionCreator) -> Iterator[None]:
-    """Around the run of a block: logs where NaN began."""
+    """Logs, after the block that the body runs, at which step NaN began."""
     before = _session(creator).ran
     try:
         yield

@@ -17,7 +17,7 @@ from estimator2strategy.engine.runtime.saving_session import SavingSession
 
 
 class Unchanged(SaverSession):
-    """Finds the files written."""
+    """A session for a Saver whose files are written already."""
 
     def save(self, filename: Any) -> bytes:
         """Returns the path, and leaves the files as they are."""

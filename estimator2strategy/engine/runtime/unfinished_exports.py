@@ -76,7 +76,7 @@ def clear(base: str) -> None:
 
 
 def clear_below(model_dir: str) -> None:
-    """Does so where the exporters of `EvalSpec` write: in each folder of `model_dir`/export."""
+    """Calls `clear` where exporters of `EvalSpec` write: in each folder of `model_dir`/export."""
     exports = os.path.join(model_dir, "export")
     if "://" not in model_dir and os.path.isdir(exports):
         for name in os.listdir(exports):

@@ -21,7 +21,7 @@ from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
 
-# What collectives can add.
+# The dtypes that collectives can add.
 _SUMMABLE = frozenset({tf.float16, tf.float32, tf.float64, tf.int32, tf.int64})
 
 

@@ -222,7 +222,7 @@ class SingleHead(BuiltInHead):
     def loss_reduction(self) -> str:
         return self._loss_reduction
 
-    # What subclasses say.
+    # Defined by subclasses.
 
     @abc.abstractmethod
     def _processed_labels(self, logits: tf.Tensor, labels: Any) -> tf.Tensor:
@@ -255,7 +255,7 @@ class SingleHead(BuiltInHead):
         """The last dimension of `loss_fn`'s result."""
         return 1
 
-    # What they all do.
+    # The same in all heads.
 
     def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
         del mode
@@ -327,7 +327,7 @@ class SingleHead(BuiltInHead):
             *([] if regularization_losses is None else [regularization_row()]),
         ]
 
-    # What TF 1's heads do otherwise (v1.py).
+    # Overridden by TF 1's heads (v1.py).
 
     def _check_loss_reduction(self, loss_reduction: str) -> None:
         if loss_reduction not in _REDUCTIONS:

@@ -18,12 +18,12 @@ from typing import Any
 
 VARIABLE = "E2S_DEPRECATIONS"
 
-# What `tensorflow/python/util/deprecation.py` logs begins with the place of a call; the cells of
+# Lines of `tensorflow/python/util/deprecation.py` begin with the place of a call; the cells of
 # TensorFlow 1 log a notice of their own.
 _LOGGED = re.compile(
     r"From %s: .* deprecated|`tf\.nn\.rnn_cell\.\w+` is deprecated|Please fix your imports\. Module"
 )
-# What tf-keras warns of where it makes a layer or a cell of TensorFlow 1.
+# Warnings of tf-keras when it makes a layer or a cell of TensorFlow 1.
 _WARNED = re.compile(
     r"`(tf\.layers|tf\.nn\.rnn_cell|[Ll]ayer)\..*` is deprecated and will be removed"
 )

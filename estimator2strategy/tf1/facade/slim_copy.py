@@ -57,7 +57,7 @@ def module(name: str, prefix: str = PREFIX) -> types.ModuleType:
     return copy
 
 
-# What tf-slim takes from modules of TensorFlow, where these no longer have it.
+# Names that tf-slim takes from modules of TensorFlow which no longer have them.
 _LAYERS = "estimator2strategy.tf1.layers"
 _MOVED = {
     "tensorflow.python.framework.ops": {

@@ -151,7 +151,7 @@ def estimator_of_tf115(real: Any) -> type:
         "__subclasshook__": classmethod(subclasshook),
         OF_TF115: True,
     }
-    # What a program puts into `tf.estimator.Estimator` is in the classes below it, too.
+    # Attributes that a program sets in `tf.estimator.Estimator` are in its subclasses, too.
     parents = [estimator_of_tf115(base) for base in real.__bases__ if _is_estimator(base)]
     made = type(real)(real.__name__, (real, *parents), attributes)
     return made

@@ -52,7 +52,7 @@ MOST_TOGETHER = 10 * 2**20
 # A rule about source -> the rule about graphs that sees the same.
 _SEEN_IN_GRAPHS = {"E2S226": "E2S605"}
 
-# What reading source cannot show; said with every verdict.
+# The limits of reading source; every verdict lists them.
 BEYOND = (
     "values and shapes that are only known when the program runs (flags, files, arithmetic)",
     "attributes of objects whose class cannot be told from the source",
@@ -369,7 +369,7 @@ def _stale(
 ) -> Iterator[Finding]:
     rule = rules()[STALE]
     for rule_id, path, symbol, text in sorted(unused):
-        # What was not looked at may still be there.
+        # An entry of a file that was not read may still be true.
         exists = (settings.root / path).exists()
         if (exists and path not in checked) or rule_id not in settings.chosen() & looked_for:
             continue

@@ -189,7 +189,7 @@ class Project:
             return found
         return None
 
-    # What the functions of an Estimator program are.
+    # The functions of an Estimator program, by their part in it.
 
     @functools.cached_property
     def model_functions(self) -> list[ModelFunction]:
@@ -353,7 +353,7 @@ def is_tf(name: str | None, *lasts: str) -> bool:
     return name is not None and name.startswith("tf.") and name.rpartition(".")[2] in lasts
 
 
-# What a condition is about that decides whether a TPU ever executes what stands under it.
+# Words in a condition that keeps the code below it from a TPU.
 _NOT_FOR_TPU = re.compile("tpu|infer|predict|serving|export|summar", re.IGNORECASE)
 
 

@@ -302,7 +302,7 @@ class Source:
             else:
                 scope.bind(alias.asname or alias.name, target)
 
-    # What a name stands for.
+    # The meaning of a name.
 
     def name(self, node: ast.AST, scope: LexicalScope) -> str | None:
         """The canonical name of an expression: `tf.contrib.layers.conv2d`, `builtins.range`."""

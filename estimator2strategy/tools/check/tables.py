@@ -120,7 +120,7 @@ _UNKNOWN = {
     "v2": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite"),
     "v1": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite", "tf.keras"),
 }
-# What compat.v1 only has beside Keras 2.
+# Names that compat.v1 has beside Keras 2 only.
 NEED_KERAS_2 = ("tf.layers", "tf.nn.rnn_cell")
 
 

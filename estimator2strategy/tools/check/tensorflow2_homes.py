@@ -19,7 +19,7 @@ _ROOTS = (
     "tf.python.estimator.",
     "tf.python.tpu.",
 )
-# What to use -> the names of `_ROOTS`, by their last part, whose place it takes.
+# Replacement -> the names of `_ROOTS` that it replaces, by their last part.
 _BY_WORK = {
     "keras.Model: compile(steps_per_execution=...), fit, evaluate, predict": (
         "BaseEstimator Estimator EstimatorV2 SKCompat TPUEstimator estimator learn"

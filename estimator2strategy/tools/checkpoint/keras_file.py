@@ -38,7 +38,7 @@ _WEIGHTS = "model.weights.h5"  # in a .keras archive
 
 _DEEPEST = 64
 
-# What layers keep, in this order, by the shapes of it: where there is no model to ask.
+# The variables of a layer, in this order, by their shapes: used if there is no model to ask.
 _ROLES = {
     (2, 1): ("kernel", "bias"),
     (3, 1): ("kernel", "bias"),

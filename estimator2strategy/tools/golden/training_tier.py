@@ -230,7 +230,7 @@ def _drift(training: Training) -> Check:
     noisy = training.noisy(training.steps - 1)
     names = [v["name"] for v in training.sides[0].about["train"]["variables"]]
     trained = set(training.trainable)
-    # What batch norm averages takes on the rounding of the biases before it.
+    # The averages of batch norm take on the rounding of the biases before it.
     quiet = {n for n in names if n in noisy or (noisy and not _depends(n, trained))}
     tolerance = training.allowed(TierName.N_STEPS, DRIFT)
     shares = np.zeros(len(names))

@@ -18,7 +18,7 @@ _SESSIONS = {
     "tf.train.SingularMonitoredSession",
     "tf.train.Supervisor",
 }
-# What a module calls at its top level without building a graph.
+# Calls at a module's top level that build no graph.
 _NO_GRAPH = ("tf.app.", "tf.flags.", "tf.logging.", "tf.compat.v1.", "tf.enable", "tf.disable")
 _STRATEGIES = ("tf.distribute.", "tf.contrib.distribute.", "tf.compat.v2.distribute.")
 

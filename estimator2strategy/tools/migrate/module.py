@@ -31,7 +31,7 @@ from estimator2strategy.tools.check.source import (
 )
 from estimator2strategy.tools.migrate.change import Change
 
-# What `tf` is, however it is imported.
+# The modules that `tf` may stand for.
 TENSORFLOW = ("tensorflow", "tensorflow.compat.v1", "estimator2strategy.tf1")
 # Stands in the place of a statement that goes, until its line is taken out of the text.
 REMOVED = "__removed_by_e2s_migrate__"
@@ -91,7 +91,7 @@ class Module:
         """
         return cls(parse(path, path, text), facts)
 
-    # What is in it.
+    # The contents of the module.
 
     def calls(self, *names: str) -> Iterator[Call]:
         """The calls of functions with these legacy names ("tf.to_float"); all without names."""

@@ -23,7 +23,7 @@ from estimator2strategy.engine.replay.tpu_variables import is_tpu
 
 
 class AfterBlock:
-    """See the module.
+    """Leaves a step's results on the cores, and reads them when the block is done.
 
     Args:
         replay: The graph and its state.
@@ -46,7 +46,7 @@ class AfterBlock:
         feeds: Mapping[str, tf.Tensor],
         context: StepContext,
     ) -> list[tf.Tensor]:
-        """As `Replay.trace`, for one step; returns the results of all cores."""
+        """Traces one step, as `Replay.trace` does; returns the results of all cores."""
         del tensors, ops  # they come after the block, and are the splice
         replay, splice = self._replay, self._splice
         inputs = replay.importer(feeds).fetch(splice.inputs)

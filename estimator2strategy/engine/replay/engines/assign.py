@@ -23,7 +23,7 @@ _LARGE = 2**16
 
 
 class Assign(Engine):
-    """See the module.
+    """Gives variables constants; needs no traced program.
 
     Args:
         replay: The graph and its state.
@@ -36,7 +36,7 @@ class Assign(Engine):
         self._replay, self._values = replay, values
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
-        """As of `Engine`, for one step."""
+        """Runs the request once; see `Engine.run`."""
         del steps, feeds
         for node, value in self._values.items():
             handle = self._replay.state.handle(node)

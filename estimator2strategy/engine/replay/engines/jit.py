@@ -35,7 +35,7 @@ def on_host(recorded: RecordedGraph, name: str) -> bool:
 
 
 class JitLoop(Loop):
-    """See the module; an `Engine`. Must be made in the `modern_world`.
+    """Runs a block of steps, parts of which XLA compiled. Must be made in the `modern_world`.
 
     Args:
         replay: The graph and its state.
@@ -60,7 +60,7 @@ class JitLoop(Loop):
         feeds: Mapping[str, tf.Tensor],
         context: StepContext,
     ) -> list[tf.Tensor]:
-        """As `Replay.trace`: runs the programs, then the rest of `tensors` and `ops`."""
+        """Traces a step as `Replay.trace` does: the programs, then the rest."""
         del context  # there are no splices
         replay = self._replay
         importer = replay.importer(feeds)
@@ -72,7 +72,7 @@ class JitLoop(Loop):
 
 
 def build(replay: Replay, step: Step, request: Request, others: Sequence[Engine]) -> JitLoop | None:
-    """See `engine_for`. None where something is fed.
+    """Makes the engine of a request; None if it has feeds. See `engine_for`.
 
     Raises:
         UnsupportedError: XLA cannot compile the step, or it runs on several devices.
@@ -127,7 +127,7 @@ class Program:
         self.function = program.get_concrete_function()
 
     def call(self, importer: GraphImporter, behind: frozenset[str], batch: Sequence[str]) -> None:
-        """Runs it in the function that is being traced.
+        """Calls the program in the function that is being traced.
 
         Args:
             importer: Replays what the host does.
@@ -172,7 +172,12 @@ def _behind(recorded: RecordedGraph, request: Request) -> frozenset[str]:
 
 
 def _check_shapes(graph: tf.Graph, names: Sequence[str], specs: Sequence[tf.TensorSpec]) -> None:
-    """Args: names, specs: The tensors that an XLA program is given.
+    """Refuses tensors of unknown shape, which no XLA program can take.
+
+    Args:
+        graph: The recorded graph.
+        names: Names of the tensors that the program takes.
+        specs: The shape and dtype of each.
 
     Raises:
         UnsupportedError: The shape of one is not known.

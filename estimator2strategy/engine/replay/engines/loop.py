@@ -50,7 +50,7 @@ _COUNT = tf.TensorSpec([], tf.int32)
 
 
 class Loop(Engine):
-    """See the module; an `Engine`. Must be made in the `modern_world`.
+    """Runs a block of steps in one call. Must be made in the `modern_world`.
 
     Args:
         replay: The graph and its state.
@@ -103,7 +103,7 @@ class Loop(Engine):
         return Ran(done, results, stopped, first_nan, counter)
 
     def _first_nan(self, done: int) -> int:
-        """The first step with a NaN loss, of the `done` ones of a block on a TPU."""
+        """Returns the first step with a NaN loss, of the `done` steps of a block on a TPU."""
         ago = self._replay.state.gauges.steps_since_nan()
         # It may be that no core's loss is NaN, but their mean is: of infinities.
         return done - (ago or 0)
@@ -151,7 +151,7 @@ class Loop(Engine):
         return block.get_concrete_function()
 
     def _watched(self, nan: tf.Tensor, done: tf.Tensor, values: Sequence[tf.Tensor]) -> tf.Tensor:
-        """The first step with a NaN loss (0: none yet), once step number `done` has run."""
+        """Returns the first step with a NaN loss, after step number `done`; 0: none yet."""
         if self._loss is None or self._on_tpu:
             return nan
         return tf.where(is_nan(values[self._loss]) & tf.equal(nan, 0), done + 1, nan)
@@ -188,13 +188,13 @@ class Loop(Engine):
 
 
 def build(replay: Replay, step: Step, request: Request, others: Sequence[Engine]) -> Loop:
-    """See `engine_for`."""
+    """Makes the engine of a request; see `engine_for`."""
     del others
     return Loop(replay, step, request)
 
 
 class _TakenBySteps:
-    """Each step takes its batch as it begins, if it takes any."""
+    """Lets each step take its own batch as it begins, if it takes any."""
 
     end_is_an_error = True
 
@@ -220,7 +220,7 @@ class _TakenBySteps:
 
 
 class _TakenAhead:
-    """The next batch is taken while a step runs."""
+    """Takes the next batch while a step runs."""
 
     end_is_an_error = False
 
@@ -257,7 +257,7 @@ class _TakenAhead:
 
 
 def _last(ops: Sequence[tf.Operation]) -> list[tf.Operation]:
-    """The ops whose results nothing takes; the others ran before them.
+    """Returns the ops whose results no other op takes: when they are done, all are.
 
     An op that something waits for besides is not fused with the next one: a product with its bias,
     a batch norm with its ReLU.

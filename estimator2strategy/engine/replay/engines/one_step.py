@@ -33,7 +33,7 @@ _END = "End of sequence"
 
 
 class OneStep(Engine):
-    """See the module.
+    """Runs one step, or a request that is no step, in one call.
 
     Args:
         replay: The graph and its state.
@@ -61,7 +61,7 @@ class OneStep(Engine):
         self._keeps_loss = step is not None and step.keeps_loss
 
     def _taken_together(self, replay: Replay) -> tuple[TakeTogether, tuple[str, ...]] | None:
-        """(the function that takes a batch, names of its tensors); None: the step takes its own."""
+        """Returns (function that takes a batch, its tensors' names); None: each takes its own."""
         if self._step is None or self._step.take_together is None:
             return None
         roots = [*map(input_node, self._request.tensors), *self._request.ops]
@@ -86,7 +86,7 @@ class OneByOne(OneStep):
     """Runs each step by a call of its own."""
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
-        """As of `Engine`."""
+        """Runs `steps` steps, one call for each; see `Engine.run`."""
         ran = super().run(1, feeds)
         for done in range(1, steps):
             if self._is_nan(ran):
@@ -106,7 +106,7 @@ class OneByOne(OneStep):
 
 
 def build(replay: Replay, step: Step | None, request: Request, others: Sequence[Engine]) -> OneStep:
-    """See `engine_for`."""
+    """Makes the engine of a request; see `engine_for`."""
     del others
     one_by_one = step is not None and step.how is How.ONE_BY_ONE
     return (OneByOne if one_by_one else OneStep)(replay, step, request)

@@ -36,7 +36,7 @@ _NOT_HANDED_ON = frozenset({tf.variant, tf.resource})
 
 
 class Pipelined(Engine):
-    """See the module; an `Engine`. Must be made in the `modern_world`.
+    """Runs steps that start before the previous one has ended. Must be made in the `modern_world`.
 
     Args:
         replay: The graph and its state.
@@ -107,7 +107,7 @@ class Pipelined(Engine):
 def build(
     replay: Replay, step: Step, request: Request, others: Sequence[Engine]
 ) -> Pipelined | None:
-    """See `engine_for`. None if a step cannot be cut in two."""
+    """Makes the engine of a request; None if its step cannot be cut in two. See `engine_for`."""
     del step, others
     roots = {*map(input_node, request.tensors), *request.ops}
     splices = splice_lib.needed(replay.splices, replay.recorded, roots, fed=set())

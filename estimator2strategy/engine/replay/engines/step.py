@@ -138,7 +138,7 @@ class Engine(abc.ABC):
 
 
 def has_nan(loss: tf.Tensor) -> bool:
-    """As `is_nan`, of a loss that is computed: an op for it would cost more than a small step."""
+    """Returns True if a computed loss is NaN; an op for that would cost more than a small step."""
     return bool(np.any(np.isnan(loss.numpy())))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from estimator2strategy.tools.check.check_report import Report
 
-# What the check was for, in words.
+# The target of a check, in words.
 TARGETS = {
     "facade": "the program run by this package (e2s run, or import estimator2strategy.tf1 as tf)",
     "tf2": "the program on TensorFlow 2.16 or newer itself",

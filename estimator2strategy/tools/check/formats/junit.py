@@ -18,7 +18,7 @@ from estimator2strategy.tools.check.check_report import (
 )
 from estimator2strategy.tools.check.formats.harmless import harmless
 
-# What XML 1.0 has no way to write.
+# The characters that XML 1.0 cannot write.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

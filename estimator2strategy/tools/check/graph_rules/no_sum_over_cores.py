@@ -34,7 +34,7 @@ def find(recorded, subject):
     fed = {tensor.op.name for tensor in recorded.fed}
     for op in recorded.core_ops:
         for name in recorded.writes(op) & set(trainable):
-            # What a core computes from its batch, and no sum has made common.
+            # A value that a core computes from its batch, and that no sum has made common.
             if fed & recorded.behind([op.name], stop_at={_SUM}, only_data=True) or (
                 recorded.refused and not any(n.op == _SUM for n in nodes.nodes)
             ):

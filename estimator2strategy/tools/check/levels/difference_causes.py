@@ -15,7 +15,7 @@ from estimator2strategy.tools.check.levels.request import Mode
 
 BATCH_STATISTICS, SUMMED, CLIPPED = "E2S620", "E2S621", "E2S622"
 UNEVEN, OTHERWISE, DRIFTING = "E2S623", "E2S624", "E2S625"
-# What the package says of a batch that cores cannot share.
+# A part of the package's message about a batch that cores cannot share.
 UNEVEN_WORDS = "which cannot be split over"
 
 _SUM = "CrossReplicaSum"

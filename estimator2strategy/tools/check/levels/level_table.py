@@ -95,7 +95,7 @@ LEVELS: dict[Evidence, Level] = {
 
 # Levels that need more than the model, by the option that gives it and asks for them.
 BY_OPTION = {"golden": Evidence.VERIFIED, "tpu": Evidence.TPU_COMPILED}
-# What `--levels all` means.
+# The levels of `--levels all`.
 ALL = tuple(level for level in LEVELS if level not in BY_OPTION.values())
 
 

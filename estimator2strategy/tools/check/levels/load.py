@@ -23,7 +23,7 @@ from estimator2strategy.tools.check.levels.check_error import CheckError, attemp
 from estimator2strategy.tools.check.levels.request import EXAMPLES_PER_CORE, MODES, Asked, Mode
 from estimator2strategy.tools.check.levels.subject import Model, Subject, default_config
 
-# What input_fn may be called with.
+# The arguments that input_fn may take.
 _GIVEN = ("params", "config", "mode", "input_context")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from estimator2strategy.tools.check.check_report import Evidence
 from estimator2strategy.tools.check.settings import SettingsError
 
-# What a model is given where nobody says how many examples: so many for each core.
+# The batch of a core, in examples, if the command does not say.
 EXAMPLES_PER_CORE = 8
 
 

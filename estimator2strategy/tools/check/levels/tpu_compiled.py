@@ -45,9 +45,9 @@ _COLUMNS = (
     *("FLOPs of a core's step", "compiled in (s)", "CPU (s)"),
 )
 _FITS = ("TPU", "largest batch of a core", "global batch", "does not fit", "compilations")
-# Whether the compiler is right or the machine was slow is not known.
+# Results that tell nothing: the compiler may be right, or the machine was slow.
 _UNKNOWN = (CompileStatus.TIMED_OUT, CompileStatus.CRASHED)
-# What a search for the largest batch can go by.
+# Results that guide the search for the largest batch.
 _MEASURED = (CompileStatus.COMPILES, CompileStatus.TOO_LARGE)
 # More ops than these say nothing about where the fault is.
 _FEW = 3

@@ -36,7 +36,7 @@ def find(source, context):
             yield Hit(call.node, problem, fix=_KERAS_FIX)
         if change is None:
             continue
-        # What stands at a position may be meant as in TF2 already.
+        # An argument by position may be meant as in TF2 already.
         legacy = symbol_uses.is_legacy(source)
         for problem in differences(call, change) if legacy else _names(call, change):
             yield Hit(call.node, f"{call.name}: {problem}")

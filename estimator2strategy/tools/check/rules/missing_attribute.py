@@ -83,7 +83,7 @@ def _attributes(of, project):
         return None
     if any(words(source) & _BINDERS for source in {each.source for each in every}):
         return None
-    # What its heirs have from elsewhere is theirs alone.
+    # Its subclasses may inherit from other classes, too.
     if heirs(of.node.name, project):
         return None
     found = set(dir(object)) | {"__dict__"}

@@ -60,7 +60,7 @@ _TRAINS_OTHERWISE = (
     "num_cores_per_replica",
     "input_partition_dims",
 )
-# What a model_fn's spec has for a Session; LegacyModel does not run it.
+# Fields of a spec that a Session ran; LegacyModel does not run them.
 _OF_SPEC = (
     "host_call",
     "training_hooks",

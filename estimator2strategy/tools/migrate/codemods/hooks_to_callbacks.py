@@ -19,7 +19,7 @@ _METHODS = {
     "after_run": ("on_train_batch_end", "batch, logs=None"),
     "end": ("on_train_end", "logs=None"),
 }
-# What a hook gets from its session; a callback has none.
+# Names that a hook uses of its session; a callback has no session.
 _SESSION = {"SessionRunArgs", "results", "session", "run_values", "get_collection"}
 _STOP = "run_context.request_stop()"
 _STOCK = {

@@ -256,7 +256,7 @@ def _changes(module, call, row):
     methods = _methods(module, call, bound)
     wrap = core_sums.wrap_of(module, call, bound)
     function = wrap and wrap.reduction
-    # What is done to gradients between the two was done to those of the divided loss.
+    # Code between the two calls worked on the gradients of the divided loss.
     divides = function == core_sums.MEAN and any(
         method.func.attr == "compute_gradients" for method in methods
     )

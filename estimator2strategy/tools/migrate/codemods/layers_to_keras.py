@@ -58,7 +58,7 @@ _ROWS = {
 _CLASSES = {
     f"tf.layers.{row.keras}": row for function, row in _ROWS.items() if function != "flatten"
 } | {"tf.layers.Flatten": LayerRow("Flatten", ("data_format",))}
-# What a Keras layer keeps to itself, where tf.layers put it into the graph's collections.
+# Losses that a Keras layer keeps to itself; tf.layers put them into the graph's collections.
 _LOSSES = ("kernel_regularizer", "bias_regularizer", "activity_regularizer")
 _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
 
