@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimator2strategy.engine import quiet_import
 from estimator2strategy.tools.untrusted import printable
@@ -150,7 +150,21 @@ def parser() -> argparse.ArgumentParser:
     for part, run in ((inspect, _inspect), (diff, _diff)):
         part.add_argument("--json", action="store_true", help="print JSON, not a table")
         part.set_defaults(run=run, write_map=None)
-    convert = parts.add_parser(
+    convert = _add_convert(parts)
+    for part in (diff, convert):
+        part.add_argument("--map", metavar="FILE", help="use a mapping that --write-map wrote")
+    for part in (inspect, diff, convert):
+        part.add_argument(
+            "--model",
+            metavar="MODULE:FUNCTION",
+            help="a function that builds the Keras model, for the names of its variables",
+        )
+    return made
+
+
+def _add_convert(parts: Any) -> argparse.ArgumentParser:
+    """Adds the parser of `e2s checkpoint convert`, except for the options that others share."""
+    convert: argparse.ArgumentParser = parts.add_parser(
         "convert",
         help="write a checkpoint in another format",
         description="Writes the values of a checkpoint into a new one, in another format.",
@@ -177,12 +191,4 @@ def parser() -> argparse.ArgumentParser:
         help="leave variables without a source as they are in --like",
     )
     convert.set_defaults(run=_convert)
-    for part in (diff, convert):
-        part.add_argument("--map", metavar="FILE", help="use a mapping that --write-map wrote")
-    for part in (inspect, diff, convert):
-        part.add_argument(
-            "--model",
-            metavar="MODULE:FUNCTION",
-            help="a function that builds the Keras model, for the names of its variables",
-        )
-    return made
+    return convert
