@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import time
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.runtime.liveness import can_be_reached
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.cluster import over_parameter_servers, worker_of
-from tests import fresh
+from tests import addresses, fresh
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 from tests.estimator import workers_program
 from tests.estimator.test_train_and_evaluate import steps_evaluated
@@ -232,14 +231,14 @@ class TestStrategyOfServers:
 
 
 def test_the_strategy_of_an_estimator_needs_no_server(task, model_dir):
-    address = free_address()
-    task("chief", 0, {"chief": [address], "ps": ["host1:1"]})
-    model = estimator.Estimator(
-        falling, config=estimator.RunConfig(model_dir=model_dir), strategy=mirrored(1)
-    )
-    train_and_evaluate(model)
-    assert model.get_variable_value("global_step") == 2
-    assert not can_be_reached(address)
+    with addresses.held(1) as (address,):
+        task("chief", 0, {"chief": [address], "ps": ["host1:1"]})
+        model = estimator.Estimator(
+            falling, config=estimator.RunConfig(model_dir=model_dir), strategy=mirrored(1)
+        )
+        train_and_evaluate(model)
+        assert model.get_variable_value("global_step") == 2
+        assert not can_be_reached(address)
 
 
 class TestOneTrainer:
@@ -327,12 +326,6 @@ workers_program.train(sys.argv[1], strategy)
 """
 
 
-def free_address():
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        return f"localhost:{free.getsockname()[1]}"
-
-
 def start(job, cluster, model_dir, program=None):
     """A process that is a task of the cluster."""
     tf_config = {"cluster": cluster, "task": {"type": job, "index": 0}}
@@ -373,10 +366,11 @@ class TestProcesses:
         """Four examples in one process, and two in each of two: mean losses, the same weights."""
         workers_program.train(str(tmp_path / "alone"))
         expected = json.loads(capsys.readouterr().out)
-        cluster = {"chief": [free_address()], "worker": [free_address()]}
         model_dir = str(tmp_path / "model")
-        processes = [start(job, cluster, model_dir, WORKER) for job in ("chief", "worker")]
-        outputs = [process.communicate(timeout=300) for process in processes]
+        with addresses.held(2) as (chief, worker):
+            cluster = {"chief": [chief], "worker": [worker]}
+            processes = [start(job, cluster, model_dir, WORKER) for job in cluster]
+            outputs = [process.communicate(timeout=300) for process in processes]
         for process, (_, error) in zip(processes, outputs, strict=True):
             assert process.returncode == 0, error
         of_chief, of_worker = (json.loads(output) for output, _ in outputs)
@@ -388,13 +382,13 @@ class TestProcesses:
         assert tf.train.latest_checkpoint(model_dir).endswith("model.ckpt-8")
 
     def test_a_parameter_server_without_workers_waits(self, model_dir):
-        address = free_address()
-        process = start("ps", {"chief": ["localhost:1"], "ps": [address]}, model_dir)
-        try:
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(timeout=25)
-        finally:
-            process.kill()
+        with addresses.held(1) as hosts:
+            process = start("ps", {"chief": ["localhost:1"], "ps": hosts}, model_dir)
+            try:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(timeout=25)
+            finally:
+                process.kill()
         assert "Error" not in process.communicate()[1]
 
 

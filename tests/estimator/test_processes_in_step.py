@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests import fresh
+from tests import addresses, fresh
 from tests.estimator import workers_program
 
 pytestmark = pytest.mark.slow
@@ -80,12 +78,14 @@ def run(program, count, *arguments, awaited=None):
     Args:
         awaited: The numbers of those to wait for, by default all; the others are killed then.
     """
-    with ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("localhost", 0))) for _ in range(count)
-        ]
-        addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-    cluster = {"chief": addresses[:1], "worker": addresses[1:]}
+    with addresses.held(count) as hosts:
+        return _run_on(hosts, program, arguments, awaited)
+
+
+def _run_on(hosts, program, arguments, awaited):
+    """As `run`, of a process at each of `hosts`."""
+    count = len(hosts)
+    cluster = {"chief": hosts[:1], "worker": hosts[1:]}
     tasks = [("chief", 0), *(("worker", i) for i in range(count - 1))]
     processes = []
     for job, index in tasks:

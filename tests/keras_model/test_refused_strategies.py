@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import tensorflow as tf
 
 import estimator2strategy as e2s
 from estimator2strategy.errors import UnsupportedError
-from tests import fresh
+from tests import addresses, fresh
 
 tf1 = tf.compat.v1
 
@@ -54,26 +53,23 @@ with tf.distribute.MultiWorkerMirroredStrategy().scope():
 
 @pytest.mark.slow
 def test_a_legacy_model_in_several_processes_names_the_ways_out():
-    with (
-        socket.create_server(("localhost", 0)) as one,
-        socket.create_server(("localhost", 0)) as two,
-    ):
-        hosts = [f"localhost:{each.getsockname()[1]}" for each in (one, two)]
-    cluster = {"chief": hosts[:1], "worker": hosts[1:]}
-    processes = [
-        subprocess.Popen(
-            [fresh.python(), "-c", TWO_PROCESSES],
-            env={
-                **os.environ,
-                "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}}),
-                "PYTHONPATH": str(Path(__file__).parents[2]),
-            },
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for job in cluster
-    ]
-    for process in processes:
-        _, said = process.communicate(timeout=120)
+    with addresses.held(2) as hosts:
+        cluster = {"chief": hosts[:1], "worker": hosts[1:]}
+        tasks = [{"type": job, "index": 0} for job in cluster]
+        processes = [
+            subprocess.Popen(
+                [fresh.python(), "-c", TWO_PROCESSES],
+                env={
+                    **os.environ,
+                    "TF_CONFIG": json.dumps({"cluster": cluster, "task": task}),
+                    "PYTHONPATH": str(Path(__file__).parents[2]),
+                },
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for task in tasks
+        ]
+        outputs = [process.communicate(timeout=300) for process in processes]
+    for _, said in outputs:
         assert "2 replicas, 1 of them in this process" in said
         assert "Train in several processes with Estimator" in said

@@ -14,8 +14,7 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime import requested_strategy as strategies
 from estimator2strategy.errors import DeviceError
-from tests import fresh
-from tests.estimator.test_cluster_roles import free_address
+from tests import addresses, fresh
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,18 +79,19 @@ def test_a_tpu_estimator_keeps_its_cores_and_says_so(mirrored):
     ],
 )
 def test_the_processes_of_a_cluster_train_in_step(model_dir, options, name):
-    cluster = {"chief": [free_address()], "worker": [free_address()]}
-    common = {"cluster": cluster, "model_dir": model_dir}
-    processes = [
-        start(
-            *options,
-            "strategies_program.py",
-            name,
-            TF_CONFIG=json.dumps({**common, "task": {"type": job, "index": 0}}),
-        )
-        for job in cluster
-    ]
-    (chief, _), (worker, _) = map(finished, processes)
+    with addresses.held(2) as hosts:
+        cluster = {"chief": hosts[:1], "worker": hosts[1:]}
+        common = {"cluster": cluster, "model_dir": model_dir}
+        processes = [
+            start(
+                *options,
+                "strategies_program.py",
+                name,
+                TF_CONFIG=json.dumps({**common, "task": {"type": job, "index": 0}}),
+            )
+            for job in cluster
+        ]
+        (chief, _), (worker, _) = map(finished, processes)
     # Each takes 1, then 2. The chief evaluates by itself.
     assert chief[name] == [[2, 1], 3]
     assert worker[name] == [[2], 3]

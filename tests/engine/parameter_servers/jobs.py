@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests import fresh
+from tests import addresses, fresh
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "tests" / "programs" / "server_job.py"
@@ -28,15 +27,10 @@ class Job:
 
     def __init__(self, folder: Path, **tasks: int):
         self.folder, self.model_dir = folder, str(folder / "model")
-        with ExitStack() as stack:
-            free = {
-                job: [stack.enter_context(socket.create_server(("localhost", 0))) for _ in range(n)]
-                for job, n in tasks.items()
-            }
-            self.cluster = {
-                job: [f"localhost:{each.getsockname()[1]}" for each in sockets]
-                for job, sockets in free.items()
-            }
+        self._held = ExitStack()
+        self.cluster = {
+            job: self._held.enter_context(addresses.held(count)) for job, count in tasks.items()
+        }
         self._processes: dict[str, subprocess.Popen] = {}
 
     def __enter__(self) -> Job:
@@ -46,6 +40,7 @@ class Job:
         for process in self._processes.values():
             process.kill()
             process.wait()
+        self._held.close()
 
     def start(self, *names: str, flags: tuple[str, ...] = ()) -> None:
         """Starts tasks by their names: `chief`, `worker 1`."""

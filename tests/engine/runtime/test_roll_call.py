@@ -11,22 +11,20 @@ from pathlib import Path
 import pytest
 
 from estimator2strategy.engine.runtime import roll_call
-from tests import fresh
+from tests import addresses, fresh
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def addresses():
+def hosts():
     """One where somebody listens, and one where nobody does."""
-    with socket.create_server(("localhost", 0)) as taken:
-        with socket.create_server(("localhost", 0)) as closed:
-            free = closed.getsockname()[1]
-        yield [f"localhost:{port}" for port in (taken.getsockname()[1], free)]
+    with socket.create_server(("localhost", 0)) as taken, addresses.held(1) as (free,):
+        yield [f"localhost:{taken.getsockname()[1]}", free]
 
 
-def test_who_does_not_come_is_named_at_once_and_not_again(addresses, capsys, monkeypatch):
-    here, absent = addresses
+def test_who_does_not_come_is_named_at_once_and_not_again(hosts, capsys, monkeypatch):
+    here, absent = hosts
     parents = iter([1, 1, 1, 2])  # it ends after three looks
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     roll_call.call({"worker 0": here, "worker 1": absent}, parent=1, patience=0)
@@ -35,8 +33,8 @@ def test_who_does_not_come_is_named_at_once_and_not_again(addresses, capsys, mon
     assert here not in said
 
 
-def test_it_ends_when_all_have_come(addresses, capsys):
-    here, _ = addresses
+def test_it_ends_when_all_have_come(hosts, capsys):
+    here, _ = hosts
     roll_call.call({"worker 0": here}, parent=os.getppid(), patience=0)
     assert capsys.readouterr().err == ""
 
@@ -50,8 +48,8 @@ liveness.watch()
 
 
 @pytest.mark.parametrize("is_taken", [True, False])
-def test_a_port_that_somebody_has_is_named_before_a_strategy_is_made(addresses, is_taken):
-    mine, other = addresses if is_taken else reversed(addresses)
+def test_a_port_that_somebody_has_is_named_before_a_strategy_is_made(hosts, is_taken):
+    mine, other = hosts if is_taken else reversed(hosts)
     cluster = {"chief": [mine], "worker": [other]}
     config = {"cluster": cluster, "task": {"type": "chief", "index": 0}}
     ran = subprocess.run(
@@ -79,27 +77,22 @@ tf.distribute.MultiWorkerMirroredStrategy()
 @pytest.mark.parametrize("job", ["chief", "worker"])
 def test_a_strategy_that_waits_for_a_process_is_no_silent_wait(job):
     """TensorFlow keeps Python's lock there."""
-    with (
-        socket.create_server(("localhost", 0)) as one,
-        socket.create_server(("localhost", 0)) as two,
-    ):
-        cluster = {
-            "chief": [f"localhost:{one.getsockname()[1]}"],
-            "worker": [f"localhost:{two.getsockname()[1]}"],
-        }
-    config = {"cluster": cluster, "task": {"type": job, "index": 0}}
-    process = subprocess.Popen(
-        [fresh.python(), "-c", WAITS],
-        env={**os.environ, "TF_CONFIG": json.dumps(config), "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    other = {"chief": "worker", "worker": "chief"}[job]
-    try:
-        said = next(line for line in process.stderr if "e2s: waiting since" in line)
-        assert f"nobody answers at {other} 0 ({cluster[other][0]})" in said
-        assert process.poll() is None
-    finally:
-        process.kill()
-        rest = process.communicate(timeout=60)  # the roll call ends with it, and closes the pipe
-    assert "Error" not in rest[1]
+    with addresses.held(2) as (chief, worker):
+        cluster = {"chief": [chief], "worker": [worker]}
+        config = {"cluster": cluster, "task": {"type": job, "index": 0}}
+        process = subprocess.Popen(
+            [fresh.python(), "-c", WAITS],
+            env={**os.environ, "TF_CONFIG": json.dumps(config), "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        other = {"chief": "worker", "worker": "chief"}[job]
+        try:
+            said = next(line for line in process.stderr if "e2s: waiting since" in line)
+            assert f"nobody answers at {other} 0 ({cluster[other][0]})" in said
+            assert process.poll() is None
+        finally:
+            process.kill()
+            # The roll call ends with it, and closes the pipe.
+            rest = process.communicate(timeout=60)
+        assert "Error" not in rest[1]
