@@ -378,3 +378,23 @@ def test_a_name_that_is_merely_alike_is_not_proposed():
     assert "Did you mean" not in advice("x = tf.data.SSTableDataset('a')\n")[0]
     assert "tf.train.exponential_decay?" in advice("x = tf.exponential_decay(1)\n")[0]
     assert "tf.nn.conv2d?" in advice("x = tf.nn.deconv2d(1)\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("weights", "count"),
+    [
+        ("tf.sequence_mask(32)", 1),
+        ("tf.sequence_mask(F.max_seq_length)", 1),
+        ("tf.sequence_mask(F.max_seq_length, F.max_seq_length)", 1),
+        ("tf.sequence_mask(lengths, 32)", 0),
+        ("tf.sequence_mask([32, 8])", 0),
+        ("tf.to_float(labels > 0)", 0),
+    ],
+)
+def test_weights_of_one_row_of_a_batch(weights, count):
+    text = (
+        "import tensorflow as tf\nimport tf_metrics\n\nF = tf.flags.FLAGS\n\n"
+        f"def metric_fn(labels, ids, lengths):\n    w = {weights}\n"
+        "    return {'f': tf_metrics.f1(labels, ids, 11, [2], w)}\n"
+    )
+    assert severities(text, "E2S235") == ["WARNING"] * count
