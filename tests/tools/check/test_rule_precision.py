@@ -398,3 +398,20 @@ def test_weights_of_one_row_of_a_batch(weights, count):
         "    return {'f': tf_metrics.f1(labels, ids, 11, [2], w)}\n"
     )
     assert severities(text, "E2S235") == ["WARNING"] * count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("d = np.load('a.npy').item()\nprint(d['x'])", 1),
+        ("for k in np.load('a.npy').item().keys():\n    print(k)", 1),
+        ("d = np.load('a.npy', encoding='latin1').item()", 1),
+        ("a = np.load('a.npy')\nd = a.item()\nprint(d.items())", 1),
+        ("d = np.load('a.npy', allow_pickle=True).item()\nprint(d['x'])", 0),
+        ("n = np.load('a.npy').item()\nprint(n + 1)", 0),
+        ("a = np.load('a.npz')\nprint(a['x'].item())", 0),
+        ("try:\n    d = np.load('a.npy').item()\nexcept ValueError:\n    d = {}\nprint(d['x'])", 0),
+    ],
+)
+def test_a_dict_that_numpy_pickled(text, count):
+    assert severities(f"import numpy as np\n\n{text}\n", "E2S118") == ["ERROR"] * count
