@@ -117,11 +117,16 @@ def succeeds(tried: ast.Try, source: Source, on_tensorflow_2: bool) -> bool:
     return found
 
 
+def version(on_tensorflow_2: bool) -> str:
+    """The version of TensorFlow that a program is told."""
+    return _TENSORFLOW[on_tensorflow_2]
+
+
 _ASKED: Any = object()
 
 
 @functools.lru_cache(maxsize=4096)
-def answer(question: ast.If | ast.IfExp, source: Source, on_tensorflow_2: bool) -> Any:
+def answer(question: ast.If | ast.IfExp | ast.Assert, source: Source, on_tensorflow_2: bool) -> Any:
     """True if a condition about versions holds; `_ASKED` if nobody can tell, None for others."""
     text = ast.unparse(question.test)
     if not _MAY_ASK.search(text):

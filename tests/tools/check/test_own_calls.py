@@ -242,3 +242,36 @@ def test_names_that_python_has_or_gets_back_are_no_finding(line):
 )
 def test_names_and_arguments_of_further_libraries_are_found(line, rule):
     assert len(messages(line, rule)) == 1
+
+
+def test_a_module_that_a_folder_of_the_program_lacks(tmp_path):
+    program = (
+        "import src.models\nimport src.inputs\nimport src.built_pb2\nimport other.inputs\n"
+        "try:\n    import src.extra\nexcept ImportError:\n    pass\n"
+    )
+    write(tmp_path, src__models="size = 3\n", train=program)
+    report = check([tmp_path], Settings(root=tmp_path))
+    found = [f.message for f in report.findings if f.rule == "E2S017"]
+    assert found == ["the folder src has no module inputs"]
+
+
+def test_a_module_of_a_folder_that_no_import_reads_may_be_a_library_s(tmp_path):
+    write(tmp_path, datasets__mine="size = 3\n", train="import datasets.theirs\n")
+    report = check([tmp_path], Settings(root=tmp_path))
+    assert not [f for f in report.findings if f.rule == "E2S017"]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('assert "1.4" <= tf.__version__', 1),
+        ('if tf.__version__ < "1.4":\n    raise ImportError', 1),
+        ('if tf.__version__ < "1.1":\n    raise ImportError', 0),
+        ('if tf.__version__ > "1.13":\n    raise ImportError', 1),
+        ('if tf.__version__ > "1.13":\n    print("new")', 0),
+        ('try:\n    assert "1.4" <= tf.__version__\nexcept AssertionError:\n    pass', 0),
+        ("assert tf.__version__ in known()", 0),
+    ],
+)
+def test_a_check_of_the_version_that_ends_the_program(line, found):
+    assert len(messages(f"import tensorflow as tf\n\n{line}\n", "E2S018")) == found

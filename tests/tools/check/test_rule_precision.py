@@ -221,6 +221,16 @@ LISTS = [
     ("y = range(3)\nrandom.shuffle(y)", 1),
     ("y = range(3)\nprint(y.index(2))", 0),
     ("y = map(f, x)\ny.sort()", 1),
+    ("y = x.keys()\ny.sort()", 1),
+    ("y = x.keys()\ny.append(1)", 0),
+    ("y = x.values()\ny.remove(1)", 1),
+    ("y = x.values(level=1)\ny.remove(1)", 0),
+    ("y = list(x.values())\ny.remove(1)", 0),
+    ("random.shuffle(x.values())", 1),
+    ("tf.decode_csv(x, x.values())", 1),
+    ("tf.decode_csv(x, list(x.values()))", 0),
+    ("tf.feature_column.categorical_column_with_vocabulary_list('a', map(str, x))", 1),
+    ("tf.feature_column.categorical_column_with_vocabulary_list('a', x.keys())", 0),
     ("with tf.Session() as session:\n    session.run(filter(f, x))", 1),
     ("from six.moves import map\ny = map(f, x)[0]", 0),
     (f"{MODEL}e = tf.estimator.Estimator(g, params={{'n': map(f, x)}})", 1),
@@ -233,7 +243,7 @@ LISTS = [
 
 @pytest.mark.parametrize(("text", "found"), LISTS)
 def test_a_list_of_python_2(text, found):
-    given = "import random, numpy\n\n"
+    given = "import random, numpy\nimport tensorflow as tf\n\n"
     assert severities(given + text + "\n", "E2S008") == ["ERROR"] * found
 
 

@@ -14,6 +14,15 @@ _RANGES = {*_ITERATORS, "builtins.range"}
 _OF_LISTS = {"append", "extend", "insert", "pop", "remove", "reverse", "sort"}
 _OF_SEQUENCES = {"count", "index"}
 _SHUFFLES = {"random.shuffle", "numpy.random.shuffle"}
+_VIEWS = {"items", "values", "keys"}
+# An Index of pandas, which `DataFrame.keys()` gives, has the others.
+_OF_NO_KEYS = {"extend", "pop", "remove", "reverse", "sort"}
+# Function -> the position and name of what must be a list.
+_TAKE_LISTS = {
+    "tf.decode_csv": (1, "record_defaults"),
+    "tf.feature_column.bucketized_column": (1, "boundaries"),
+    "tf.feature_column.categorical_column_with_vocabulary_list": (1, "vocabulary_list"),
+}
 
 
 @rule(
@@ -46,15 +55,9 @@ def _expressions(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
                 yield operand, _RANGES if listed else _ITERATORS, "added"
         elif isinstance(node, ast.Subscript):
             yield node.value, _ITERATORS, "indexed"
-            if _is_view(node.value):
+            # `x.keys()` may also be the Index of a DataFrame.
+            if isinstance(node.value, ast.Call):
                 yield node.value, {"items", "values"}, "indexed"
-
-
-def _is_view(node: ast.AST) -> bool:
-    """True for `x.items()` and `x.values()`; `x.keys()` may also be the Index of a DataFrame."""
-    if not isinstance(node, ast.Call) or node.args or node.keywords:
-        return False
-    return isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values")
 
 
 def _calls(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
@@ -62,13 +65,18 @@ def _calls(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
         first = call.argument("", 0)
         if isinstance(call.node.func, ast.Attribute):
             if call.last in _OF_LISTS:
-                yield call.node.func.value, _RANGES, f"used with .{call.last}()"
+                views = _VIEWS if call.last in _OF_NO_KEYS else _VIEWS - {"keys"}
+                yield call.node.func.value, _RANGES | views, f"used with .{call.last}()"
             elif call.last in _OF_SEQUENCES:
                 yield call.node.func.value, _ITERATORS, f"used with .{call.last}()"
             if call.last == "run" and first is not None and "tensorflow" in source.modules:
                 yield first, _ITERATORS, "fetched"
         if call.name in _SHUFFLES and first is not None:
-            yield first, _RANGES, "shuffled"
+            yield first, _RANGES | _VIEWS, "shuffled"
+        if call.name in _TAKE_LISTS:
+            position, argument = _TAKE_LISTS[call.name]
+            kinds = _ITERATORS if argument == "vocabulary_list" else _ITERATORS | _VIEWS
+            yield call.argument(argument, position), kinds, f"the {argument}"
         if call.name == "builtins.len" and first is not None:
             yield first, _ITERATORS, "counted"
 
@@ -122,5 +130,6 @@ def _called(
     name = Call(value, scope, source).name
     if name in makers:
         return name.removeprefix("builtins.")
-    method = value.func.attr if isinstance(value.func, ast.Attribute) else None
+    is_method = isinstance(value.func, ast.Attribute) and not value.args and not value.keywords
+    method = value.func.attr if is_method else None
     return f".{method}" if method in makers else None

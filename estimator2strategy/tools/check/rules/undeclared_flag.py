@@ -29,26 +29,26 @@ _GIVEN = {
 # Libraries that declare no flags.
 _WITHOUT_FLAGS = set(sys.stdlib_module_names) | set(
     """
-    ConfigParser Crypto Cython Levenshtein MeCab MySQLdb PIL Queue SimpleITK StringIO absl
-    albumentations annoy apex attr attrdict bert_serving boto3 botocore bs4 bson cPickle catboost
-    click colorama coloredlogs cv2 cx_Oracle dateutil deepctr dill django docopt docx easydict
-    editdistance elasticsearch emoji estimator2strategy faiss fastapi fasttext fire flask
-    flask_cors ftfy fuzzywuzzy gensim gevent gin googleapiclient graphviz gunicorn gym h5py
-    hdfs horovod html5lib hyperopt imageio imgaug imutils jieba jinja2 joblib kafka keras
-    keras_applications keras_bert keras_contrib keras_preprocessing konlpy lightgbm librosa lmdb
-    loguru lxml markdown matplotlib minio mlflow mmcv moviepy mpi4py msgpack munch mxnet networkx
-    nibabel nltk numba numpy nvidia oauth2client onnx opencc openpyxl optuna packaging pandas
-    paramiko pathos peewee pkuseg plotly ply prettytable progressbar psutil psycopg2 pyarrow
-    pycocotools pydicom pydot pydub pyhocon pyltp pymongo pymysql pynlpir pynvml pypinyin
-    pyspark pytesseract pytest python_speech_features pytorch_pretrained_bert pytz pyworld rdkit
-    redis regex requests rouge sacrebleu sacremoses schedule scipy seaborn sentence_transformers
+    Bio ConfigParser Crypto Cython Levenshtein MeCab MySQLdb OpenSSL PIL Queue SimpleITK StringIO
+    absl albumentations annoy apex attr attrdict bert_serving boto3 botocore bs4 bson cPickle
+    catboost click colorama coloredlogs cv2 cx_Oracle dateutil deepctr dill django docopt docx
+    easydict editdistance elasticsearch emoji estimator2strategy faiss fastapi fastcache fasttext
+    fire flask flask_cors ftfy fuzzywuzzy gensim gevent gin googleapiclient graphviz gunicorn gym
+    h5py hdfs horovod html5lib hyperopt imageio imgaug imutils jieba jinja2 joblib kafka keras
+    keras_applications keras_bert keras_contrib keras_preprocessing konlpy librosa lightgbm lmdb
+    loguru lxml markdown matplotlib minio mlflow mmcv mmh3 moviepy mpi4py msgpack munch mxnet
+    networkx nibabel nltk numba numpy nvidia oauth2client onnx opencc openpyxl optuna packaging
+    pandas paramiko pathos peewee pkuseg plotly ply prettytable progressbar psutil psycopg2 pyarrow
+    pycocotools pydicom pydot pydub pyhocon pyltp pymongo pymysql pynlpir pynvml pypinyin pyspark
+    pytesseract pytest python_speech_features pytorch_pretrained_bert pytz pyworld rdkit redis
+    regex requests rouge sacrebleu sacremoses schedule scipy seaborn sentence_transformers
     sentencepiece seqeval sh simplejson six skimage sklearn smart_open snownlp sortedcontainers
-    soundfile spacy sqlalchemy statsmodels stop_words synonyms tabulate tensorboard
-    tensorboardX tensorflow tensorflow_addons tensorflow_datasets tensorflow_hub
-    tensorflow_probability tensorflow_text termcolor tf_keras tf_metrics tf_slim thop thulac
-    tokenizers toml toolz torch torchtext torchvision tornado tqdm transformers typing_extensions
-    ujson umap unidecode urllib2 urllib3 wandb webrtcvad werkzeug wget wordcloud xgboost xlrd
-    xlsxwriter xlwt xmltodict yacs yaml zhconv zhon zmq
+    soundfile spacy sqlalchemy statsmodels stop_words synonyms tabulate tensorboard tensorboardX
+    tensorflow tensorflow_addons tensorflow_datasets tensorflow_hub tensorflow_probability
+    tensorflow_text termcolor tf_keras tf_metrics tf_slim thop thulac tokenizers toml toolz torch
+    torchtext torchvision tornado tqdm transformers typing_extensions ujson umap unidecode urllib2
+    urllib3 wandb webrtcvad werkzeug wget wordcloud xgboost xlrd xlsxwriter xlwt xmltodict yacs
+    yaml zhconv zhon zmq
     bert.modeling bert.optimization bert.tokenization google.cloud google.protobuf
     """.split()  # noqa: SIM905
 )

@@ -1,0 +1,93 @@
+"""Modules that a program imports from a folder of its own which does not have them."""
+
+import dataclasses
+import os
+
+from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.python2_names import unguarded
+
+# The ends of names that a build may make.
+_BUILT = ("_pb2", "_pb2_grpc", "version", "_ext", "_op", "_ops", "_cuda")
+
+
+@rule(
+    "E2S017",
+    "missing-module",
+    Severity.ERROR,
+    title="A module of the program that is not there",
+    why="The folder that the import names is the program's, other imports find modules in it, and "
+    "it has no such file: ModuleNotFoundError.",
+    fix="Add the file: it may have been left out of the repository. Or mend the import.",
+    bad=None,
+    good=None,
+)
+def find(source, context):
+    seen = set()
+    for target, _ in source.imports:
+        parts = target.module.split(".")
+        if target.level or len(parts) < 2 or target.module in seen:
+            continue
+        if unreached.is_expendable(target.node) or not unguarded(target.node):
+            continue
+        if source.follow(source, dataclasses.replace(target, name=None)) is not None:
+            found = source.follow(source, dataclasses.replace(target, name=None))
+            if found.startswith("@"):
+                continue
+        missing = _missing(parts, source, context.project)
+        if missing is not None and not _is_elsewhere(parts, context.project):
+            seen.add(target.module)
+            yield Hit(target.node, f"the folder {missing[0]} has no module {missing[1]}")
+
+
+def _missing(parts, source, project):
+    """(folder, the module that it lacks), if the first folder is one that imports read."""
+    folder = _folder(parts[0], source, project)
+    if folder is None:
+        return None
+    shown = parts[0]
+    for part in parts[1:]:
+        entries = os.listdir(folder)
+        if part in entries and os.path.isdir(os.path.join(folder, part)):
+            folder, shown = os.path.join(folder, part), f"{shown}/{part}"
+            continue
+        may_be_built = part.startswith("_") or part.endswith(_BUILT)
+        if may_be_built or any(e.partition(".")[0] == part and e != part for e in entries):
+            return None
+        return shown, part
+    return None
+
+
+def _folder(top, source, project):
+    """The nearest folder of this name around a file out of which another import of it reads."""
+    around = os.path.dirname(source.path)
+    while True:
+        folder = os.path.join(around, top)
+        if os.path.isdir(folder):
+            return folder if _is_read(top, folder, source, project) else None
+        outer = os.path.dirname(around)
+        if outer == around or not any(
+            other.path.startswith(outer + os.sep) and not other.path.startswith(around + os.sep)
+            for other in project.sources
+        ):
+            return None
+        around = outer
+
+
+def _is_read(top, folder, source, project):
+    """True if an import of the program that begins with this folder's name finds a file in it."""
+    for other in (source, *project.sources):
+        for target, _ in other.imports:
+            if not target.level and target.module.partition(".")[0] == top:
+                found = other.follow(other, target) or ""
+                if found.startswith(f"@{folder}{os.sep}"):
+                    return True
+    return False
+
+
+def _is_elsewhere(parts, project):
+    """True if the program has such a file below another folder, and may be started from there."""
+    path = os.path.join(os.sep, *parts)
+    ends = (f"{path}.py", os.path.join(path, "__init__.py"))
+    return any(source.path.endswith(ends) for source in project.sources)

@@ -1,0 +1,34 @@
+"""Checks of TensorFlow's version by which a program ends itself."""
+
+import ast
+
+from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import all_of
+from estimator2strategy.tools.check.rule import Hit, rule
+
+
+@rule(
+    "E2S018",
+    "refused-version",
+    Severity.ERROR,
+    title="A check of the version that the program does not pass",
+    why="The program asks for TensorFlow's version, or Python's, and ends when it does not like "
+    "it. Versions that are compared as text are a common cause: '1.4' is not below '1.15.5'.",
+    fix="Delete the check, or compare tuples of numbers.",
+    bad='import tensorflow as tf\n\nassert "1.4" <= tf.__version__\n',
+    good='import tensorflow as tf\n\nassert "1.1" <= tf.__version__\n',
+)
+def find(source, context):
+    if "version" not in source.text.lower():
+        return
+    on_tf2 = context.runs_on_tensorflow2(source)
+    for node in all_of(source, ast.Assert, ast.If):
+        refused = not isinstance(node, ast.Assert)
+        if refused and not isinstance(node.body[0], ast.Raise):
+            continue
+        if unreached.answer(node, source, on_tf2) is not refused:
+            continue
+        if not unreached.is_tried(node, unreached.ANY | {"AssertionError"}):
+            version = unreached.version(on_tf2)
+            yield Hit(node, f"TensorFlow {version} does not pass `{ast.unparse(node.test)}`")
