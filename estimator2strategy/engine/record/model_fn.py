@@ -53,7 +53,8 @@ def blaming_odd_input(features: Any, labels: Any, mode: str) -> Iterator[None]:
         yield
     except (AttributeError, TypeError, ValueError) as error:
         parts = {"features": features, "labels": labels}
-        if labels is None and mode == ModeKeys.PREDICT and "None" in str(error):
+        no_labels = mode == ModeKeys.PREDICT and labels is None and not _is_odd(features)
+        if no_labels and "None" in str(error):
             raise wrong_argument(
                 f"model_fn uses its labels, which are None in predict and export ({error})",
                 labels,
