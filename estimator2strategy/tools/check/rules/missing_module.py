@@ -31,10 +31,9 @@ def find(source, context):
             continue
         if unreached.is_expendable(target.node) or not unguarded(target.node):
             continue
-        if source.follow(source, dataclasses.replace(target, name=None)) is not None:
-            found = source.follow(source, dataclasses.replace(target, name=None))
-            if found.startswith("@"):
-                continue
+        found = source.follow(source, dataclasses.replace(target, name=None))
+        if found is not None and found.startswith("@"):
+            continue
         missing = _missing(parts, source, context.project)
         if missing is not None and not _is_elsewhere(parts, context.project):
             seen.add(target.module)
