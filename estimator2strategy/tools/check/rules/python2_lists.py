@@ -76,7 +76,9 @@ def _calls(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
         if call.name in _TAKE_LISTS:
             position, argument = _TAKE_LISTS[call.name]
             kinds = _ITERATORS if argument == "vocabulary_list" else _ITERATORS | _VIEWS
-            yield call.argument(argument, position), kinds, f"the {argument}"
+            given = call.argument(argument, position)
+            if given is not None:
+                yield given, kinds, f"the {argument}"
         if call.name == "builtins.len" and first is not None:
             yield first, _ITERATORS, "counted"
 
@@ -130,6 +132,7 @@ def _called(
     name = Call(value, scope, source).name
     if name in makers:
         return name.removeprefix("builtins.")
-    is_method = isinstance(value.func, ast.Attribute) and not value.args and not value.keywords
-    method = value.func.attr if is_method else None
+    if not isinstance(value.func, ast.Attribute) or value.args or value.keywords:
+        return None
+    method = value.func.attr
     return f".{method}" if method in makers else None
