@@ -7,6 +7,7 @@ import dataclasses
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import sysconfig
 import traceback
@@ -79,7 +80,7 @@ class ProgramToRun:
 def run(
     program: ProgramToRun,
     *,
-    emulate_tpu_cores: int | None = None,
+    emulate_tpu_cores: int | str | None = None,
     strategy: str | None = None,
     profile_dir: str | None = None,
     legacy_modules: tuple[str, ...] = (),
@@ -91,7 +92,7 @@ def run(
 
     Args:
         program: The program to run.
-        emulate_tpu_cores: As of `emulate_tpu`.
+        emulate_tpu_cores: The number of TPU cores to emulate, or hosts x cores of each (`2x4`).
         strategy: Under which Estimators train, a name of `requested_strategy.NAMES`.
         profile_dir: The folder for profiles of trainings, for TensorBoard.
         legacy_modules: Installed packages that are legacy code too.
@@ -136,7 +137,7 @@ def run(
 
 
 def _set_environment(
-    emulate_tpu_cores: int | None, strategy: str | None, profile_dir: str | None
+    emulate_tpu_cores: int | str | None, strategy: str | None, profile_dir: str | None
 ) -> None:
     """Leaves these options where Estimators look for them, in child processes, too."""
     if emulate_tpu_cores:
@@ -286,9 +287,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--emulate_tpu_cores",
-        type=_positive,
+        type=_cores,
         metavar="N",
-        help="behave as if a TPU with N cores were attached",
+        help="behave as if a TPU with N cores were attached; 2x4 are two hosts of four cores each",
     )
     made.add_argument(
         "--strategy",
@@ -339,14 +340,12 @@ def _strategy(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
-    return number
+def _cores(text: str) -> str:
+    if not re.fullmatch(r"(?:[1-9]\d*x)?[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give a whole number of at least 1, or hosts x cores of each, as in 2x4"
+        )
+    return text
 
 
 def _split(argv: list[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:

@@ -273,6 +273,7 @@ def test_help_does_not_import_tensorflow(arguments):
         (["run", "-m", "no_such.module"], "no module 'no_such.module'"),
         (["run", "."], "'.' is a folder"),
         (["run", "--emulate_tpu_cores=0", "main.py"], "at least 1"),
+        (["run", "--emulate_tpu_cores=2x", "main.py"], "as in 2x4"),
         (["run", "--emulate_cores=8", "main.py"], "emulate_cores"),
     ],
 )
@@ -281,6 +282,19 @@ def test_wrong_use_is_an_error_that_says_so(arguments, message):
     assert ran.returncode != 0
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(("cores", "found"), [("4", [4, 1]), ("2x3", [6, 2])])
+def test_as_many_cores_on_as_many_hosts_as_asked_are_emulated(cores, found, tmp_path):
+    (tmp_path / "main.py").write_text(
+        "from estimator2strategy.engine.runtime import devices\n"
+        "devices.emulate_tpu_if_asked()\n"
+        "hosts = devices.hosts(devices.emulated_strategy())\n"
+        "print([devices.emulated_cores(), len(hosts)])\n"
+    )
+    ran = e2s("run", f"--emulate_tpu_cores={cores}", str(tmp_path / "main.py"))
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1]) == found
 
 
 def test_without_tensorflow_one_line_says_so(tmp_path):

@@ -145,6 +145,16 @@ def recorded(tmp_path_factory):
     return cwd, e2s("record", *flags, cwd=cwd)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [([], "say what to record"), (["--program", "train.py"], "golden is there already")],
+)
+def test_a_folder_that_is_there_is_named_once_all_else_is_right(recorded, asked, said):
+    cwd, _ = recorded
+    again = e2s("record", "--out", "golden", *asked, cwd=cwd)
+    assert (again.returncode, said in again.stderr) == (2, True), again.stderr
+
+
 def test_a_program_is_recorded_here_and_verified(recorded):
     cwd, ran = recorded
     assert ran.returncode == 0, ran.stderr

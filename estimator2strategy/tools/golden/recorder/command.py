@@ -26,11 +26,12 @@ def main(argv=None, platform=Platform, prog="record.py"):
     options = record_parser(prog).parse_args(argv)
     recorder = None
     try:
+        source = source_of(options)
         if os.path.exists(os.path.join(options.out, "golden.json")):
             raise RecordError(
                 f"{options.out} is there already; delete it, or give another folder with --out"
             )
-        out, source, here = os.path.abspath(options.out), source_of(options), platform()
+        out, here = os.path.abspath(options.out), platform()
         limits = Limits(options.steps, options.eval_batches, options.predict_batches)
         recorder = Recorder(here.calls(), limits, options.checkpoint)
         record(here, recorder, source)
