@@ -11,9 +11,9 @@ import tensorflow as tf
 # As many collections of younger objects come before one of all; a start has not so many.
 _NEVER = 1_000_000_000
 
-# The graphs that are left hold some 60 MB by then. A full collection takes 0.3 s beside TensorFlow,
-# a twentieth of the time in which so many nodes are made.
-_MANY_NODES = 10_000
+# The graphs that are left hold some 60 MB by then. A full collection takes 0.3 to 0.5 s beside
+# TensorFlow, a twentieth of the time in which so many nodes are made and run.
+_MANY_NODES = 20_000
 
 
 @contextlib.contextmanager
