@@ -54,12 +54,14 @@ def in_own_graph(what):
 
 @pytest.fixture
 def old(tmp_path, monkeypatch):
-    """A module of a program of TF 1.15."""
+    """A module of a program of TF 1.15 that has used Keras: until then Keras is left as it is."""
     (tmp_path / "called_later.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(legacy_code, "_added", ())
-    yield legacy.import_module("called_later")
+    module = legacy.import_module("called_later")
+    module.own()
+    yield module
     sys.modules.pop("called_later", None)
 
 
