@@ -7,7 +7,6 @@ import dataclasses
 import importlib.machinery
 import importlib.util
 import os
-import re
 import sys
 import sysconfig
 import traceback
@@ -17,6 +16,7 @@ from types import CodeType, ModuleType, TracebackType
 
 from estimator2strategy.engine import legacy_code, quiet_import
 from estimator2strategy.engine.runtime import console, requested_strategy
+from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
 
@@ -341,7 +341,7 @@ def _strategy(text: str) -> str:
 
 
 def _cores(text: str) -> str:
-    if not re.fullmatch(r"(?:[1-9]\d*x)?[1-9]\d*", text):
+    if not all(hosts_and_cores(text) or [0]):
         raise argparse.ArgumentTypeError(
             f"{text!r}: give a whole number of at least 1, or hosts x cores of each, as in 2x4"
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import tpu_system
+from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
 from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked, wrong_argument
@@ -126,13 +126,13 @@ def emulate_tpu_if_asked() -> None:
     """Applies E2S_EMULATE_TPU_CORES, unless `emulate_tpu` was called."""
     asked = os.environ.get(EMULATE_VARIABLE, "")
     if asked and not _emulated_cores:
-        match = re.fullmatch(r"(?:(\d+)x)?(\d+)", asked)
-        if not match:
+        counts = hosts_and_cores(asked)
+        if not counts:
             raise ValueError(
                 f"{EMULATE_VARIABLE} must be a number of cores, or hosts x cores of each as in "
                 f"'2x4', got {asked!r}."
             )
-        num_hosts, cores_of_each = int(match[1] or 1), int(match[2])
+        num_hosts, cores_of_each = counts
         emulate_tpu(num_hosts * cores_of_each, num_hosts)
 
 
