@@ -203,6 +203,7 @@ def _start() -> None:
     requested_strategy.prepare()
     behavior.install()
     by_caller.tell_tensors_apart()
+    by_caller.tell_keras_apart()
     scope = legacy_code.scope()
     if scope.whole_program:
         quiet.install()

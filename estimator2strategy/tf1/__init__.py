@@ -30,6 +30,7 @@ def __getattr__(name: str):
     _tf_switches.give_variables_what_references_have()
     behavior.install()
     by_caller.tell_tensors_apart()
+    by_caller.tell_keras_apart()
     by_caller.hold_notices_back()
     value = namespace.member("tf", [import_module("tensorflow.compat.v1")], name)
     globals()[name] = value

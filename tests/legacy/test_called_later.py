@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -13,7 +15,9 @@ from tf_keras.api._v1.keras.__internal__.legacy import rnn_cell as cells_of_tf1
 
 from estimator2strategy import legacy
 from estimator2strategy.engine import legacy_code
+from tests import fresh
 
+ROOT = Path(__file__).parents[2]
 tf1 = tf.compat.v1
 REFERENCE, RESOURCE = "VariableV2", "VarHandleOp"
 
@@ -54,14 +58,12 @@ def in_own_graph(what):
 
 @pytest.fixture
 def old(tmp_path, monkeypatch):
-    """A module of a program of TF 1.15 that has used Keras: until then Keras is left as it is."""
+    """A module of a program of TF 1.15."""
     (tmp_path / "called_later.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(legacy_code, "_added", ())
-    module = legacy.import_module("called_later")
-    module.own()
-    yield module
+    yield legacy.import_module("called_later")
     sys.modules.pop("called_later", None)
 
 
@@ -105,6 +107,32 @@ def test_an_object_of_tf_2_does_so_in_a_branch_of_tf_1_15s_code(old, new, what):
     with tf.Graph().as_default() as graph:
         old.call_in_branch(new.own()[what])
     assert variables(graph) == {RESOURCE}
+
+
+# In a process of its own, where nothing of TF 1.15 has asked for Keras or tf.layers.
+IN_BRANCH = """
+import sys
+import tensorflow as tf
+from estimator2strategy import legacy
+
+sys.path.insert(0, {folder!r})
+{early}
+old = legacy.import_module("called_later")
+from tests.legacy import test_called_later
+from tf_keras.api._v1.keras.__internal__.legacy import layers
+
+with tf.Graph().as_default() as graph:
+    old.call_in_branch(layers.Dense(3))
+print(test_called_later.variables(graph))
+"""
+
+
+@pytest.mark.parametrize("early", ["", "import tf_keras"], ids=["imported later", "before"])
+def test_and_where_only_tf_2s_code_has_imported_keras(tmp_path, early):
+    (tmp_path / "called_later.py").write_text(SOURCE)
+    command = [fresh.python(), "-c", IN_BRANCH.format(folder=str(tmp_path), early=early)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.stdout.splitlines() == [str({RESOURCE})], ran.stderr
 
 
 @pytest.mark.parametrize("what", WHAT)

@@ -10,6 +10,7 @@ import functools
 import types
 
 import tensorflow as tf
+import wrapt
 
 from estimator2strategy.engine import _tf_switches, behavior, callers, legacy_code
 from estimator2strategy.tf1.facade import quiet
@@ -29,8 +30,13 @@ def hold_notices_back() -> None:
 
 
 @functools.cache
-def keras_is_there() -> None:
-    """Switches on the behaviour that holds once the facade has handed out Keras 2."""
+def tell_keras_apart() -> None:
+    """The same for Keras 2, from when it is imported, be it by code of TF 2 alone."""
+    wrapt.register_post_import_hook(lambda _: _keras_is_there(), "tf_keras")
+
+
+@functools.cache
+def _keras_is_there() -> None:
     _tf_switches.keras_moments_may_lack_a_mask()
     _layers_can_be_applied()
     _tf_switches.keras_loops_keep_all_outputs()

@@ -9,7 +9,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from estimator2strategy.tf1.facade import by_caller, name_table, stand_ins
+from estimator2strategy.tf1.facade import name_table, stand_ins
 from estimator2strategy.tf1.facade.refused import Refused
 from estimator2strategy.tf1.facade.symbols import Symbol
 
@@ -188,8 +188,6 @@ def _imported(home: str) -> Any:
     """The object at `module:attribute`, or the module."""
     module, _, attributes = home.partition(":")
     value: Any = importlib.import_module(module)
-    if "tf_keras" in sys.modules:
-        by_caller.keras_is_there()
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
     return value
