@@ -241,6 +241,16 @@ def abort_collectives(message: str) -> None:
     _context.context().abort_collective_ops(tf.errors.INTERNAL, message)
 
 
+def run_in_any_order(op: tf.Operation) -> None:
+    """`op`, of the function that is being traced, runs, but waits for no other one with effects.
+
+    `tf.function` puts ops with effects in order, and public is only who is given no effects.
+    """
+    manager = op.graph.experimental_acd_manager
+    if manager:
+        manager.run_independently(op)
+
+
 def has_started() -> bool:
     """True if TensorFlow has started its devices, and with them the server of a strategy."""
     return _context.context()._initialized

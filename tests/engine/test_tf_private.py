@@ -522,3 +522,15 @@ def test_ids_for_tensor_cores_are_looked_for_under_these_names():
 def test_the_number_of_a_core_is_an_op_of_its_program():
     with tf.Graph().as_default():
         assert _tf_private.replica_id().op.type == "XlaReplicaId"
+
+
+def test_an_op_that_may_run_in_any_order_waits_for_no_other_and_runs():
+    @tf.function
+    def step():
+        for word in ("first", "second"):
+            _tf_private.run_in_any_order(tf.print(word))
+
+    definition = step.get_concrete_function().function_def
+    printed = [node for node in definition.node_def if node.op == "PrintV2"]
+    assert [[i for i in node.input if i.startswith("^")] for node in printed] == [[], []]
+    assert {node.name for node in printed} <= set(definition.control_ret)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.plan.host_resources import keep_order
 from estimator2strategy.engine.runtime.devices import emulated_strategy
 
+ROOT = Path(__file__).parents[2]
+PROGRAM = "tests/programs/sums_in_branches.py"
 tf1 = tf.compat.v1
 tpu = estimator.tpu
 
@@ -90,6 +94,15 @@ def test_a_branch_looks_into_a_table_and_reads_a_variable(model_dir, choose):
     # Numbers 0, 1 and 2, 3, when the weight is -3: (-3 + 7) / 2 and (17 + 27) / 2.
     for _ in range(2):
         assert model.evaluate(counting, steps=2)["loss"] == (2 + 22) / 2
+
+
+@pytest.mark.evidence("branches", "cpu")
+def test_cores_add_up_in_branches_and_loops_that_touch_no_variable():
+    # In a process of its own, which can be ended: cores that wait for one another do so forever.
+    run = [sys.executable, "-m", "estimator2strategy", "run", "--emulate_tpu_cores=2", PROGRAM]
+    ran = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    # The sums over cores are 1 and 5, and of ten times the numbers 10 and 50.
+    assert ran.stdout.splitlines() == ["33.0"] * 3, ran.stderr
 
 
 def test_what_uses_a_resource_waits_for_conds_that_find_it():

@@ -179,6 +179,11 @@ def _to_collective(node: NodeDef, num_replicas: int, number: int) -> None:
     node.attr["subdiv_offsets"].list.i.append(0)
 
 
+def meets(function: Any) -> bool:
+    """True if the function itself has a collective, at which replicas wait for one another."""
+    return any(node.op == _COLLECTIVE for node in function.node_def)
+
+
 def copy_summand(nodes: Any, node: NodeDef, output: str = "") -> None:
     """If `node` is a collective, makes it add a copy of its summand that nothing else reads.
 

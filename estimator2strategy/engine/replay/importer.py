@@ -162,6 +162,7 @@ class GraphImporter:
             graph_def, input_map=outside, return_elements=fresh, name=f"{self._prefix}/"
         )
         self._imported.update(zip(fresh, made, strict=True))
+        self._let_meet(fresh, changed)
         if self._streams and drawn:
             # A step that finds no input has drawn nothing.
             with tf.control_dependencies([self._value(f"{t}:0") for t in takers if t in inside]):
@@ -175,6 +176,21 @@ class GraphImporter:
         for name in names:
             _tf_private.register_function(changed.get(name, library[name]))
         return changed
+
+    def _let_meet(self, nodes: Sequence[str], changed: Mapping[str, Any]) -> None:
+        """Lets calls of functions in which replicas meet run in any order.
+
+        A function that is traced makes a call with effects wait for the one before: a replica in a
+        branch would wait there for another, whose branch begins when that one has ended.
+        """
+        meeting = {name for name, function in changed.items() if rewrites.meets(function)}
+        for name in nodes if meeting else ():
+            op = self._imported[name]
+            # A call that is given a resource waits for those that are given the same one.
+            if not any(tensor.dtype == tf.resource for tensor in op.inputs) and meeting & set(
+                self._recorded.functions_behind([name])
+            ):
+                _tf_private.run_in_any_order(op)
 
     def _find_inside(self, node: NodeDef, changed: Mapping[str, Any]) -> set[str]:
         """Makes the branches of a replica's cond find the host's resources; returns the resources.
