@@ -6,14 +6,14 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from tests import fresh
+from tests import addresses, fresh
 from tests.hostile.killed_program import complete_exports
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,7 @@ class Training:
         self._pid_files: list[Path] = []
         self._processes: list[subprocess.Popen] = []
         self._starts = 0
+        self._ports = ExitStack()  # held until the next start
         self.kills_itself = False
 
     def start(self, to_the_end: bool = False) -> None:
@@ -71,7 +72,9 @@ class Training:
         self._starts += 1
         self.kills_itself = self.kind == "rewritten" and self._starts % 2 == 0 and not to_the_end
         fault = {"DIES_IN_REWRITE": "1"} if self.kills_itself else {}
-        for number, more in enumerate(_environments(self.kind)):
+        self._ports.close()
+        held = self._ports.enter_context(addresses.held(2))
+        for number, more in enumerate(_environments(self.kind, *held)):
             losses = Path(f"{self.losses}{number or ''}")
             pid_file = Path(f"{losses}.pid")
             pid_file.unlink(missing_ok=True)
@@ -193,14 +196,10 @@ class Exports(Training):
         return [Leftover.of(path) for path in self._folder.iterdir() if path.name not in whole]
 
 
-def _environments(kind: str) -> list[dict[str, str]]:
+def _environments(kind: str, chief: str, worker: str) -> list[dict[str, str]]:
     """The variables that each process of a training has in its environment beside this one's."""
     if kind != "processes":
         return [{"E2S_EMULATE_TPU_CORES": "2"} if kind == "cores" else {}]
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(2)]
-    chief, worker = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-    for each in sockets:
-        each.close()
     cluster = {"chief": [chief], "worker": [worker]}
     tasks = [{"type": job, "index": 0} for job in cluster]
     return [{"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})} for task in tasks]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 
 import pytest
@@ -13,6 +12,7 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.parameter_servers import same_program
 from estimator2strategy.engine.parameter_servers.servers import Servers
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from tests import addresses
 
 tf1 = tf.compat.v1
 
@@ -30,14 +30,9 @@ def facts(width=1, rate=0.1, more=()):
 @pytest.fixture(scope="module")
 def cluster():
     """The addresses of a server of each task, all in this process."""
-    with (
-        socket.create_server(("localhost", 0)) as first,
-        socket.create_server(("localhost", 0)) as second,
-        socket.create_server(("localhost", 0)) as third,
-    ):
-        sockets = {"chief": first, "worker": second, "ps": third}
-        found = {job: [f"localhost:{s.getsockname()[1]}"] for job, s in sockets.items()}
-    servers = [tf.distribute.Server(found, job_name=job, task_index=0) for job in found]
+    with addresses.held(3) as held:
+        found = {job: [address] for job, address in zip(("chief", "worker", "ps"), held)}
+        servers = [tf.distribute.Server(found, job_name=job, task_index=0) for job in found]
     yield found
     del servers
 
