@@ -7,12 +7,14 @@ in the folder are taken.
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
 import itertools
 import os
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import tensorflow as tf
 
@@ -22,8 +24,10 @@ from estimator2strategy.errors import CheckpointError
 tf1 = tf.compat.v1
 
 T = TypeVar("T")
+_Files: TypeAlias = tuple[tuple[int, int], ...]
 
 _MOST_NAMED = 5
+_GONE = (FileNotFoundError, tf.errors.NotFoundError)
 _OF_STEP = re.compile(r"(.*-(\d+))\.index", re.DOTALL)
 
 
@@ -179,15 +183,39 @@ def _files(path: str) -> list[str]:
 def _defect(path: str) -> str | None:
     """The defect of a checkpoint; None if it can be used."""
     try:
-        stats = [tf.io.gfile.stat(file) for file in _files(path)]
-    except tf.errors.NotFoundError:
+        files = _sizes_and_times(path)
+    except _GONE:
         return "its files were removed just now"
+    if (path, files) in _written:
+        return None
     # Remote folders are not read twice: what is wrong there shows when it is restored.
-    return _defect_of(path, "://" not in path, tuple((s.length, s.mtime_nsec) for s in stats))
+    return _defect_of(path, "://" not in path, files)
+
+
+def note_written(path: str) -> None:
+    """A checkpoint that this process has written to its end need not be read to be trusted."""
+    with contextlib.suppress(*_GONE):
+        _written.append((path, _sizes_and_times(path)))
+
+
+# Of the latest ones, (path, sizes and times of its files): who changes a file changes these.
+_written: collections.deque[tuple[str, _Files]] = collections.deque(maxlen=64)
+
+
+def _sizes_and_times(path: str) -> _Files:
+    return tuple(map(_size_and_time, _files(path)))
+
+
+def _size_and_time(file: str) -> tuple[int, int]:
+    if "://" in file:
+        remote = tf.io.gfile.stat(file)
+        return remote.length, remote.mtime_nsec
+    local = os.stat(file)  # TensorFlow's has whole seconds
+    return local.st_size, local.st_mtime_ns
 
 
 @functools.lru_cache(maxsize=64)
-def _defect_of(path: str, read: bool, files: tuple[tuple[int, int], ...]) -> str | None:
+def _defect_of(path: str, read: bool, files: _Files) -> str | None:
     """Returns the defect of a checkpoint, cached until its `files` (sizes, times) change."""
     if not files:
         return "its files are missing"

@@ -18,7 +18,12 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.snapshot import Snapshot
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.runtime import checkpoints, graph_text, unchanged_checkpoint
+from estimator2strategy.engine.runtime import (
+    checkpoints,
+    graph_text,
+    latest_checkpoint,
+    unchanged_checkpoint,
+)
 from estimator2strategy.engine.runtime.input_position import PositionListener
 from estimator2strategy.engine.runtime.unchanged_checkpoint import Unchanged
 from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
@@ -140,6 +145,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             with tf.io.gfile.GFile(half, "wb") as file:
                 file.write(self._meta_graph)
             tf.io.gfile.rename(half, f"{self._save_path}-{step}.meta", overwrite=True)
+        latest_checkpoint.note_written(f"{self._save_path}-{step}")
         log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
         self._summary_writer.add_session_log(log, step)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime import latest_checkpoint as latest
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.errors import CheckpointError
 from tests.engine.runtime.programs import host_estimator, numbers, with_checkpoints
@@ -48,6 +49,17 @@ def test_the_checkpoint_before_a_damaged_one_is_the_latest(trained, damage):
     assert trained.latest_checkpoint() == checkpoint(trained, 4)
     assert trained.get_variable_value("global_step") == 4
     assert trained.evaluate(numbers(1))["global_step"] == 4
+
+
+def test_what_this_process_has_written_to_its_end_is_trusted_unread(trained, monkeypatch):
+    def read(path, *unused):
+        raise AssertionError(f"{path} is read to see if it is whole.")
+
+    monkeypatch.setattr(latest, "_defect_of", read)
+    assert trained.latest_checkpoint() == checkpoint(trained, 6)
+    DAMAGE["a byte of data changed"](checkpoint(trained, 6))
+    with pytest.raises(AssertionError, match="ckpt-6 is read"):
+        trained.latest_checkpoint()
 
 
 def test_training_goes_on_from_the_checkpoint_before(trained):

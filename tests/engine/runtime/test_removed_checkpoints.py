@@ -125,7 +125,8 @@ def test_another_error_is_not_taken_for_a_removal(trained):
 
 
 def test_files_that_go_while_they_are_looked_at_are_passed_over(trained, monkeypatch):
-    monkeypatch.setattr(tf.io.gfile, "stat", RemovedFirst(tf.io.gfile.stat, trained, 6))
+    looked_at = RemovedFirst(latest_checkpoint._size_and_time, trained, 6)
+    monkeypatch.setattr(latest_checkpoint, "_size_and_time", looked_at)
     assert trained.latest_checkpoint() == path_of(trained, 4)
 
 
