@@ -94,3 +94,34 @@ def test_the_table_holds_for_the_release_that_is_installed(library):
             value = getattr(importlib.import_module(module), last)
             value = value.__init__ if inspect.isclass(value) else value
             assert not set(arguments.split()) & set(inspect.signature(value).parameters)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("from sklearn.cluster import KMeans\n\nx = KMeans(n_jobs=2)\n", "Leave it out"),
+        ("import numpy as np\n\nx = np.array2string(y, style=str)\n", "Leave it out"),
+        ("import matplotlib.pyplot as p\n\np.grid(b=True)\n", "Today: visible."),
+        ("import keras\n\nx = keras.layers.Dense(1, weights=[])\n", "Today: set_weights"),
+        ("import keras\n\nx = keras.callbacks.TensorBoard(batch_size=1)\n", "or leave it out"),
+    ],
+)
+def test_the_advice_is_about_the_argument(text, advice):
+    (finding,) = [f for f in check_text(text).findings if f.rule == "E2S114"]
+    assert advice in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "today"),
+    [
+        ("numpy.reshape", "shape"),
+        ("numpy.percentile", "method"),
+        ("numpy.histogram", "density"),
+        ("pandas.read_csv", "on_bad_lines"),
+        ("keras.callbacks.ModelCheckpoint", "save_freq"),
+    ],
+)
+def test_what_is_proposed_is_taken_today(name, today):
+    home, _, last = name.rpartition(".")
+    function = getattr(pytest.importorskip(home), last)
+    assert today in inspect.signature(function).parameters

@@ -86,3 +86,18 @@ def test_the_keras_inside_contrib_is_no_name_that_this_package_has():
     assert [f.rule for f in report.findings if f.severity.name == "ERROR"][:1] == ["E2S101"]
     public = text.replace(".python.keras", "")
     assert not [f for f in check_text(public, Settings()).findings if f.severity.name == "ERROR"]
+
+
+BACKEND = "from keras import backend as K\n\nx = K.reshape(y, [1])\n"
+
+
+def test_names_of_keras_2_are_in_tf_keras_for_programs_of_this_package():
+    (found,) = dropped(BACKEND)
+    assert "from tensorflow import keras" in found
+    (found,) = dropped("from keras import backend as K\n\nx = K.image_dim_ordering()\n")
+    assert "from tensorflow import keras" not in found
+
+
+def test_names_of_the_backend_are_in_keras_ops_on_tensorflow_2():
+    (found,) = dropped(BACKEND, Target.TF2)
+    assert "keras.ops.reshape" in found

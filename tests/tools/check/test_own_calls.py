@@ -218,6 +218,20 @@ def test_names_that_python_has_dropped_are_found(line):
 
 
 @pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("import sys\nsys.setdefaultencoding('utf8')", "Delete this line, and `reload(sys)`"),
+        ("import sys\nx = sys.maxint", "Today: sys.maxsize."),
+        ("import urllib\nurllib.quote('a b')", "Today: urllib.parse.quote."),
+        ("import Tkinter", "2to3"),
+    ],
+)
+def test_what_has_the_place_of_a_dropped_name_is_said(line, advice):
+    (finding,) = [f for f in check_text(f"{line}\n").findings if f.rule == "E2S012"]
+    assert advice in finding.fix
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "import time\nx = time.clock()",  # `e2s run` brings it

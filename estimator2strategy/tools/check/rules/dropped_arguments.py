@@ -6,17 +6,34 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.symbol_uses import Flavour
 
+# Library -> its arguments of old, and what has their place.
 _TODAY = {
-    "lr": "learning_rate",
-    "batch_input_shape": "batch_shape of a keras.Input",
-    "normed": "density",
-    "error_bad_lines": "on_bad_lines",
-    "delim_whitespace": r"sep=r'\s+'",
-    "interpolation": "method",
-    "sparse": "sparse_output",
-    "base_estimator": "estimator",
-    "newshape": "shape",
+    "gensim": {"size": "vector_size", "iter": "epochs"},
+    "keras": {
+        "batch_input_shape": "batch_shape of a keras.Input",
+        "lr": "learning_rate",
+        "period": "save_freq",
+        "weights": "set_weights, or an initializer",
+    },
+    "matplotlib": {"b": "visible", "labels": "tick_labels", "normed": "density"},
+    "numpy": {"interpolation": "method", "newshape": "shape", "normed": "density"},
+    "pandas": {"delim_whitespace": r"sep=r'\s+'", "error_bad_lines": "on_bad_lines"},
+    "scipy": {"tol": "rtol"},
+    "seaborn": {"size": "height"},
+    "skimage": {"multichannel": "channel_axis", "selem": "footprint"},
+    "sklearn": {
+        "affinity": "metric",
+        "base_estimator": "estimator",
+        "n_iter": "max_iter",
+        "sparse": "sparse_output",
+    },
 }
+# Nothing has the place of these.
+_ENDED = {
+    "behaviour", "embeddings_data", "embeddings_layer_names", "hold", "iid",
+    "infer_datetime_format", "n_jobs", "precompute_distances", "presort", "style",
+    "warn_on_dtype", "write_grads",
+}  # fmt: skip
 # (Class, argument) -> its values that are refused today, and what has their place.
 _VALUES = {
     ("sklearn.linear_model.SGDClassifier", "loss"): {"log": "log_loss"},
@@ -36,7 +53,7 @@ _VALUES = {
     title="An argument that Keras 3, NumPy, SciPy, pandas, scikit-learn or Matplotlib has dropped",
     why="The function is still there and takes other arguments, or takes them by name only: the "
     "call is a TypeError or ValueError. `import keras` is Keras 3, also where `tf.keras` is 2.",
-    fix="Give the argument its name of today.",
+    fix="Give the argument by its name of today, or leave it out if it has none.",
     bad="from keras.optimizers import Adam\n\noptimizer = Adam(lr=0.001)\n",
     good="from keras.optimizers import Adam\n\noptimizer = Adam(learning_rate=0.001)\n",
 )
@@ -50,9 +67,8 @@ def find(source, context):
             continue
         for keyword in call.node.keywords:
             if keyword.arg in libraries.refused(name):
-                now = _TODAY.get(keyword.arg)
                 message = f"{libraries.release(name)}: {name} has no argument {keyword.arg!r}"
-                yield Hit(call.node, message, fix=f"Today: {now}." if now else None)
+                yield Hit(call.node, message, fix=_instead(name, keyword.arg))
             value = getattr(keyword.value, "value", None)
             if today := _VALUES.get((name, keyword.arg), {}).get(value):
                 message = f"{libraries.release(name)}: {name} takes no {keyword.arg}={value!r}"
@@ -61,6 +77,14 @@ def find(source, context):
         if most is not None and len(call.node.args) > most and not call.is_open:
             message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"
             yield Hit(call.node, message, fix="Give the others by their names.")
+
+
+def _instead(name: str, argument: str) -> str | None:
+    """What to write in the place of an argument; None if that is not known."""
+    today = _TODAY.get(name.partition(".")[0], {}).get(argument)
+    if today is not None:
+        return f"Today: {today}."
+    return "Leave it out: nothing has its place." if argument in _ENDED else None
 
 
 def _is_bridged(name: str) -> bool:

@@ -10,6 +10,29 @@ from estimator2strategy.tools.check.rules.python2_names import MODULES, unguarde
 from estimator2strategy.tools.check.symbol_uses import imported_and_used
 
 _NEWEST = "3.13"
+# What has the place of names that legacy programs use.
+_TODAY = {
+    "itertools.ifilter": "filter",
+    "itertools.imap": "map",
+    "itertools.izip": "zip",
+    "itertools.izip_longest": "itertools.zip_longest",
+    "operator.div": "operator.truediv, or operator.floordiv for whole numbers",
+    "os.getcwdu": "os.getcwd",
+    "platform.dist": "platform.freedesktop_os_release",
+    "platform.linux_distribution": "platform.freedesktop_os_release",
+    "string.letters": "string.ascii_letters",
+    "string.lowercase": "string.ascii_lowercase",
+    "string.maketrans": "str.maketrans",
+    "string.uppercase": "string.ascii_uppercase",
+    "sys.maxint": "sys.maxsize",
+    **{f"urllib.{name}": f"urllib.request.{name}" for name in ("urlopen", "urlretrieve")},
+    **{
+        f"urllib.{name}": f"urllib.parse.{name}"
+        for name in ("quote", "quote_plus", "unquote", "unquote_plus", "urlencode")
+    },
+}
+_ENCODING = "sys.setdefaultencoding"
+_UNICODE = "Delete this line, and `reload(sys)` before it: text is Unicode in Python 3."
 
 
 @rule(
@@ -40,7 +63,11 @@ def find(source, context):
             continue
         seen.add(old)
         severity = Severity.WARNING if since == _NEWEST else None
-        yield Hit(node, f"{old} is gone: Python {since} does not have it", severity=severity)
+        fix = _UNICODE if old == _ENCODING else None
+        if old in _TODAY:
+            fix = f"Today: {_TODAY[old]}."
+        gone = f"{old} is gone: Python {since} does not have it"
+        yield Hit(node, gone, severity=severity, fix=fix)
 
 
 def _is_own(module, project):

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from estimator2strategy.legacy import removed_names
+from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import all_of
@@ -62,6 +63,31 @@ _BACK = {
     "numpy.bool": "is not in NumPy 1.24 to 1.26, and is NumPy's own bool in 2",
     "numpy.long": "is not in NumPy 1.24 to 1.26, and is a C long in 2",
 }
+# Name of `libraries.json` -> what has its place.
+_TODAY = {
+    "PIL.Image.ANTIALIAS": "PIL.Image.LANCZOS",
+    "gym.wrappers.Monitor": "gym.wrappers.RecordVideo",
+    "keras.constraints.maxnorm": "keras.constraints.max_norm",
+    "keras.losses.msle": "keras.losses.mean_squared_logarithmic_error",
+    "keras.models.Input": "keras.Input",
+    "keras.utils.data_utils": "keras.utils",
+    "numpy.lib.arraysetops": "numpy",
+    "skimage.color.grey2rgb": "skimage.color.gray2rgb",
+    "skimage.color.rgb2grey": "skimage.color.rgb2gray",
+    "sklearn.cluster.k_means_": "sklearn.cluster",
+}
+# Names of keras.backend whose place keras.ops has, with the same first arguments.
+_OPS = (
+    "abs all any arange argmax argmin cast clip concatenate cos cumprod cumsum elu equal exp "
+    "expand_dims eye greater greater_equal hard_sigmoid less less_equal log logsumexp max maximum "
+    "mean min minimum ndim not_equal one_hot ones ones_like prod relu reshape round shape sigmoid "
+    "sign sin softmax softplus softsign sqrt square squeeze stack std stop_gradient sum tanh tile "
+    "transpose var zeros zeros_like"
+)
+_KERAS_2 = (
+    "tf.keras has it, which is Keras 2 in a program that is run by this package: take all of Keras "
+    "from there (`from tensorflow import keras`)."
+)
 _OTHERS = "Use what the library has in its place, or install the release that has it."
 # Method -> its library, what is done with it, the name of its object if others have such a method,
 # the release that dropped it, and what has its place.
@@ -104,7 +130,7 @@ def find(source, context):
             hit = Hit(node, f"{old} is gone", fix=f"Today: {now}.")
         elif (lost := libraries.gone(name)) and not removed_names.todays(lost[0]):
             old, release = lost
-            hit = Hit(node, f"{old} is gone: {release} does not have it", fix=_OTHERS)
+            hit = Hit(node, f"{old} is gone: {release} does not have it", fix=_instead(old, on_tf2))
         if old is None or old in seen or unreached.is_expendable(node):
             continue
         seen.add(old)
@@ -136,6 +162,18 @@ def _methods(source: Source) -> Iterator[Hit]:
         named = getattr(node.value, "attr", getattr(node.value, "id", None))
         if used is node and owner in (None, named) and not unreached.is_expendable(node):
             yield Hit(node, f".{node.attr} is gone since {release}", fix=f"Today: {today}.")
+
+
+def _instead(old: str, on_tf2: bool) -> str:
+    """What to do without a name of `libraries.json`."""
+    module, _, last = old.rpartition(".")
+    if old in _TODAY:
+        return f"Today: {_TODAY[old]}."
+    if not on_tf2 and last in facade.names().get(f"tf.{module}", ()):
+        return _KERAS_2
+    if module == "keras.backend" and last in _OPS.split():
+        return f"Today: keras.ops.{last}, whose defaults may differ."
+    return _OTHERS
 
 
 def _dropped(name: str) -> tuple[str | None, str]:
