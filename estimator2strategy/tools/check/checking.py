@@ -285,12 +285,19 @@ def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]
     return kept, len(dict.fromkeys(found)) - sum(f.rule not in (UNREASONED, UNUSED) for f in kept)
 
 
+def _place(node: Any) -> tuple[int, int]:
+    """The line and column of a node: of the last name, if a dotted name goes over several lines."""
+    named = node.func if isinstance(node, ast.Call) else node
+    if isinstance(named, ast.Attribute) and named.end_lineno != named.lineno:
+        return named.end_lineno, named.end_col_offset - len(named.attr.encode())  # type: ignore
+    return getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+
+
 def _finding(source: Source, rule: Rule, hit: Hit) -> Finding:
     if isinstance(hit.node, int):
         line, column, symbol = hit.node, 1, ""
     else:
-        line = getattr(hit.node, "lineno", 1)
-        column = getattr(hit.node, "col_offset", 0)
+        line, column = _place(hit.node)
         # `col_offset` counts bytes.
         before = source.line(line).encode()[:column]
         column = len(before.decode(errors="replace")) + 1

@@ -101,3 +101,9 @@ def test_names_of_keras_2_are_in_tf_keras_for_programs_of_this_package():
 def test_names_of_the_backend_are_in_keras_ops_on_tensorflow_2():
     (found,) = dropped(BACKEND, Target.TF2)
     assert "keras.ops.reshape" in found
+
+
+def test_the_finding_is_in_the_line_of_the_name():
+    text = "import pandas as pd\n\nrows = pd.read_csv(\n    'a.csv',\n).as_matrix()\n"
+    (finding,) = check_text(text).findings
+    assert (finding.line, finding.column, finding.text) == (5, 3, ").as_matrix()")
