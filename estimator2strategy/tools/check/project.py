@@ -39,6 +39,7 @@ _ALIASES = (
     ("tensorflow.compat.v1", "tf"),
     ("tensorflow.compat.v2", "tf.compat.v2"),
     ("tensorflow", "tf"),
+    ("tf", "another_tf"),  # `import tf` is a module of ROS
     ("estimator2strategy.tf1", "tf"),
     ("estimator2strategy.estimator", "tf.estimator"),
     ("tensorflow_estimator.python.estimator", "tf.python.estimator"),

@@ -44,6 +44,9 @@ _MAY_ASK = re.compile(r"version|PY[23]|hasattr|\bdir\(|tf_?v?[12]\b", re.I)
 _VERSIONS = {"LooseVersion", "StrictVersion", "Version", "parse_version", "parse"}
 _DEPTH = 12
 
+# Methods that Python 3 does not call by itself.
+_PYTHON_2_METHODS = re.compile(r"__(i|r)?div__|__nonzero__|__unicode__|__[gs]etslice__")
+
 # The errors by which a name shows that it is gone.
 MISSING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError"})
 ANY = MISSING | {"Exception", "BaseException", "NotFoundError", ""}
@@ -78,16 +81,27 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
     """False if a question for a version stands around a node, and the answer leads elsewhere.
 
     It is False, too, where such a question cannot be answered here: the program knows of versions;
-    and after the `except AttributeError` of a `try` whose names of TensorFlow are all there.
+    and after the `except AttributeError` of a `try` whose names of TensorFlow are all there; and in
+    a method like `__div__` that nothing else in the file names.
     """
-    if not _MAY_ASK.search(source.text) and "except" not in source.text:
+    text = source.text
+    if not any((_MAY_ASK.search(text), "except" in text, _PYTHON_2_METHODS.search(text))):
         return True
     inner = node
     for outer in parents(node):
         if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
             then = outer.body if isinstance(outer.body, list) else [outer.body]
-            holds = answer(outer, source, on_tensorflow_2)
+            holds = answer(outer.test, source, on_tensorflow_2)
             if holds is _ASKED or (holds is not None and holds != (inner in then)):
+                return False
+        elif isinstance(outer, ast.BoolOp) and inner in outer.values:
+            # `is_tf2() and ...` is an `if` as well.
+            for operand in outer.values[: outer.values.index(inner)]:
+                holds = answer(operand, source, on_tensorflow_2)
+                if holds is _ASKED or holds is isinstance(outer.op, ast.Or):
+                    return False
+        elif isinstance(outer, ast.FunctionDef) and _PYTHON_2_METHODS.fullmatch(outer.name):
+            if len(re.findall(rf"\b{outer.name}\b", text)) == 1:
                 return False
         elif isinstance(inner, ast.ExceptHandler) and isinstance(outer, ast.Try):
             caught = names_in(inner.type) if inner.type else {""}
@@ -126,14 +140,14 @@ _ASKED: Any = object()
 
 
 @functools.lru_cache(maxsize=4096)
-def answer(question: ast.If | ast.IfExp | ast.Assert, source: Source, on_tensorflow_2: bool) -> Any:
+def answer(test: ast.expr, source: Source, on_tensorflow_2: bool) -> Any:
     """True if a condition about versions holds; `_ASKED` if nobody can tell, None for others."""
-    text = ast.unparse(question.test)
+    text = ast.unparse(test)
     if not _MAY_ASK.search(text):
         return None
     try:
-        scope = source.scope_of(question)
-        return bool(_Reader(source, on_tensorflow_2).value(question.test, scope))
+        scope = source.scope_of(test)
+        return bool(_Reader(source, on_tensorflow_2).value(test, scope))
     except (LookupError, TypeError, ValueError, AttributeError):
         return _ASKED if _ASKS.search(text) else None
 

@@ -425,3 +425,57 @@ def test_weights_of_one_row_of_a_batch(weights, count):
 )
 def test_a_dict_that_numpy_pickled(text, count):
     assert severities(f"import numpy as np\n\n{text}\n", "E2S118") == ["ERROR"] * count
+
+
+@pytest.mark.parametrize("target", Target)
+def test_the_tf_of_another_library_is_not_tensorflow(target):
+    text = "import tf\nfrom tf import transformations\n\nx = tf.TransformListener()\n"
+    report = check_text(text + "y = tf.to_float(transformations.mul)\n", Settings(target=target))
+    assert report.findings == ()
+
+
+def test_a_name_that_is_asked_for_in_an_and_is_no_finding():
+    of_tf2 = "isinstance(x, tf.optimizers.Optimizer)"
+    assert severities(f"y = {of_tf2}\n", "E2S113") == ["WARNING"]
+    assert severities(f"y = is_tfv2() and {of_tf2}\n", "E2S113") == []
+    assert severities(f"if tf.__version__ < '2' or {of_tf2}:\n    y = 1\n", "E2S113") == []
+    assert severities(f"y = use_it() and {of_tf2}\n", "E2S113") == ["WARNING"]
+
+
+TOKENS = "class Hook(tf.train.SessionRunHook):\n    def begin(self):\n"
+
+
+def test_a_hook_of_the_program_may_put_the_tokens_into_the_queue():
+    own = TOKENS + "        self.tokens = optimizer.get_init_tokens_op(-1)\n"
+    assert severities(SYNC + own + SPEC, "E2S223") == ["INFO"]
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        ("tf.nn.ctc_loss(a, b, c)", "argument 3 was 'sequence_length', and is 'label_length'"),
+        ("tf.math.count_nonzero(a, 0, True)", None),
+        ("tf.name_scope('a', 'b')", "TF2 takes 1 argument, and no 'default_name'"),
+    ],
+)
+def test_an_argument_that_only_has_another_name_may_stand_at_its_place(call, problem):
+    text = f"x = {call}\ntf.Session()\n"
+    said = [f.message for f in findings(text, Target.TF2) if f.rule == "E2S103"]
+    assert len(said) == (problem is not None)
+    assert problem is None or problem in said[0]
+
+
+def test_a_star_of_a_module_inside_of_tensorflow_wants_its_names():
+    text = "from tensorflow.python.ops.rnn_cell import *\n"
+    assert any("and the names that the file uses" in text for text in advice(text))
+    assert any("Write `import tensorflow as tf`" in a for a in advice("from tensorflow import *\n"))
+
+
+def test_what_every_module_has_is_not_missing_from_contrib():
+    assert severities("x = tf.contrib.rnn.__dict__\n", "E2S101") == []
+    assert severities("x = tf.contrib.rnn.no_cell\n", "E2S101") == ["ERROR"]
+
+
+def test_the_helpers_of_tflearn_are_in_keras():
+    text = "from tflearn.data_utils import pad_sequences\n"
+    assert any("padding='post'" in text for text in advice(text))

@@ -112,3 +112,13 @@ def test_a_private_module_that_is_tried_is_no_finding():
         "except ImportError:\n    from tensorflow.python.ops import init_ops_v2 as ops\n"
     )
     assert found(text) == []
+
+
+DIV = "import operator\n\nclass A:\n    def __div__(self, x):\n        return operator.div(1, x)\n"
+
+
+def test_a_method_that_only_python_2_calls_is_no_finding():
+    rules = {f.rule for f in check_text(DIV).findings}
+    assert "E2S012" not in rules
+    again = check_text(DIV + "    __truediv__ = __div__\n").findings
+    assert "E2S012" in {f.rule for f in again}

@@ -100,7 +100,8 @@ def _positions(call, change):
         if (before, after, getattr(argument, "value", None)) in _SAME:
             continue
         if after is None:
-            yield f"TF2 takes {len(change.after)} arguments, and no {before!r}"
+            most = len(change.after)
+            yield f"TF2 takes {most} argument{'s'[: most != 1]}, and no {before!r}"
         else:
             yield f"argument {position + 1} was {before!r}, and is {after!r} in TF2"
         return
@@ -119,6 +120,13 @@ _RENAMED = {
     ("values", "data"),
     ("tensor", "input"),
     ("filter", "filters"),
+    ("inputs", "logits"),
+    ("input_tensor", "input"),
+    ("keep_dims", "keepdims"),
+    ("kernel", "filters"),
+    ("dim", "axis"),
+    ("t", "input"),
+    ("t", "x"),
     ("value", "input"),
     ("string_tensor", "input"),
     ("box_ind", "box_indices"),

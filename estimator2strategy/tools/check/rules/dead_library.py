@@ -19,7 +19,11 @@ _LIBRARIES = {
     "tensorflow_estimator": ("it cannot be imported since TensorFlow 2.16", _RUN),
     "adanet": (_OLD, _RUN),
     "tensorflow_gan": (_OLD, _RUN),
-    "tflearn": (f"{_OLD}, with tf.contrib", "Write its layers as `tf.layers` or `tf.slim`."),
+    "tflearn": (
+        f"{_OLD}, with tf.contrib",
+        "Write its layers as `tf.layers` or `tf.slim`. Its to_categorical and pad_sequences are in "
+        "tf.keras, where pad_sequences pads at the front unless padding='post' is given.",
+    ),
 }
 _SERVED = {"tensorflow_estimator", "tensor2tensor", "adanet", "tensorflow_gan"}
 

@@ -7,6 +7,8 @@ from estimator2strategy.tools.check.rule import Hit, rule
 _INSIDE = (
     "For cores and replicas use the optimizer inside of it: replicas in step take the same means."
 )
+# The first tokens come by the optimizer's hook, or by one of the program that does its work.
+_FILLS = {"make_session_run_hook", "get_init_tokens_op"}
 
 
 @rule(
@@ -48,7 +50,7 @@ def find(source, context):
         if not context.project.has_estimator or own:
             message = f"{call.name} gathers gradients in queues"
             yield Hit(call.node, message, Severity.INFO, _INSIDE)
-        elif not any(c.last == "make_session_run_hook" for c in calls):
+        elif not any(c.last in _FILLS for c in calls):
             message = f"{call.name} has no hook: its steps would wait for ever, so it is refused"
             yield Hit(call.node, message)
         elif any(map(_asks_for_replicas, calls)):

@@ -31,6 +31,7 @@ def find(source, context):
         elif (
             use.row is None
             and use.name.startswith("tf.contrib.")
+            and not use.name.endswith("__")  # `__dict__` and the like are any module's
             and use.flavour is not symbol_uses.Flavour.V2
         ):
             message = f"{use.name} is not among the names that are carried over{times}"

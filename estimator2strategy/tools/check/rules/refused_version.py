@@ -27,7 +27,7 @@ def find(source, context):
         refused = not isinstance(node, ast.Assert)
         if refused and not isinstance(node.body[0], ast.Raise):
             continue
-        if unreached.answer(node, source, on_tf2) is not refused:
+        if unreached.answer(node.test, source, on_tf2) is not refused:
             continue
         if not unreached.is_tried(node, unreached.ANY | {"AssertionError"}):
             version = unreached.version(on_tf2)
