@@ -275,6 +275,12 @@ def leveled():
     return report(*made.findings, evidence=Evidence.REPLICATED, levels=(made, failed))
 
 
+def test_the_same_advice_is_printed_once_for_each_file(tmp_path):
+    made = report(finding(), finding(line=2), finding(path="b.py"))
+    text = formats.render("text", made, tmp_path)
+    assert [text.count("x = 1"), text.count("-> fix it")] == [3, 2]
+
+
 class TestLevels:
     """Every format says what each level found, on what it rests, and what was not looked at."""
 

@@ -50,15 +50,17 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
     report = harmless(report)
     out: list[Segment] = []
     hidden: collections.Counter[str] = collections.Counter()
-    path = None
+    path, said = None, set[str]()
     for finding in report.findings:
         if finding.severity == Severity.INFO and not notes:
             hidden[finding.rule] += 1
             continue
         if finding.path != path:
-            path = finding.path
+            path, said = finding.path, set()
             out += [("\n" if out else "", ""), (f"{path}\n", "bold underline")]
-        out += _finding(finding)
+        # The same advice once for each file.
+        out += _finding(finding, finding.fix if finding.fix not in said else "")
+        said.add(finding.fix)
     if hidden:
         out.append(("\n" if out else "", ""))
         out.append((f"{hidden.total()} notes, listed with --notes:\n", "cyan"))
@@ -134,12 +136,12 @@ def _bar(bar: Bar, unit: str) -> str:
     return f"{bar.label}: {quantity(bar.used, unit)}{of}{note}"
 
 
-def _finding(finding: Finding) -> list[Segment]:
+def _finding(finding: Finding, advice: str) -> list[Segment]:
     return [
         (f"  {finding.line}:{finding.column}", "dim"),
         (f"  {finding.severity}", _STYLES[finding.severity]),
         (f" {finding.rule} ", "bold"),
         (f"{finding.message}{_evidence(finding)}\n", ""),
         (f"      {finding.text}\n" if finding.text else "", "dim"),
-        (f"      -> {finding.fix}\n" if finding.fix else "", "green"),
+        (f"      -> {advice}\n" if advice else "", "green"),
     ]
