@@ -63,6 +63,12 @@ def test_the_arguments_of_super_are_those_of_the_base():
     assert len(messages(CLASSES.format(given=""), "E2S013")) == 1
 
 
+def test_the_class_that_is_called_is_named_where_a_base_takes_the_arguments():
+    first = "class A:\n    def __init__(self, x):\n        pass\n\n\n"
+    text = f"{first}class B(A):\n    pass\n\n\nB()\n"
+    assert messages(text, "E2S013") == ["B, by A (program.py:2) needs x, too"]
+
+
 def test_functions_that_are_decorated_bound_twice_or_replaced_are_no_finding():
     assert messages(f"@wraps\n{FUNCTION}f(1)\n", "E2S013") == []
     assert messages(f"{FUNCTION}{FUNCTION}f(1)\n", "E2S013") == []
@@ -261,6 +267,7 @@ def test_names_and_arguments_of_further_libraries_are_found(line, rule):
 def test_a_module_that_a_folder_of_the_program_lacks(tmp_path):
     program = (
         "import src.models\nimport src.inputs\nimport src.built_pb2\nimport other.inputs\n"
+        "import src.inputs.images\n"
         "try:\n    import src.extra\nexcept ImportError:\n    pass\n"
     )
     write(tmp_path, src__models="size = 3\n", train=program)

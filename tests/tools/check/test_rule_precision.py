@@ -479,3 +479,7 @@ def test_what_every_module_has_is_not_missing_from_contrib():
 def test_the_helpers_of_tflearn_are_in_keras():
     text = "from tflearn.data_utils import pad_sequences\n"
     assert any("padding='post'" in text for text in advice(text))
+
+
+def test_a_reduction_is_proposed_by_its_name():
+    assert any("Did you mean tf.reduce_prod?" in text for text in advice("x = tf.prod(y)\n"))

@@ -35,9 +35,10 @@ def find(source, context):
         if found is not None and found.startswith("@"):
             continue
         missing = _missing(parts, source, context.project)
-        if missing is not None and not _is_elsewhere(parts, context.project):
-            seen.add(target.module)
-            yield Hit(target.node, f"the folder {missing[0]} has no module {missing[1]}")
+        if missing is None or missing in seen or _is_elsewhere(parts, context.project):
+            continue
+        seen |= {target.module, missing}
+        yield Hit(target.node, f"the folder {missing[0]} has no module {missing[1]}")
 
 
 def _missing(parts, source, project):

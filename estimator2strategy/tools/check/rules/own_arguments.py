@@ -41,7 +41,9 @@ def find(source, context):
             if name == "__init__":
                 name = definition.source.scopes[definition.node].parent.node.name
             where = f"{file}:{definition.node.lineno}"
-            yield Hit(call.node, f"{name} ({where}) {problem}")
+            # The initializer of a base has another name than the class that is called.
+            called = name if call.last in (name, "__init__") else f"{call.last}, by {name}"
+            yield Hit(call.node, f"{called} ({where}) {problem}")
 
 
 def _called(call, source, project):

@@ -53,8 +53,9 @@ def find(source, context):
             if now := _SINCE_1_0.get(use.name):
                 yield Hit(use.node, f"{use.name} is gone since TensorFlow 1.0", fix=f"Use {now}.")
                 continue
-            nearest = facade.nearest(use.name) or ""
             module, _, last = use.name.rpartition(".")
+            reducing = f"{module}.reduce_{last}"
+            nearest = reducing if tables.exists(reducing, "v1") else facade.nearest(use.name) or ""
             # A name that is only alike, and of another module, is not what was meant.
             near = nearest.rpartition(".")[0] == module or nearest.rpartition(".")[2] == last
             hint = f"Did you mean {nearest}?" if near else None
