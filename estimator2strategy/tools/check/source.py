@@ -355,8 +355,8 @@ class Source:
         if name in self._searched:
             return None  # modules that import all of one another
         self._searched.add(name)
-        try:
-            for star in self.stars:
+        try:  # the program's own first: what they lack may be TensorFlow's
+            for star in sorted(self.stars, key=lambda star: star.module.startswith("tensorflow")):
                 target = self.follow(self, dataclasses.replace(star, name=name)) or ""
                 known = target.startswith("@") or "tensorflow" in target
                 if known and tables.may_hide(name, self.canonical(target)):

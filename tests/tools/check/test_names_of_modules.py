@@ -111,3 +111,11 @@ def test_a_star_may_mean_another_module_of_that_name(found):
 def test_a_folder_that_is_called_as_a_library_does_not_hide_it(found):
     text = "from sklearn import datasets\n\nx = datasets.load_boston()\n"
     assert found("E2S109", sklearn__in__boston=text) == ["sklearn.datasets.load_boston is gone"]
+
+
+def test_a_package_may_bring_names_of_its_own_beside_those_of_tensorflow(found):
+    package = "from tensorflow import *\nfrom .main import *\n"
+    train = "import sugar as tf\n\nwith tf.sg_context():\n    tf.placeholder(tf.sg_other)\n"
+    main = "def sg_context():\n    pass\n"
+    said = found("E2S105", train=train, sugar__in____init__=package, sugar__in__main=main)
+    assert said == ["tf.sg_other is neither in TensorFlow 1.15 nor in 2"]

@@ -276,6 +276,33 @@ def test_a_module_that_a_folder_of_the_program_lacks(tmp_path):
     assert found == ["the folder src has no module inputs"]
 
 
+def missing_modules(tmp_path, **files):
+    write(tmp_path, **files)
+    report = check([tmp_path], Settings(root=tmp_path))
+    return [f.message for f in report.findings if f.rule == "E2S017"]
+
+
+IMPORTS = "from utils import boxes\nfrom utils.cython_bbox import overlaps\n"
+
+
+def test_a_module_that_setup_builds_is_no_finding(tmp_path):
+    program = {"train": IMPORTS, "utils__boxes": "x = 1\n", "setup": "names = ['utils.other']\n"}
+    assert len(missing_modules(tmp_path, **program)) == 1
+    program["setup"] = "names = ['utils.cython_bbox']\n"
+    assert missing_modules(tmp_path, **program) == []
+
+
+def test_a_library_of_the_name_of_a_folder_in_a_package_is_no_finding(tmp_path):
+    tasks = "import luigi\nfrom luigi.task import Task\nfrom flow.luigi import paths\n"
+    program = {f"flow__{name}": "x = 1\n" for name in ("other", "luigi__paths")}
+    program["flow__luigi__tasks"] = tasks
+    (tmp_path / "flow/luigi").mkdir(parents=True)
+    (tmp_path / "flow/luigi/__init__.py").touch()
+    assert len(missing_modules(tmp_path, **program)) == 1
+    (tmp_path / "flow/__init__.py").touch()
+    assert missing_modules(tmp_path, **program) == []
+
+
 def test_a_module_of_a_folder_that_no_import_reads_may_be_a_library_s(tmp_path):
     write(tmp_path, datasets__mine="size = 3\n", train="import datasets.theirs\n")
     report = check([tmp_path], Settings(root=tmp_path))

@@ -76,7 +76,7 @@ def find(source, context):
         most = libraries.most(name)
         if most is not None and len(call.node.args) > most and not call.is_open:
             message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"
-            yield Hit(call.node, message, fix="Give the others by their names.")
+            yield Hit(call.node, message, fix=f"Give {_OTHERS[most > 0]} by their names.")
 
 
 def _instead(name: str, argument: str) -> str | None:
@@ -91,6 +91,9 @@ def _is_bridged(name: str) -> bool:
     """True for functions that legacy modules get with the arguments of old."""
     home, _, last = name.rpartition(".")
     return (home, last) in removed_names.CHANGED
+
+
+_OTHERS = {False: "them", True: "the others"}
 
 
 def _counted(most: int) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
@@ -37,8 +38,19 @@ def find(source, context):
         missing = _missing(parts, source, context.project)
         if missing is None or missing in seen or _is_elsewhere(parts, context.project):
             continue
+        if _is_built(missing[1], context.project):
+            continue
         seen |= {target.module, missing}
         yield Hit(target.node, f"the folder {missing[0]} has no module {missing[1]}")
+
+
+def _is_built(module, project):
+    """True if a setup.py of the program names such a module: `Extension("utils.cython_bbox")`."""
+    named = re.compile(rf"[\"'.]{re.escape(module)}[\"']")
+    return any(
+        os.path.basename(source.path) == "setup.py" and named.search(source.text)
+        for source in project.sources
+    )
 
 
 def _missing(parts, source, project):
@@ -64,7 +76,8 @@ def _folder(top, source, project):
     around = os.path.dirname(source.path)
     while True:
         folder = os.path.join(around, top)
-        if os.path.isdir(folder):
+        # In a package a plain `import luigi` is the library's, whatever folders are beside it.
+        if os.path.isdir(folder) and not os.path.isfile(os.path.join(around, "__init__.py")):
             return folder if _is_read(top, folder, source, project) else None
         outer = os.path.dirname(around)
         if outer == around or not any(
