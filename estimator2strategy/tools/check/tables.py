@@ -36,6 +36,8 @@ def served(name: str) -> Symbol | None:
     """The facade's row for a legacy name; None if TF 1.15 had no such name."""
     if name == "tf.contrib":
         return Symbol(name, "works")
+    if name in BEFORE_1_15:
+        return None
     if name.startswith("tf.contrib.keras.python."):
         return None  # TF 1.3 had it; what is below is not what the public names are
     if name.startswith("tf.contrib."):
@@ -120,6 +122,11 @@ _UNKNOWN = {
     "v2": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite"),
     "v1": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite", "tf.keras"),
 }
+# Private names that programs before TensorFlow 1.5 use, and that 1.15 did not have either.
+BEFORE_1_15 = frozenset(
+    {"tf.nn.rnn_cell._linear", "tf.python.ops.rnn_cell._linear"}
+    | {f"tf.python.ops.rnn_cell_impl.{name}" for name in ("_linear", "_Linear")}
+)
 # Names that compat.v1 has beside Keras 2 only.
 NEED_KERAS_2 = ("tf.layers", "tf.nn.rnn_cell")
 
@@ -154,7 +161,7 @@ def may_hide(name: str, target: str) -> bool:
 
 def private_is_gone(name: str) -> bool:
     """True if a name of `tensorflow.python` that programs import is not there any more."""
-    gone = _tensorflow2()["private_gone"]
+    gone = (*_tensorflow2()["private_gone"], *BEFORE_1_15)
     return any(name == path or name.startswith(f"{path}.") for path in gone)
 
 

@@ -483,3 +483,19 @@ def test_the_helpers_of_tflearn_are_in_keras():
 
 def test_a_reduction_is_proposed_by_its_name():
     assert any("Did you mean tf.reduce_prod?" in text for text in advice("x = tf.prod(y)\n"))
+
+
+@pytest.mark.parametrize("target", Target)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tensorflow.python.ops.rnn_cell import _linear",
+        "from tensorflow.python.ops.rnn_cell_impl import _linear",
+        "from tensorflow.python.ops.rnn_cell_impl import _Linear as linear",
+        "y = tf.nn.rnn_cell._linear([], 3, True)",
+    ],
+)
+def test_the_private_linear_of_recurrent_cells_was_gone_before_1_15(line, target):
+    assert [(f.rule, f.severity.name) for f in findings(f"{line}\n", target)] == [
+        ("E2S105", "WARNING")
+    ]

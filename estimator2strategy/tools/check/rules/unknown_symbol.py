@@ -28,6 +28,11 @@ _SINCE_1_0 = {
     "tf.unpack": "tf.unstack",
 }
 
+_LINEAR = (
+    "In a program that is run by this package: `from "
+    "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
+)
+
 
 @rule(
     "E2S105",
@@ -41,6 +46,9 @@ _SINCE_1_0 = {
 )
 def find(source, context):
     for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
+        if use.name in tables.BEFORE_1_15 and not unreached.is_tried(use.node, unreached.ANY):
+            written = use.name.replace("tf.python.", "tensorflow.python.")
+            yield Hit(use.node, f"{written} is neither in TensorFlow 1.15 nor in 2", fix=_LINEAR)
         if (
             use.row is not None
             or use.flavour is symbol_uses.Flavour.V2
