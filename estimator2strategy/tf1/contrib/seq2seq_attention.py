@@ -54,7 +54,9 @@ class _Attention(AttentionMechanism):
         self._query_layer = query_layer
         self._memory_layer = memory_layer
         self.dtype = memory_layer.dtype
-        self._probability_fn = probability_fn
+        # Mechanisms of programs call it, and some set their own: the name, and both arguments, are
+        # those of TF 1.15.
+        self._probability_fn = lambda score, state: probability_fn(self._masked(score))
         self._lengths = memory_sequence_length
         self._mask_value = -math.inf if score_mask_value is None else score_mask_value
         self._name = name
@@ -66,16 +68,18 @@ class _Attention(AttentionMechanism):
             batch, size = (_size(self._keys, axis) for axis in (0, 1))
             self._batch_size, self._alignments_size = batch, size
 
-    def _alignments(self, score: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        if self._lengths is not None:
-            lengths = tf.convert_to_tensor(self._lengths)
-            message = "All values in memory_sequence_length must be greater than zero."
-            with tf.control_dependencies([_v1.assert_positive(lengths, message=message)]):
-                mask = tf.sequence_mask(lengths, tf.shape(score)[1])
-            score = tf.where(
-                mask, score, tf.fill(tf.shape(score), tf.cast(self._mask_value, score.dtype))
-            )
-        alignments = self._probability_fn(score)
+    def _masked(self, score: tf.Tensor) -> tf.Tensor:
+        if self._lengths is None:
+            return score
+        lengths = tf.convert_to_tensor(self._lengths)
+        message = "All values in memory_sequence_length must be greater than zero."
+        with tf.control_dependencies([_v1.assert_positive(lengths, message=message)]):
+            mask = tf.sequence_mask(lengths, tf.shape(score)[1])
+        unseen = tf.fill(tf.shape(score), tf.cast(self._mask_value, score.dtype))
+        return tf.where(mask, score, unseen)
+
+    def _alignments(self, score: tf.Tensor, state: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        alignments = self._probability_fn(score, state)
         return alignments, alignments
 
     @property
@@ -157,6 +161,7 @@ class LuongAttention(_Attention):
             custom_key_value_fn,
             name,
         )
+        self._num_units = num_units
         self._scale = scale
 
     def __call__(self, query: tf.Tensor, state: Any) -> tuple[tf.Tensor, tf.Tensor]:
@@ -173,7 +178,7 @@ class LuongAttention(_Attention):
             if self._scale:
                 one = _v1.ones_initializer()
                 score *= _v1.get_variable("attention_g", [], query.dtype, one)
-        return self._alignments(score)
+        return self._alignments(score, state)
 
 
 class BahdanauAttention(_Attention):
@@ -219,7 +224,7 @@ class BahdanauAttention(_Attention):
                 hidden += _v1.get_variable("attention_b", [self._num_units], query.dtype, zeros)
                 v = g * v * tf.math.rsqrt(tf.reduce_sum(tf.square(v)))
             score = tf.reduce_sum(v * tf.tanh(hidden), 2)
-        return self._alignments(score)
+        return self._alignments(score, state)
 
 
 class AttentionWrapperState(
