@@ -11,7 +11,7 @@ not named, it keeps:
     pip install pillow==5.4.1 nltk==3.4 gensim==3.8.3 networkx==2.2 \
         opencv-python-headless==4.1.2.30 scikit-image==0.15.0 librosa==0.6.3 h5py==2.10.0 \
         gym==0.12.5 moviepy==1.0.3 seaborn==0.9.1 flask==1.0.4 werkzeug==0.15.6 jinja2==2.10.3 \
-        imageio==2.5.0 statsmodels==0.10.2
+        imageio==2.5.0 statsmodels==0.10.2 tensorflow-hub==0.7.0 gin-config==0.1.4
     python3.7 tests/tools/check/library_names.py --old PIL nltk ... > old.json
     python tests/tools/check/library_names.py old.json PIL nltk ...
 
@@ -34,7 +34,7 @@ from pathlib import Path
 LIBRARIES = ("numpy", "scipy", "pandas", "sklearn", "matplotlib", "keras")
 TABLE = Path(__file__).resolve().parents[3] / "estimator2strategy/tools/check/libraries.json"
 _INNER = re.compile(
-    r"^pandas\.(core|io)\.(?!json)|\.(_|tests?\b|testing\b|conftest|setup|f2py|distutils|core\.[a-z]*_api|backends?\.|tools\."
+    r"^gin\.tf\b|^pandas\.(core|io)\.(?!json)|\.(_|tests?\b|testing\b|conftest|setup|f2py|distutils|core\.[a-z]*_api|backends?\.|tools\."
     r"|plotting\.|externals|util\.|compat|sphinxext|cbook\.|applications\.)"
 )
 
@@ -150,7 +150,7 @@ def _release(library):
     if version is None:
         from importlib import metadata  # not in Python 3.7
 
-        version = metadata.version(library)
+        version = metadata.version(metadata.packages_distributions()[library][0])
     return ".".join(version.split(".")[:2])
 
 

@@ -9,6 +9,7 @@ from estimator2strategy.tools.check.symbol_uses import Flavour
 # Library -> its arguments of old, and what has their place.
 _TODAY = {
     "gensim": {"size": "vector_size", "iter": "epochs"},
+    "gin": {"blacklist": "denylist", "whitelist": "allowlist"},
     "keras": {
         "batch_input_shape": "batch_shape of a keras.Input",
         "lr": "learning_rate",

@@ -55,6 +55,7 @@ _GONE = {
     "sklearn.mixture.GMM": "sklearn.mixture.GaussianMixture",
     "sklearn.preprocessing.Imputer": "sklearn.impute.SimpleImputer",
     "sklearn.utils.linear_assignment_": "scipy.optimize.linear_sum_assignment",
+    "tensorflow_hub.Module": "tensorflow_hub.load, whose result has signatures",
 }
 # Deprecated, and still there.
 _STILL = {"numpy.row_stack"}
