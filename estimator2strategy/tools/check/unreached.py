@@ -22,7 +22,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.source import Call, LexicalScope, Source, names_in, parents
+from estimator2strategy.tools.check.source import (
+    Call,
+    LexicalScope,
+    Source,
+    arguments_of,
+    names_in,
+    parents,
+)
 
 # The versions that a program is told, on the facade and on TensorFlow 2.
 _TENSORFLOW = {False: "1.15.5", True: "2.16.1"}
@@ -40,7 +47,7 @@ _OUR_VERSION = {"tf.__version__", "tf.VERSION", "tf.version.VERSION"}
 _ASKS = re.compile(
     r"tf_?version|tensorflow_?version|__version__|version_info|is_?tf_?v?[12]|\bPY[23]", re.I
 )
-_MAY_ASK = re.compile(r"version|PY[23]|hasattr|\bdir\(|tf_?v?[12]\b", re.I)
+_MAY_ASK = re.compile(r"version|PY[23]|hasattr|\bdir\(|tf_?v?[12]\b|['\"]\d+\.\d", re.I)
 _VERSIONS = {"LooseVersion", "StrictVersion", "Version", "parse_version", "parse"}
 _DEPTH = 12
 
@@ -161,6 +168,8 @@ class _Reader:
     def __init__(self, source: Source, on_tensorflow_2: bool):
         self._source, self._on_tensorflow_2 = source, on_tensorflow_2
         self._depth = 0
+        # What a function of the program is called with, while what it returns is worked out.
+        self._arguments: dict[tuple[LexicalScope, str], Any] = {}
 
     def value(self, node: ast.AST, scope: LexicalScope) -> Any:
         work = _WORK.get(type(node))
@@ -180,7 +189,7 @@ class _Reader:
             return _PYTHON[name]
         found = self._source.assigned(node, scope)
         if found is None:
-            raise LookupError
+            return self._arguments[scope, node.id]
         return self.value(*found)
 
     def several(self, node: Any, scope: LexicalScope) -> Any:
@@ -244,7 +253,24 @@ class _Reader:
             return tuple(int(part) for part in re.findall(r"\d+", self.value(node.args[0], scope)))
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("split", "startswith"):
             return getattr(self.value(node.func.value, scope), node.func.attr)(*arguments)
-        raise LookupError
+        return self._returned(node, scope)
+
+    def _returned(self, node: ast.Call, scope: LexicalScope) -> Any:
+        """What a function of the program returns, if that is all it does."""
+        where = scope.find(node.func.id) if isinstance(node.func, ast.Name) else None
+        bindings = where.bindings[node.func.id] if where else []  # type: ignore[attr-defined]
+        function = bindings[0] if len(bindings) == 1 else None
+        if not isinstance(function, ast.FunctionDef) or node.keywords:
+            raise LookupError
+        *before, last = function.body
+        inner, names = self._source.scopes[function], arguments_of(function)
+        if not isinstance(last, ast.Return) or last.value is None or len(names) != len(node.args):
+            raise LookupError
+        if any(not isinstance(part, ast.Expr) for part in before):  # a docstring is one
+            raise LookupError
+        values = [self.value(argument, scope) for argument in node.args]
+        self._arguments |= {(inner, name): value for name, value in zip(names, values, strict=True)}
+        return self.value(last.value, inner)
 
     def _lists(self, owner: ast.expr, attribute: ast.expr, scope: LexicalScope) -> bool:
         """True if TensorFlow, or a module of it, has an attribute."""

@@ -46,6 +46,13 @@ def test_a_version_that_was_named_before_is_known():
     assert found(text) == ["E2S105 5"]
 
 
+def test_a_function_of_the_program_that_asks_is_known():
+    text = "def is_later_than(v):\n    return LooseVersion(tf.__version__) > LooseVersion(v)\n"
+    assert found(text + branches("is_later_than('1.8')"), Target.FACADE) == []
+    assert found(text + branches("not is_later_than('1.8')"), Target.FACADE) == ["E2S105 6"]
+    assert found(text + branches("is_later_than('1.16')"), Target.TF2) == ["E2S102 4"]
+
+
 def test_both_branches_of_another_question_are_read():
     assert found(branches("params.use_version_b")) == ["E2S102 2", "E2S105 4"]
 
