@@ -38,6 +38,11 @@ def asks_for_dimensions() -> bool:
     return _is_tf115s(frame)
 
 
+def asks_for_sizes() -> bool:
+    """True if TF 1.15's code makes a shape, be it through functions of TensorFlow or a library."""
+    return _is_tf115s(_outside("tensorflow.", "tf_keras.", "tf_slim.", "estimator2strategy."))
+
+
 def asks_for_identity() -> bool:
     """True if TF 1.15's code compares or hashes a tensor, be it through TensorFlow's functions."""
     return _is_tf115s(_outside("tensorflow."))

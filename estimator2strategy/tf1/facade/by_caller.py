@@ -20,6 +20,7 @@ def tell_tensors_apart() -> None:
     """From now on TF 1.15's code gets its shapes and its equality of tensors."""
     _tf_switches.tensor_shapes_by(callers.asks_for_dimensions)
     _tf_switches.tensor_equality_by(callers.asks_for_identity)
+    _sizes_may_be_floats()
     # Averages of tensors, which are no variables, are variables of their own.
     _build_as_their_maker(tf.compat.v1.train.ExponentialMovingAverage, "apply")
 
@@ -69,6 +70,27 @@ def _is_tf115s(cls: type) -> bool:
 
 
 _LIBRARIES = ("builtins", "tensorflow.", "tf_keras.")
+
+
+@functools.cache
+def _sizes_may_be_floats() -> None:
+    """Shapes of TF 1.15 took what `int` takes: `units / 2` of Python 3, and digits of a file."""
+    cls = tf.compat.v1.Dimension
+    before = cls.__init__
+
+    @functools.wraps(before)
+    def init(self, value):
+        try:
+            before(self, value)
+        except TypeError:
+            if not callers.asks_for_sizes():
+                raise
+            size = int(value)
+            if size != value and not isinstance(value, str | bytes):
+                raise ValueError(f"Ambiguous dimension: {value}") from None
+            before(self, size)
+
+    cls.__init__ = init
 
 
 def _layers_can_be_applied() -> None:

@@ -45,6 +45,7 @@ def test_a_quotient_where_python_takes_whole_numbers_is_found(line, quotient):
         "return [1.0, 2.0] * (x / 2)",
         "return np.repeat(x, n / 2)",
         "return tf.zeros([n / 2])",
+        "return tf.get_variable('v', [n / 2, 3])",
         "try:\n        return range(n / 2)\n    except TypeError:\n        return []",
     ],
 )
