@@ -244,7 +244,7 @@ def abort_collectives(message: str) -> None:
 def run_in_any_order(op: tf.Operation) -> None:
     """`op`, of the function that is being traced, runs, but waits for no other one with effects.
 
-    `tf.function` puts ops with effects in order, and public is only who is given no effects.
+    `tf.function` puts ops with effects in order; there is no public way to leave one out.
     """
     manager = op.graph.experimental_acd_manager
     if manager:

@@ -30,6 +30,9 @@ _MOST_NAMED = 5
 _GONE = (FileNotFoundError, tf.errors.NotFoundError)
 _OF_STEP = re.compile(r"(.*-(\d+))\.index", re.DOTALL)
 
+# Of the latest ones, (path, sizes and times of its files): who changes a file changes these.
+_written: collections.deque[tuple[str, _Files]] = collections.deque(maxlen=64)
+
 
 def latest_checkpoint(folder: str) -> str | None:
     """Path of the latest complete checkpoint that the `checkpoint` file of `folder` lists.
@@ -194,12 +197,10 @@ def _defect(path: str) -> str | None:
 
 def note_written(path: str) -> None:
     """A checkpoint that this process has written to its end need not be read to be trusted."""
+    if "://" in path:
+        return  # it would not be read, and to look at its files is a call for each
     with contextlib.suppress(*_GONE):
         _written.append((path, _sizes_and_times(path)))
-
-
-# Of the latest ones, (path, sizes and times of its files): who changes a file changes these.
-_written: collections.deque[tuple[str, _Files]] = collections.deque(maxlen=64)
 
 
 def _sizes_and_times(path: str) -> _Files:

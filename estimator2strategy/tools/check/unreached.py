@@ -168,7 +168,7 @@ class _Reader:
     def __init__(self, source: Source, on_tensorflow_2: bool):
         self._source, self._on_tensorflow_2 = source, on_tensorflow_2
         self._depth = 0
-        # What a function of the program is called with, while what it returns is worked out.
+        # The arguments of a function of the program, by its scope and their names.
         self._arguments: dict[tuple[LexicalScope, str], Any] = {}
 
     def value(self, node: ast.AST, scope: LexicalScope) -> Any:
@@ -189,7 +189,7 @@ class _Reader:
             return _PYTHON[name]
         found = self._source.assigned(node, scope)
         if found is None:
-            return self._arguments[scope, node.id]
+            return self._arguments[scope, ast.unparse(node)]
         return self.value(*found)
 
     def several(self, node: Any, scope: LexicalScope) -> Any:
@@ -256,7 +256,7 @@ class _Reader:
         return self._returned(node, scope)
 
     def _returned(self, node: ast.Call, scope: LexicalScope) -> Any:
-        """What a function of the program returns, if that is all it does."""
+        """The value of a call of the program's own function, if that is nothing but a `return`."""
         where = scope.find(node.func.id) if isinstance(node.func, ast.Name) else None
         bindings = where.bindings[node.func.id] if where else []  # type: ignore[attr-defined]
         function = bindings[0] if len(bindings) == 1 else None

@@ -81,7 +81,7 @@ def find(source, context):
 
 
 def _instead(name: str, argument: str) -> str | None:
-    """What to write in the place of an argument; None if that is not known."""
+    """The advice for an argument that is gone; None if nothing is known of it."""
     today = _TODAY.get(name.partition(".")[0], {}).get(argument)
     if today is not None:
         return f"Today: {today}."

@@ -10,7 +10,7 @@ from estimator2strategy.tools.check.rules.python2_names import MODULES, unguarde
 from estimator2strategy.tools.check.symbol_uses import imported_and_used
 
 _NEWEST = "3.13"
-# What has the place of names that legacy programs use.
+# Names of old that legacy programs use -> those of today.
 _TODAY = {
     "itertools.ifilter": "filter",
     "itertools.imap": "map",

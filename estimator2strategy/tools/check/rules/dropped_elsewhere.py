@@ -166,7 +166,7 @@ def _methods(source: Source) -> Iterator[Hit]:
 
 
 def _instead(old: str, on_tf2: bool) -> str:
-    """What to do without a name of `libraries.json`."""
+    """The advice for a name of `libraries.json`."""
     module, _, last = old.rpartition(".")
     if old in _TODAY:
         return f"Today: {_TODAY[old]}."
