@@ -47,6 +47,7 @@ from tensorflow.python.tpu import tpu_strategy_util as _tpu_strategy_util
 from tensorflow.python.training import evaluation as _evaluation
 from tensorflow.python.training import saver as _saver
 from tensorflow.python.training import training_util as _training_util
+from tensorflow.python.training.saving import saveable_object as _saveable_object
 from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane_pb2
 
 # Flattens nested fetches and feeds (names, variables, SparseTensors, dicts) for `Session.run`. The
@@ -143,6 +144,10 @@ model_utils = _model_utils
 
 # The tables of indices that `tf.contrib.lookup` made: those of `tf.lookup` take other arguments.
 lookup_ops = _lookup_ops
+
+# A Saver of TF1 writes and restores it under names that are no variable's: cuDNN's layers need it.
+SaveableObject = _saveable_object.SaveableObject
+SaveSpec = _saveable_object.SaveSpec
 
 # A strategy of one device, to derive the one from under which model_fn is recorded.
 OneDeviceExtended = _one_device_strategy.OneDeviceExtended

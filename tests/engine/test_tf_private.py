@@ -36,6 +36,23 @@ def test_an_uninitialized_variable_has_no_value_and_then_one():
     assert variable.numpy().tolist() == [1.0, 2.0]
 
 
+def test_a_saver_writes_and_restores_what_a_saveable_object_says(tmp_path):
+    class Doubled(_tf_private.SaveableObject):
+        def restore(self, restored_tensors, restored_shapes):
+            return variable.assign(restored_tensors[0] / 2)
+
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("v", initializer=3.0)
+        specs = [_tf_private.SaveSpec(variable * 2, "", "twice")]
+        saver = tf1.train.Saver([Doubled(tf.identity(variable), specs, "doubled")])
+        session.run(variable.initializer)
+        path = saver.save(session, str(tmp_path / "model"))
+        assert tf.train.load_variable(path, "twice") == 6
+        session.run(variable.assign(0.0))
+        saver.restore(session, path)
+        assert session.run(variable) == 3
+
+
 def test_a_graph_is_added_to_events_as_the_public_method_adds_it(tmp_path):
     with tf.Graph().as_default() as graph:
         tf.constant(1, name="a")
