@@ -16,6 +16,7 @@ Rules ask here before they report on a name.
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import re
 from collections.abc import Callable, Iterable
@@ -91,8 +92,7 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
     and after the `except AttributeError` of a `try` whose names of TensorFlow are all there; and in
     a method like `__div__` that nothing else in the file names.
     """
-    text = source.text
-    if not any((_MAY_ASK.search(text), "except" in text, _PYTHON_2_METHODS.search(text))):
+    if not _may_ask(source):
         return True
     inner = node
     for outer in parents(node):
@@ -108,7 +108,7 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
                 if holds is _ASKED or holds is isinstance(outer.op, ast.Or):
                     return False
         elif isinstance(outer, ast.FunctionDef) and _PYTHON_2_METHODS.fullmatch(outer.name):
-            if len(re.findall(rf"\b{outer.name}\b", text)) == 1:
+            if _python_2_methods(source)[outer.name] == 1:
                 return False
         elif isinstance(inner, ast.ExceptHandler) and isinstance(outer, ast.Try):
             caught = names_in(inner.type) if inner.type else {""}
@@ -116,6 +116,22 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
                 return False
         inner = outer
     return True
+
+
+# Rules ask for each name of a file: its text is searched once.
+@functools.lru_cache(maxsize=8)
+def _may_ask(source: Source) -> bool:
+    """True if a file may ask for a version, do without a name, or have methods of Python 2."""
+    return bool(
+        "except" in source.text or _MAY_ASK.search(source.text) or _python_2_methods(source)
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _python_2_methods(source: Source) -> collections.Counter[str]:
+    """How often a file names each method that Python 3 does not call by itself."""
+    found = re.finditer(rf"\b({_PYTHON_2_METHODS.pattern})\b", source.text)
+    return collections.Counter(match[0] for match in found)
 
 
 @functools.lru_cache(maxsize=4096)

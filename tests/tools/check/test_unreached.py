@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from estimator2strategy.tools.check.checking import check_text
@@ -122,6 +124,14 @@ def test_a_private_module_that_is_tried_is_no_finding():
 
 
 DIV = "import operator\n\nclass A:\n    def __div__(self, x):\n        return operator.div(1, x)\n"
+
+
+def test_the_text_of_a_file_is_searched_once_for_such_methods():
+    names = "".join(f"        tf.name_{n}(x)\n" for n in range(400))
+    comments = f"# {'word ' * 2000}\n" * 100  # a million characters
+    started = time.process_time()
+    assert check_text(TF + DIV + names + comments).findings == ()
+    assert time.process_time() - started < 5  # 30 s if each name searches
 
 
 def test_a_method_that_only_python_2_calls_is_no_finding():
