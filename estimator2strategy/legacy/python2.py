@@ -15,7 +15,7 @@ _SYNTAX = {
     r"(?<![\w.])0\d+[lL]?\b": "an octal number without 0o",
     r"\b\d+[lL]\b": "a long integer",
     r"<>": "the operator <>",
-    r"`": "backquotes for repr",
+    r"`[^`]+`": "backquotes for repr",
     r"\b[uU][rR]['\"]": "a ur'' string",
     r"(lambda\s*|def\s+\w+\s*\([^)]*)\(\w+\s*,": "an argument that is a tuple",
 }

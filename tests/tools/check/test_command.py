@@ -86,6 +86,8 @@ class TestBadInput:
         ("text", "rule", "words"),
         [
             ("print 'x'\n", "E2S002", "a print statement"),
+            ("x = 1\n`\n", "E2S001", "invalid syntax"),
+            ("x = `1`\n", "E2S002", "backquotes for repr"),
             ("x = 1\nraise ValueError, 'no'\n", "E2S002", "`raise Error, message`"),
             ("def f(:\n", "E2S001", "cannot be parsed"),
             ("return 3\n", "E2S001", "'return' outside function"),
