@@ -32,6 +32,7 @@ from estimator2strategy.tools.check.source import (
     parse,
     words_in,
 )
+from estimator2strategy.tools.check.stars import Stars
 
 # How a module is written -> the legacy name, for the longest prefix that fits.
 _ALIASES = (
@@ -79,6 +80,7 @@ class Project:
         self._by_path: dict[str, Source | None] = {}
         self._modules: dict[tuple[str, str], str | None] = {}
         self._canonical: dict[str, str] = {}
+        self._stars = Stars(self._module, self.load)
         self._device_calls: dict[ast.AST, list[Call]] = {}
         self._reachable: dict[tuple[ast.AST, ...], list[Definition]] = {}
         self._called_by: dict[ast.AST, list[Definition]] = {}
@@ -90,6 +92,8 @@ class Project:
         source.follow = self._follow
         source.canonical = self.canonical
         source.member = self._member
+        source.given = lambda: self.given
+        source.brings = self._stars.bring
 
     # Names.
 
@@ -99,10 +103,16 @@ class Project:
             self._canonical[raw] = _canonical(raw)
         return self._canonical[raw]
 
+    @functools.cached_property
+    def given(self) -> frozenset[str]:
+        """The names of TensorFlow that the program sets itself: `tf.contrib = contrib`."""
+        names = {
+            source.resolve(node, scope) for source in self.sources for node, scope in source.stores
+        }
+        return frozenset(name for name in names if name and name.startswith("tensorflow."))
+
     def _follow(self, source: Source, target: Import) -> str | None:
         """The target of an import: a library's name, or `@file` or `@file::name` of the project."""
-        if target.level == 0 and target.module.partition(".")[0] in _LIBRARIES:
-            return f"{target.module}.{target.name}" if target.name else target.module
         path = self._module(source, target.module, target.level)
         if path is None:
             if target.level:
@@ -111,7 +121,9 @@ class Project:
         return self._member(f"@{path}", target.name) if target.name else f"@{path}"
 
     def _module(self, source: Source, module: str, level: int) -> str | None:
-        """The file or folder of a module, as seen from `source`."""
+        """The file or folder of a module, as seen from `source`; None for a library's."""
+        if level == 0 and module.partition(".")[0] in _LIBRARIES:
+            return None
         folder = os.path.dirname(source.path)
         key = (f"{folder}:{level}", module)
         if key not in self._modules:
@@ -258,8 +270,6 @@ class Project:
         return found
 
     def _imported_file(self, source: Source, target: Import) -> str | None:
-        if target.level == 0 and target.module.partition(".")[0] in _LIBRARIES:
-            return None
         path = self._module(source, target.module, target.level)
         if path and os.path.isdir(path) and target.name:
             return _file_of(os.path.join(path, target.name))

@@ -13,9 +13,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
-import io
-import re
-import tokenize
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -169,10 +166,14 @@ class Source:
         self.scopes: dict[ast.AST, LexicalScope] = {tree: self.scope}
         self.stars: list[Import] = []
         self.stored: set[str] = set()  # the attributes that are assigned
-        # Set by the project: what `import name` leads to, and what a raw name is called.
+        self.stores: list[tuple[ast.Attribute, LexicalScope]] = []  # `a.b` on the left of a `=`
+        # Set by the project: what `import name` leads to, what a raw name is called, the names of
+        # TensorFlow that the program sets, and if modules of its own bring a name by `import *`.
         self.follow: Callable[[Source, Import], str | None] = lambda source, target: None
         self.canonical: Callable[[str], str] = lambda name: name
         self.member: Callable[[str, str], str | None] = lambda base, name: f"{base}.{name}"
+        self.given: Callable[[], frozenset[str]] = frozenset
+        self.brings: Callable[[Source, Import, str], bool] = lambda source, star, name: False
         self._names: dict[tuple[LexicalScope, str], str | None] = {}
         self._searched: set[str] = set()
         self._walk(tree, self.scope)
@@ -241,6 +242,8 @@ class Source:
             base = value
         if type(base) is ast.Name:
             self.chains.append((node, scope))
+            if type(node.ctx) is ast.Store:
+                self.stores.append((node, scope))
         else:
             self._visit(base, base.parent, scope)
 
@@ -325,7 +328,10 @@ class Source:
     def _resolve_name(self, name: str, scope: LexicalScope) -> str | None:
         where = scope.find(name)
         if where is None:
-            return self.from_star(name) or f"builtins.{name}"
+            target = self.from_star(name)
+            if target is None and any(self.brings(self, star, name) for star in self.stars):
+                return None
+            return target or f"builtins.{name}"
         if name == "self" or name == "cls":
             return self._own_class(where)
         values = where.bindings[name]
@@ -361,6 +367,8 @@ class Source:
                 known = target.startswith("@") or "tensorflow" in target
                 if known and tables.may_hide(name, self.canonical(target)):
                     return target
+                if self.brings(self, star, name):
+                    return None  # a constant, say: it is not TensorFlow's
         finally:
             self._searched.remove(name)
         return None
@@ -411,22 +419,6 @@ class Source:
         while node not in self.scopes or isinstance(node, ast.expr):
             node = node.parent  # type: ignore[attr-defined]
         return self.scopes[node]
-
-    @functools.cached_property
-    def comments(self) -> dict[int, str]:
-        """The comment on each line that has one."""
-        if "#" not in self.text:
-            return {}
-        found = {}
-        try:
-            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
-                if token.type == tokenize.COMMENT:
-                    found[token.start[0]] = token.string
-        except (tokenize.TokenError, SyntaxError):
-            for number, line in enumerate(self.lines, 1):
-                if match := re.search(r"#.*$", line):
-                    found[number] = match[0]
-        return found
 
 
 # Nodes without names in them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from estimator2strategy.tools.check.comments import comments
 from estimator2strategy.tools.check.source import Source
 
 _COMMENT = re.compile(r"#\s*e2s:\s*ignore\b(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$")
@@ -30,7 +31,7 @@ def suppressions(source: Source) -> list[Suppression]:
     if "e2s:" not in source.text:
         return []
     found = []
-    for line, comment in source.comments.items():
+    for line, comment in comments(source.text).items():
         match = _COMMENT.search(comment)
         if match is None:
             continue

@@ -81,7 +81,7 @@ def uses(source: Source, on_tensorflow_2: bool | None = None) -> tuple[Use, ...]
             imported.add(key)
             first.setdefault(key, target.node)
             lines.setdefault(key, set()).add(target.node.lineno)
-    given = _given(source)
+    given = source.given()
     for node, scope in source.chains:
         if isinstance(node, ast.Name) and node.id == "self":
             continue
@@ -104,16 +104,6 @@ def uses(source: Source, on_tensorflow_2: bool | None = None) -> tuple[Use, ...]
         _use(name, how, node, len(lines[name, how]), (name, how) in imported)
         for (name, how), node in first.items()
     )
-
-
-def _given(source: Source) -> set[str]:
-    """The names of TensorFlow that a file sets itself: `tf.contrib = contrib`."""
-    names = {
-        source.resolve(node, scope)
-        for node, scope in source.chains
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    }
-    return {name for name in names if name is not None and name.startswith("tensorflow.")}
 
 
 def imported_and_used(source: Source) -> Iterator[tuple[ast.AST, str]]:

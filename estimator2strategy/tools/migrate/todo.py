@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Iterable
 
-from estimator2strategy.tools.check.source import parse
+from estimator2strategy.tools.check.comments import comments
 from estimator2strategy.tools.migrate.codemod import Todo
 from estimator2strategy.tools.migrate.module import Module
 
@@ -22,7 +22,7 @@ def without_marks(text: str, codemod: str) -> str:
     if "# TODO(e2s): " not in text:
         return text
     lines = list(io.StringIO(text, newline=""))
-    for number in parse("", "", text).comments:
+    for number in comments(text):
         match = MARK.match(lines[number - 1])
         if match and match["codemod"] == codemod:
             lines[number - 1] = ""
@@ -52,7 +52,7 @@ def marks(text: str) -> list[tuple[int, str, str]]:
         return []
     lines = list(io.StringIO(text, newline=""))
     found = []
-    for number in sorted(parse("", "", text).comments):
+    for number in sorted(comments(text)):
         match = MARK.match(lines[number - 1])
         if match:
             found.append((number, match["codemod"], match["message"]))

@@ -119,3 +119,31 @@ def test_a_package_may_bring_names_of_its_own_beside_those_of_tensorflow(found):
     main = "def sg_context():\n    pass\n"
     said = found("E2S105", train=train, sugar__in____init__=package, sugar__in__main=main)
     assert said == ["tf.sg_other is neither in TensorFlow 1.15 nor in 2"]
+
+
+@pytest.mark.parametrize(
+    "main", ["sg_eps = 1e-7\n", "import numpy as np\n\nsg_eps = np.pi\n", "from .base import *\n"]
+)
+def test_a_constant_of_such_a_package_is_not_looked_for_in_tensorflow(found, main):
+    package = "from tensorflow import *\nfrom .main import *\n"
+    said = found(
+        "E2S105",
+        train="import sugar as tf\n\nx = tf.sg_eps + tf.sg_other\n",
+        sugar__in____init__=package,
+        sugar__in__main=main,
+        sugar__in__base="sg_eps = 1e-7\n",
+    )
+    assert said == ["tf.sg_other is neither in TensorFlow 1.15 nor in 2"]
+
+
+def test_a_name_that_another_file_of_the_program_gives_tensorflow(found):
+    patch = "import tensorflow as tf\n\ntf.redcue = tf.reduce_sum\n"
+    train = "import patch\nimport tensorflow as tf\n\nx = tf.redcue(1) + tf.reduce_all_(2)\n"
+    said = found("E2S105", train=train, patch=patch)
+    assert said == ["tf.reduce_all_ is neither in TensorFlow 1.15 nor in 2"]
+
+
+@pytest.mark.parametrize(("helpers", "times"), [("", 1), ("map = [1][0]\n", 0)])
+def test_a_built_in_function_that_a_star_hides_is_not_pythons(found, helpers, times):
+    train = "from helpers import *\n\nx = map(str, [1])[0]\n"
+    assert len(found("E2S008", train=train, helpers=helpers)) == times
