@@ -147,3 +147,16 @@ def test_a_name_that_another_file_of_the_program_gives_tensorflow(found):
 def test_a_built_in_function_that_a_star_hides_is_not_pythons(found, helpers, times):
     train = "from helpers import *\n\nx = map(str, [1])[0]\n"
     assert len(found("E2S008", train=train, helpers=helpers)) == times
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "times"),
+    [
+        ("jupyterhub_config", "c.JupyterHub.port = 80\nload_subconfig('other.py')\n", 0),
+        ("settings", "c = get_config()\nc.JupyterHub.port = 80\n", 0),
+        ("settings", "def f():\n    return get_config()\n", 1),
+        ("jupyterhub_config", "c.JupyterHub.port = no_name\n", 1),
+    ],
+)
+def test_names_that_jupyter_gives_its_settings_are_bound(found, file, text, times):
+    assert len(found("E2S007", **{file: text})) == times

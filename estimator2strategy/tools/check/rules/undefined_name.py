@@ -2,6 +2,8 @@
 
 import ast
 import builtins
+import os
+import re
 import symtable
 from collections.abc import Iterator
 
@@ -16,6 +18,10 @@ _GIVEN = {
     *dir(builtins), *BUILTINS, "__file__", "__path__", "__builtins__", "__module__", "__qualname__",
     "__class__", "__annotations__", "WindowsError", "_", "display", "get_ipython", "profile",
 }  # fmt: skip
+# Names that Jupyter and IPython give to their files of settings, and the signs of such a file.
+_GIVEN_TO_SETTINGS = {"c", "get_config", "load_subconfig"}
+_SETTINGS_FILE = re.compile(r"(jupyter|ipython|nbgrader)\w*_conf(ig)?\.py")
+_SETTINGS_TEXT = re.compile(r"^c = get_config\(\)", re.MULTILINE)
 # Functions that may bind names which no reading sees, in a module or in a class.
 _BINDERS = BINDERS | {"locals"}
 
@@ -39,9 +45,10 @@ def find(source, context):
     if any(name.id in _BINDERS for name, _ in read):
         return
     free = None
+    given = _GIVEN | _GIVEN_TO_SETTINGS if _is_settings(source) else _GIVEN
     seen = set()
     for name, scope in read:
-        if name.id in _GIVEN or name.id in seen or scope.find(name.id) is not None:
+        if name.id in given or name.id in seen or scope.find(name.id) is not None:
             continue
         if name.id in brought:
             continue
@@ -50,6 +57,12 @@ def find(source, context):
         if name.id in free and unguarded(name) and not _is_annotation(name):
             seen.add(name.id)
             yield Hit(name, f"nothing binds the name {name.id}")
+
+
+def _is_settings(source: Source) -> bool:
+    """True for a file of settings that Jupyter or IPython runs: it is given names by them."""
+    file = os.path.basename(source.path)
+    return bool(_SETTINGS_FILE.fullmatch(file) or _SETTINGS_TEXT.search(source.text))
 
 
 def _base(node: ast.expr) -> ast.Name:
