@@ -278,6 +278,12 @@ def test_a_module_that_a_folder_of_the_program_lacks(tmp_path):
     assert found == ["the folder src has no module inputs"]
 
 
+def test_a_folder_of_settings_is_the_program_s(tmp_path):
+    program = "from config.fm import rates\nfrom config.afm import rates as more\n"
+    found = missing_modules(tmp_path, config__fm="rates = {'train': 0.1}\n", train=program)
+    assert found == ["the folder config has no module afm"]
+
+
 def missing_modules(tmp_path, **files):
     write(tmp_path, **files)
     report = check([tmp_path], Settings(root=tmp_path))
@@ -291,6 +297,12 @@ def test_a_module_that_setup_builds_is_no_finding(tmp_path):
     program = {"train": IMPORTS, "utils__boxes": "x = 1\n", "setup": "names = ['utils.other']\n"}
     assert len(missing_modules(tmp_path, **program)) == 1
     program["setup"] = "names = ['utils.cython_bbox']\n"
+    assert missing_modules(tmp_path, **program) == []
+
+
+def test_a_setup_of_python_2_is_read_too(tmp_path):
+    program = {"train": IMPORTS, "utils__boxes": "x = 1\n"}
+    program["setup"] = "print 'build'\nnames = ['utils.cython_bbox']\n"
     assert missing_modules(tmp_path, **program) == []
 
 

@@ -1,16 +1,20 @@
 """Modules that a program imports from a folder of its own which does not have them."""
 
+import contextlib
 import dataclasses
 import os
 import re
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.python_files import read_source
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
 
 # The ends of names that a build may make.
 _BUILT = ("_pb2", "_pb2_grpc", "version", "_ext", "_op", "_ops", "_cuda")
+# How many folders above the program's are searched for a setup.py that cannot be parsed.
+_CLIMB = 3
 
 
 @rule(
@@ -38,19 +42,31 @@ def find(source, context):
         missing = _missing(parts, source, context.project)
         if missing is None or missing in seen or _is_elsewhere(parts, context.project):
             continue
-        if _is_built(missing[1], context.project):
+        if _is_built(missing[1], _folder(parts[0], source, context.project), context.project):
             continue
         seen |= {target.module, missing}
         yield Hit(target.node, f"the folder {missing[0]} has no module {missing[1]}")
 
 
-def _is_built(module, project):
+def _is_built(module, folder, project):
     """True if a setup.py of the program names such a module: `Extension("utils.cython_bbox")`."""
     named = re.compile(rf"[\"'.]{re.escape(module)}[\"']")
-    return any(
-        os.path.basename(source.path) == "setup.py" and named.search(source.text)
-        for source in project.sources
-    )
+    return any(named.search(text) for text in _setups(folder, project))
+
+
+def _setups(folder, project):
+    """The text of each setup.py of the program, and of those above a folder, if of Python 2."""
+    for other in project.sources:
+        if os.path.basename(other.path) == "setup.py":
+            yield other.text
+    for _ in range(_CLIMB):
+        folder = os.path.dirname(folder)
+        path = os.path.join(folder, "setup.py")
+        if os.path.isfile(path):
+            with contextlib.suppress(OSError, ValueError, SyntaxError):
+                yield read_source(path)
+        if os.path.exists(os.path.join(folder, ".git")):
+            return
 
 
 def _missing(parts, source, project):
@@ -93,8 +109,10 @@ def _is_read(top, folder, source, project):
     for other in (source, *project.sources):
         for target, _ in other.imports:
             if not target.level and target.module.partition(".")[0] == top:
-                found = other.follow(other, target) or ""
-                if found.startswith(f"@{folder}{os.sep}"):
+                # What a name of the module stands for may be unknown; the file is there.
+                module = dataclasses.replace(target, name=None) if "." in target.module else target
+                found = (other.follow(other, target), other.follow(other, module))
+                if any(each and each.startswith(f"@{folder}{os.sep}") for each in found):
                     return True
     return False
 
