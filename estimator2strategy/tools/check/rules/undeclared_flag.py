@@ -52,6 +52,7 @@ _WITHOUT_FLAGS = set(sys.stdlib_module_names) | set(
     bert.modeling bert.optimization bert.tokenization google.cloud google.protobuf
     """.split()  # noqa: SIM905
 )
+_GROUPS = {"add_argument_group", "add_mutually_exclusive_group"}
 _FLAGS = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.", "absl.flags.FLAGS.")
 
 
@@ -163,14 +164,19 @@ def _arguments(source):
             if name is None:
                 return None
             found.add(name)
-        elif any(_is_parser(value, call, source) for value in call.node.args):
+        elif any(_is_parser(value, call, source) for value in _given_to(call.node)):
             return None  # somebody else adds to it
     return found
 
 
+def _given_to(call):
+    return (*call.args, *(keyword.value for keyword in call.keywords))
+
+
 def _is_parser(value, call, source):
-    made = source.call(value, call.scope) if isinstance(value, ast.Name) else None
-    return made is not None and made.name == "argparse.ArgumentParser"
+    """True if a value may be a parser, or a group of one."""
+    made = source.calls_behind(value, call.scope)
+    return any(m.name == "argparse.ArgumentParser" or m.last in _GROUPS for m in made)
 
 
 def _dest(call):
