@@ -167,3 +167,23 @@ def test_deep_imports_are_reported_where_they_do_not_work(first):
     findings = check_text(program).findings
     reported = {f.line for f in findings if f.rule in ("E2S101", "E2S105")}
     assert reported == {5, 6}
+
+
+def advice(text, rule):
+    return [f.fix for f in check_text(text, Settings()).findings if f.rule == rule]
+
+
+def test_the_advice_about_a_name_that_contrib_never_had():
+    text = "import tensorflow as tf\n\nx = tf.contrib.{}\n"
+    assert advice(text.format("data._make_csv_dataset"), "E2S101") == [
+        "Did you mean tf.contrib.data.make_csv_dataset?"
+    ]
+    assert advice(text.format("rnn.no_cell"), "E2S101") == [
+        "migration_guide/contrib.md lists its names."
+    ]
+
+
+def test_a_module_is_not_said_to_be_another_one_of_its_name():
+    text = "from tensorflow.models.rnn.translate import data_utils\n"
+    (said,) = advice(text, "E2S105")
+    assert "tf.keras.models" not in said

@@ -1,5 +1,7 @@
 """Names of TF 1.15 that neither TensorFlow 2.16 nor this package has."""
 
+import difflib
+
 from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
@@ -34,8 +36,19 @@ def find(source, context):
             and not use.name.endswith("__")  # `__dict__` and the like are any module's
             and use.flavour is not symbol_uses.Flavour.V2
         ):
-            message = f"{use.name} is not among the names that are carried over{times}"
-            yield Hit(use.node, message, fix="migration_guide/contrib.md lists those that are.")
+            yield _unknown(use, times)
         elif use.row is None and use.name.startswith("tf.python.estimator."):
             message = f"{use.name} was private to tensorflow_estimator{times}"
             yield Hit(use.node, message, severity=Severity.WARNING, fix="Nothing stands for it.")
+
+
+def _unknown(use, times):
+    """The hit for a name of contrib that is in no table, in the words of the facade."""
+    if ".python." in use.name:  # the names of private files are not recorded
+        message = f"{use.name} is not among the names that are carried over{times}"
+        return Hit(use.node, message, fix="migration_guide/contrib.md lists those that are.")
+    nearest = tables.contrib().nearest(use.name) or ""
+    last, near = (name.rpartition(".")[2] for name in (use.name, nearest))
+    alike = difflib.get_close_matches(last, [near], cutoff=0.8)
+    fix = f"Did you mean {nearest}?" if alike else "migration_guide/contrib.md lists its names."
+    return Hit(use.node, f"TF 1.15 has no {use.name}{times}", fix=fix)

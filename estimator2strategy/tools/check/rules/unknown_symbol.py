@@ -66,6 +66,7 @@ def find(source, context):
             nearest = reducing if tables.exists(reducing, "v1") else facade.nearest(use.name) or ""
             # A name that is only alike, and of another module, is not what was meant.
             near = nearest.rpartition(".")[0] == module or nearest.rpartition(".")[2] == last
+            near = near and not _leads_deeper(use, source)
             hint = f"Did you mean {nearest}?" if near else None
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
 
@@ -74,3 +75,9 @@ def _is_in_tables(name: str) -> bool:
     """True if all names of its module are known."""
     module = name.rpartition(".")[0]
     return not name.startswith("tf.contrib.") and (module == "tf" or module in facade.names())
+
+
+def _leads_deeper(use, source):
+    """True if it is a module that others are imported from: `tensorflow.models.rnn.translate`."""
+    modules = [target.module for target, _ in source.imports if target.node is use.node]
+    return any(source.canonical(module).startswith(f"{use.name}.") for module in modules)
