@@ -187,3 +187,10 @@ def test_a_module_is_not_said_to_be_another_one_of_its_name():
     text = "from tensorflow.models.rnn.translate import data_utils\n"
     (said,) = advice(text, "E2S105")
     assert "tf.keras.models" not in said
+
+
+def test_the_advice_about_names_that_lie_beside_others():
+    text = "import tensorflow as tf\n\nx = tf.contrib.factorization.gmm(1)\n"
+    assert advice(text, "E2S101") == ["Use sklearn.mixture.GaussianMixture."]
+    text = "from keras.backend.tensorflow_backend import set_session\n"
+    assert advice(text, "E2S109") == ["Today: tf.keras.backend."]

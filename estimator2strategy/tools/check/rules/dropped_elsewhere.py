@@ -21,7 +21,7 @@ _GONE = {
     **{f"keras.layers.{folder}": "keras.layers" for folder in _KERAS_FOLDERS.split()},
     "keras.layers.merge": "keras.layers; for the function, its Add, Concatenate or Dot",
     "keras.engine": "keras, keras.layers",
-    "keras.backend.tensorflow_backend": "tensorflow",
+    "keras.backend.tensorflow_backend": "tf.keras.backend",
     "keras.utils.np_utils": "keras.utils",
     "keras.utils.vis_utils": "keras.utils",
     "keras.utils.generic_utils": "keras.utils",
