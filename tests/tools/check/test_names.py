@@ -179,7 +179,7 @@ def test_the_advice_about_a_name_that_contrib_never_had():
         "Did you mean tf.contrib.data.make_csv_dataset?"
     ]
     assert advice(text.format("rnn.no_cell"), "E2S101") == [
-        "migration_guide/contrib.md lists its names."
+        "migration_guide/contrib.md lists those that are."
     ]
 
 
@@ -189,8 +189,19 @@ def test_a_module_is_not_said_to_be_another_one_of_its_name():
     assert "tf.keras.models" not in said
 
 
-def test_the_advice_about_names_that_lie_beside_others():
-    text = "import tensorflow as tf\n\nx = tf.contrib.factorization.gmm(1)\n"
-    assert advice(text, "E2S101") == ["Use sklearn.mixture.GaussianMixture."]
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("factorization.gmm", "sklearn.mixture.GaussianMixture"),
+        ("learn.read_batch_record_features", "make_batched_features_dataset"),
+        ("compiler.xla.estimator_model_fn", "TrainingOptions(jit_compile=True)"),
+    ],
+)
+def test_the_advice_about_names_that_lie_beside_others(name, said):
+    text = f"import tensorflow as tf\n\nx = tf.contrib.{name}(1)\n"
+    assert said in advice(text, "E2S101")[0]
+
+
+def test_the_advice_about_the_session_of_keras():
     text = "from keras.backend.tensorflow_backend import set_session\n"
     assert advice(text, "E2S109") == ["Today: tf.keras.backend."]

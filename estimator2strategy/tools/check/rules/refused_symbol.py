@@ -43,12 +43,11 @@ def find(source, context):
 
 
 def _unknown(use, times):
-    """The hit for a name of contrib that is in no table, in the words of the facade."""
-    if ".python." in use.name:  # the names of private files are not recorded
-        message = f"{use.name} is not among the names that are carried over{times}"
-        return Hit(use.node, message, fix="migration_guide/contrib.md lists those that are.")
+    """The hit for a name of contrib that is in no table."""
     nearest = tables.contrib().nearest(use.name) or ""
     last, near = (name.rpartition(".")[2] for name in (use.name, nearest))
     alike = difflib.get_close_matches(last, [near], cutoff=0.8)
-    fix = f"Did you mean {nearest}?" if alike else "migration_guide/contrib.md lists its names."
-    return Hit(use.node, f"TF 1.15 has no {use.name}{times}", fix=fix)
+    listed = "migration_guide/contrib.md lists those that are."
+    fix = f"Did you mean {nearest}?" if alike else listed
+    message = f"{use.name} is not among the names that are carried over{times}"
+    return Hit(use.node, message, fix=fix)
