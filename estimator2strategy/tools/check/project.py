@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from estimator2strategy.tools.check import canonical_names
 from estimator2strategy.tools.check.python_files import read_source
 from estimator2strategy.tools.check.source import (
     UNREADABLE,
@@ -34,19 +35,6 @@ from estimator2strategy.tools.check.source import (
 )
 from estimator2strategy.tools.check.stars import Stars
 
-# How a module is written -> the legacy name, for the longest prefix that fits.
-_ALIASES = (
-    ("tensorflow.compat.v1.compat.v1", "tf"),
-    ("tensorflow.compat.v1", "tf"),
-    ("tensorflow.compat.v2", "tf.compat.v2"),
-    ("tensorflow", "tf"),
-    ("tf", "another_tf"),  # `import tf` is a module of ROS
-    ("estimator2strategy.tf1", "tf"),
-    ("estimator2strategy.estimator", "tf.estimator"),
-    ("tensorflow_estimator.python.estimator", "tf.python.estimator"),
-    ("tensorflow_estimator.estimator", "tf.estimator"),
-    ("tensorflow_estimator.contrib.estimator", "tf.contrib.estimator"),
-)
 # How many folders above a file an absolute import may start at.
 _CLIMB = 6
 # Functions that are given a function, and do not run it on the device they are on.
@@ -100,7 +88,7 @@ class Project:
     def canonical(self, raw: str) -> str:
         """The legacy name of what is known by its full name: tensorflow.compat.v1.X is tf.X."""
         if raw not in self._canonical:
-            self._canonical[raw] = _canonical(raw)
+            self._canonical[raw] = canonical_names.canonical(raw)
         return self._canonical[raw]
 
     @functools.cached_property
@@ -222,14 +210,25 @@ class Project:
         return found
 
     @functools.cached_property
-    def has_estimator(self) -> bool:
-        """True if one of the checked files makes an Estimator, or a spec for one."""
-        return any(
-            is_tensorflow(call.name)
-            and call.last.endswith(("Estimator", "EstimatorSpec", "Classifier", "Regressor"))
+    def estimator_sources(self) -> set[Source]:
+        """Files that make an Estimator, or a spec for one, and those that they import."""
+        return self._with_imports(
+            source
             for source in self.sources
-            for call in source.calls
+            if any(
+                is_tensorflow(call.name)
+                and call.last.endswith(("Estimator", "EstimatorSpec", "Classifier", "Regressor"))
+                for call in source.calls
+            )
         )
+
+    @functools.cached_property
+    def never_on_tpu(self) -> bool:
+        """True if the program makes a TPUEstimator, and says `use_tpu=False` each time."""
+        calls = [
+            call for source in self.sources for call in source.calls if call.last == "TPUEstimator"
+        ]
+        return bool(calls) and all(call.value("use_tpu", 4) is False for call in calls)
 
     @functools.cached_property
     def tpu_code(self) -> dict[Source, list[Call]]:
@@ -237,12 +236,16 @@ class Project:
         starts = [
             Definition(model.node, model.source)
             for model in self.model_functions
-            if model.is_tpu and not _says_no_tpu(model)
+            if self.may_use_tpu(model) and not _says_no_tpu(model)
         ]
         found: dict[Source, list[Call]] = {}
         for definition in self.reachable(starts):
             found.setdefault(definition.source, []).extend(self.device_calls(definition))
         return found
+
+    def may_use_tpu(self, model: ModelFunction) -> bool:
+        """True if a model_fn is one for TPUs, and may be called for them."""
+        return model.is_tpu and not self.never_on_tpu
 
     def device_calls(self, definition: Definition) -> list[Call]:
         """The calls in a function that run where it runs, whatever that is."""
@@ -257,7 +260,13 @@ class Project:
     @functools.cached_property
     def tpu_sources(self) -> set[Source]:
         """Files that name TPUEstimator or its kin, and those beside them that they import."""
-        todo = [source for source in self.sources if _names_tpu(source)]
+        if self.never_on_tpu:
+            return set()
+        return self._with_imports(source for source in self.sources if _names_tpu(source))
+
+    def _with_imports(self, sources: Iterable[Source]) -> set[Source]:
+        """These files, and those beside them that they import, directly or not."""
+        todo = list(sources)
         found = set(todo)
         while todo:
             source = todo.pop()
@@ -409,28 +418,6 @@ def _says_no_tpu(model: ModelFunction) -> bool:
     return any(call.value("use_tpu") is False for call in model.specs)
 
 
-def _canonical(raw: str) -> str:
-    if raw.startswith("@"):
-        return raw
-    for prefix, legacy in _ALIASES:
-        if raw == prefix or raw.startswith(f"{prefix}."):
-            return legacy + raw[len(prefix) :]
-    top, _, rest = raw.partition(".")
-    if top == "estimator2strategy" and rest in _FRONT_DOOR:
-        return f"tf.estimator.{_FRONT_DOOR[rest]}"
-    return raw
-
-
-_FRONT_DOOR = {
-    "Estimator": "Estimator",
-    "EstimatorSpec": "EstimatorSpec",
-    "ModeKeys": "ModeKeys",
-    "RunConfig": "RunConfig",
-    "InputPipelineConfig": "tpu.InputPipelineConfig",
-    "TPUConfig": "tpu.TPUConfig",
-    "TPUEstimator": "tpu.TPUEstimator",
-    "TPUEstimatorSpec": "tpu.TPUEstimatorSpec",
-}
 # Never looked for among the program's files.
 _LIBRARIES = {
     "tensorflow",

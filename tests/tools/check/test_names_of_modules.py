@@ -160,3 +160,34 @@ def test_a_built_in_function_that_a_star_hides_is_not_pythons(found, helpers, ti
 )
 def test_names_that_jupyter_gives_its_settings_are_bound(found, file, text, times):
     assert len(found("E2S007", **{file: text})) == times
+
+
+MODEL = "import tensorflow as tf\n\n\ndef model_fn(features, mode):\n{}\n    return {}\n"
+SYNC = "    tf.train.SyncReplicasOptimizer(features, 4)"
+QUEUE = (
+    "import tensorflow as tf\n\n\ndef batches(params):\n    return tf.train.batch([params.x], 8)\n"
+)
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_queues_and_optimizers_are_an_estimator_s_if_its_program_imports_them(imported, tmp_path):
+    model = MODEL.format("    pass", "tf.estimator.EstimatorSpec(mode)")
+    files = {"queues": QUEUE, "sync": MODEL.format(SYNC, "0")}
+    files["model"] = "import queues, sync\n" * imported + model
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    severity = "WARNING" if imported else "INFO"
+    findings = check([str(tmp_path)], Settings()).findings
+    said = [(f.rule, f.severity.name) for f in findings if f.rule in ("E2S223", "E2S301")]
+    assert said == [("E2S301", severity), ("E2S223", severity)]
+
+
+@pytest.mark.parametrize(("use_tpu", "times"), [("False", 0), ("FLAGS.use_tpu", 1), ("True", 1)])
+def test_a_program_that_never_takes_a_tpu_has_no_finding_about_one(found, use_tpu, times):
+    summary = "    tf.summary.scalar('loss', features)"
+    model = MODEL.format(summary, "tf.contrib.tpu.TPUEstimatorSpec(mode, loss=features)")
+    train = (
+        "import tensorflow as tf\nfrom model import model_fn\n\n"
+        f"tf.contrib.tpu.TPUEstimator(model_fn, use_tpu={use_tpu})\n"
+    )
+    assert len(found("E2S226", model=model, train=train)) == times

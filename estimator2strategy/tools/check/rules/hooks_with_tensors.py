@@ -42,7 +42,7 @@ def model_fn(features, labels, mode, params):
 )
 def find(source, context):
     for model in context.project.model_functions:
-        if model.source is not source or not model.is_tpu:
+        if model.source is not source or not context.project.may_use_tpu(model):
             continue
         given = {
             node.id

@@ -48,7 +48,7 @@ def model_fn(features, labels, mode, params):
 )
 def find(source, context):
     for model in context.project.model_functions:
-        if model.source is not source or not model.is_tpu:
+        if model.source is not source or not context.project.may_use_tpu(model):
             continue
         for function in _host_functions(model):
             for name, node in captured_tensors(function, model.node, source).items():

@@ -39,7 +39,7 @@ def model_fn(features, labels, mode, params):
 def find(source, context):
     project = context.project
     for model in project.model_functions:
-        if not model.is_tpu or _chooses(model):
+        if not project.may_use_tpu(model) or _chooses(model):
             continue
         reached = project.reachable([model.definition])
         if any(name in d.source.text for d in reached for name in _SUMS):

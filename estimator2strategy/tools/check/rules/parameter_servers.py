@@ -47,7 +47,7 @@ def find(source, context):
         # A program with Sessions of its own starts its own servers.
         own = any(is_tf(c.name, "Server", "MonitoredTrainingSession") for c in source.calls)
         calls = [c for other in context.project.sources for c in other.calls]
-        if not context.project.has_estimator or own:
+        if source not in context.project.estimator_sources or own:
             message = f"{call.name} gathers gradients in queues"
             yield Hit(call.node, message, Severity.INFO, _INSIDE)
         elif not any(c.last in _FILLS for c in calls):

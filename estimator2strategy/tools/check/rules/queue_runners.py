@@ -64,7 +64,7 @@ def find(source, context):
         if call.name in _QUEUES:
             function = call.scope.function
             takes_params = function is not None and "params" in arguments_of(function)
-            for_estimator = takes_params and project.has_estimator
+            for_estimator = takes_params and source in project.estimator_sources
             outside = Severity.WARNING if for_estimator else Severity.INFO
             severity = None if function in inside else outside
             yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)

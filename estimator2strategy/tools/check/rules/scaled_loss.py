@@ -41,7 +41,7 @@ def model_fn(features, labels, mode, params):
 )
 def find(source, context):
     for model in context.project.model_functions:
-        if model.source is not source or not model.is_tpu:
+        if model.source is not source or not context.project.may_use_tpu(model):
             continue
         own = context.project.calls_of(model.definition)
         makers = [call for call in own if is_tf(call.name, "CrossShardOptimizer")]

@@ -36,7 +36,8 @@ def find(source, context):
     project = context.project
     for model in project.model_functions:
         # A host_call may well collect them.
-        if not model.is_tpu or any(spec.argument("host_call") for spec in model.specs):
+        collects = any(spec.argument("host_call") for spec in model.specs)
+        if collects or not project.may_use_tpu(model):
             continue
         reached = project.reachable([model.definition])
         for definition in (d for d in reached if d.source is source):
