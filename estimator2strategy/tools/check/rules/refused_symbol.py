@@ -46,7 +46,7 @@ def _unknown(use, times):
     """The hit for a name of contrib that is in no table."""
     nearest = tables.contrib().nearest(use.name) or ""
     last, near = (name.rpartition(".")[2] for name in (use.name, nearest))
-    alike = difflib.get_close_matches(last, [near], cutoff=0.8)
+    alike = difflib.get_close_matches(last, [near], cutoff=0.9)
     listed = "migration_guide/contrib.md lists those that are."
     fix = f"Did you mean {nearest}?" if alike else listed
     message = f"{use.name} is not among the names that are carried over{times}"
