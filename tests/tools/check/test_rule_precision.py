@@ -39,6 +39,13 @@ def test_queues_of_a_program_without_an_estimator_are_a_note():
     assert severities(QUEUE + SPEC, "E2S301") == ["WARNING"]
 
 
+def test_a_program_with_a_session_may_call_its_input_fn():
+    queue = QUEUE.replace("batches", "input_fn")
+    assert severities(queue, "E2S301") == ["ERROR"]
+    assert severities(queue + "\n\nx = input_fn(params)\n", "E2S301") == ["INFO"]
+    assert severities(queue + "\n\nx = input_fn(params)\n" + SPEC, "E2S301") == ["ERROR"]
+
+
 SYNC = "optimizer = tf.train.SyncReplicasOptimizer(base, 4)\n"
 
 

@@ -58,13 +58,26 @@ def input_fn():
 )
 def find(source, context):
     project = context.project
-    reached = project.reachable(input_functions(source, project))
-    inside = {d.node for d in reached}
+    for_estimators = source in project.estimator_sources
+    starts = input_functions(source, project)
+    if not for_estimators:
+        starts = [function for function in starts if not _is_called(function, project)]
+    inside = {d.node for d in project.reachable(starts)}
     for call in source.calls:
         if call.name in _QUEUES:
             function = call.scope.function
             takes_params = function is not None and "params" in arguments_of(function)
-            for_estimator = takes_params and source in project.estimator_sources
-            outside = Severity.WARNING if for_estimator else Severity.INFO
+            outside = Severity.WARNING if takes_params and for_estimators else Severity.INFO
             severity = None if function in inside else outside
             yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)
+
+
+def _is_called(function, project):
+    """True if the program calls a function itself, as one with a Session does."""
+    return any(
+        call.last == function.node.name
+        and (called := project.definition(source.resolve(call.node.func, call.scope)))
+        and called.node is function.node
+        for source in project.sources
+        for call in source.calls
+    )
