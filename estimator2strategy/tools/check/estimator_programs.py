@@ -19,6 +19,7 @@ from estimator2strategy.tools.check.source import (
     LexicalScope,
     Source,
     arguments_of,
+    parents,
 )
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -115,13 +116,13 @@ def captured_tensors(function: Function, model: Function, source: Source) -> dic
     Only what certainly is a tensor counts: the result of a function of TensorFlow, and model_fn's
     own features and labels.
     """
-    inner, outer = source.scopes[function], source.scopes[model]
+    outer = source.scopes[model]
     found: dict[str, ast.Name] = {}
     for node in ast.walk(function):
         if not isinstance(node, ast.Name) or node.id in found:
             continue
-        where = _scope_at(node, source, inner)
-        if where is None or where.find(node.id) is not outer:
+        where = _scope_at(node, source)
+        if where is outer or where.find(node.id) is not outer:  # a default is model_fn's own
             continue
         if node.id in ("features", "labels") and node.id in arguments_of(model):
             if outer.bindings[node.id] == [None]:
@@ -134,11 +135,18 @@ def captured_tensors(function: Function, model: Function, source: Source) -> dic
     return found
 
 
-def _scope_at(node: ast.AST, source: Source, default: LexicalScope) -> LexicalScope | None:
-    try:
-        return source.scope_of(node)
-    except (AttributeError, KeyError):
-        return default
+def _scope_at(node: ast.AST, source: Source) -> LexicalScope:
+    """The scope that a node is in, which may be a lambda's; defaults are of the scope around it."""
+    inner = node
+    for outer in parents(node):
+        if outer in source.scopes and inner in _body(outer):
+            return source.scopes[outer]
+        inner = outer
+    return source.scope
+
+
+def _body(block: Any) -> list[ast.AST]:
+    return block.body if isinstance(block.body, list) else [block.body]
 
 
 # Functions of TensorFlow whose result is no tensor that a TPU computes.

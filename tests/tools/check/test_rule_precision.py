@@ -506,3 +506,21 @@ def test_the_private_linear_of_recurrent_cells_was_gone_before_1_15(line, target
     assert [(f.rule, f.severity.name) for f in findings(f"{line}\n", target)] == [
         ("E2S105", "WARNING")
     ]
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        ("lambda labels: {'n': count(labels)}", 0),
+        ("lambda x: {'n': count(labels)}", 1),
+        ("lambda x, y=labels: {'n': count(y)}", 0),
+        ("lambda x: {'n': count(map(lambda labels: labels, x))}", 0),
+    ],
+)
+def test_an_argument_of_a_lambda_is_not_captured(function, found):
+    text = (
+        "def model_fn(features, labels, mode):\n"
+        f"    metric_fn = {function}\n"
+        "    return tf.contrib.tpu.TPUEstimatorSpec(mode, eval_metrics=(metric_fn, [labels]))\n"
+    )
+    assert severities(text, "E2S210") == ["ERROR"] * found
