@@ -23,6 +23,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.runtime import roll_call
 from estimator2strategy.engine.runtime.roll_call import can_be_reached
+from estimator2strategy.engine.runtime.tf_config_form import tasks_of
 
 tf1 = tf.compat.v1
 
@@ -54,7 +55,7 @@ def peers_of(tf_config: str | None) -> dict[str, str]:
         of_jobs = {
             f"{job} {i}": address
             for job in ("chief", "master", "worker")
-            for i, address in enumerate(config.get("cluster", {}).get(job, []))
+            for i, address in tasks_of(job, config.get("cluster", {}).get(job, []))
         }
     except (ValueError, AttributeError, TypeError):
         return {}  # RunConfig says what is wrong with it
@@ -178,7 +179,8 @@ def watch() -> PeerWatch | None:
             command = [sys.executable, "-I", "-S", roll_call.__file__, json.dumps(peers)]
             with contextlib.suppress(OSError):  # where no process may be started
                 _roll_call = subprocess.Popen([*command, str(os.getpid()), str(_PATIENCE)])
-            _warn_of_port(cluster[task["type"]][int(task["index"])])
+            mine = dict(tasks_of(task["type"], cluster[task["type"]]))
+            _warn_of_port(mine[int(task["index"])])
     return _watch
 
 

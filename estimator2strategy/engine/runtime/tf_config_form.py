@@ -41,7 +41,7 @@ def _check_cluster(cluster: Any) -> None:
     if not isinstance(cluster, dict):
         raise ValueError(wrong("cluster", cluster, _CLUSTER))
     owner: dict[str, str] = {}
-    listed = [(job, *task) for job, tasks in cluster.items() for task in _tasks(job, tasks)]
+    listed = [(job, *task) for job, tasks in cluster.items() for task in tasks_of(job, tasks)]
     # To a process that trains alone nobody connects: any text is an address for it.
     alone = sum(job != "evaluator" for job, _, _ in listed) == 1
     for job, index, address in listed:
@@ -63,8 +63,12 @@ def _check_cluster(cluster: Any) -> None:
             raise ValueError(wrong(field, address, form))
 
 
-def _tasks(job: str, tasks: Any) -> Iterator[tuple[Any, Any]]:
-    """(index, address) of the tasks of a job."""
+def tasks_of(job: str, tasks: Any) -> Iterator[tuple[int, Any]]:
+    """(index, address) of the tasks of a job: a list of addresses, or a dict by index.
+
+    Raises:
+        ValueError: They have another form.
+    """
     field = f"cluster.{job}"
     if isinstance(tasks, list):
         yield from enumerate(tasks)
@@ -76,7 +80,7 @@ def _tasks(job: str, tasks: Any) -> Iterator[tuple[Any, Any]]:
         if not _INDEX.fullmatch(index) or not 0 <= int(index) < len(tasks):
             form = "a list of addresses, or a dict of them by their indices from 0 on"
             raise ValueError(wrong(field, tasks, form))
-    yield from tasks.items()
+    yield from ((int(index), address) for index, address in tasks.items())
 
 
 def _check_task(task: Any) -> None:

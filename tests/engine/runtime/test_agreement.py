@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import tensorflow as tf
 
@@ -82,6 +84,12 @@ CLUSTER = '{"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"
 def test_peers_are_those_that_train(config, expected):
     found = peers_of(config + "}" if config and config != "{nonsense" else config)
     assert " ".join(name.split()[0] for name in found) == expected
+
+
+def test_peers_of_a_cluster_whose_tasks_are_a_dict_are_at_their_addresses():
+    cluster = {"chief": {"0": "a:1"}, "worker": {"1": "c:3", "0": "b:2"}}
+    config = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+    assert peers_of(json.dumps(config)) == {"chief 0": "a:1", "worker 1": "c:3"}
 
 
 class Cluster:
