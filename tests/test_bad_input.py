@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.errors import DeviceError, RecordingError, UnsupportedError
+from estimator2strategy.tf1 import layers
 
 tf1 = tf.compat.v1
 ModeKeys = estimator.ModeKeys
@@ -172,6 +173,18 @@ def test_a_model_that_predicts_from_labels_is_told_that_there_are_none(model_dir
         next(estimator.Estimator(of_labels, model_dir=model_dir).predict(lambda: input_fn()))
     assert "input_fn returned" not in str(raised.value)
     assert "before labels are used" in str(raised.value)
+
+
+def test_an_unknown_size_in_the_message_of_a_layer_is_not_taken_for_the_labels(model_dir):
+    def dense(features, labels, mode):
+        return estimator.EstimatorSpec(mode, predictions=layers.dense(features, 1))
+
+    def vectors():
+        return tf.data.Dataset.from_tensor_slices(np.ones(8, "float32")).batch(4)
+
+    with pytest.raises(ValueError, match=r"expected min_ndim=2.*None") as raised:
+        next(estimator.Estimator(dense, model_dir=model_dir).predict(vectors))
+    assert "labels" not in str(raised.value)
 
 
 def test_a_nan_loss_stops_at_the_very_step(model_dir):

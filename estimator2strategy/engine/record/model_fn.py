@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,9 @@ from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import RecordingError
 
 tf1 = tf.compat.v1
+
+# In a message, a shape of which a size is not known: (None, 3), [None], (Dimension(None),).
+_SHAPE = re.compile(r"[(\[](?:(?:Dimension\()?(?:None|\?|\d+)\)?,? ?)+[)\]]")
 
 
 def call_model_fn(
@@ -54,7 +58,7 @@ def blaming_odd_input(features: Any, labels: Any, mode: str) -> Iterator[None]:
     except (AttributeError, TypeError, ValueError) as error:
         parts = {"features": features, "labels": labels}
         no_labels = mode == ModeKeys.PREDICT and labels is None and not _is_odd(features)
-        if no_labels and "None" in str(error):
+        if no_labels and _is_about_none(error):
             raise wrong_argument(
                 f"model_fn uses its labels, which are None in predict and export ({error})",
                 labels,
@@ -62,7 +66,7 @@ def blaming_odd_input(features: Any, labels: Any, mode: str) -> Iterator[None]:
                 RecordingError,
             ) from error
         for name, part in parts.items():
-            if _is_odd(part) and (part is not None or "None" in str(error)):
+            if _is_odd(part) and (part is not None or _is_about_none(error)):
                 raise wrong_argument(
                     f"model_fn cannot use the {name} that input_fn returned ({error})",
                     part,
@@ -71,6 +75,11 @@ def blaming_odd_input(features: Any, labels: Any, mode: str) -> Iterator[None]:
                     RecordingError,
                 ) from error
         raise
+
+
+def _is_about_none(error: Exception) -> bool:
+    """True if an error speaks of None, which the sizes in a shape may be as well."""
+    return "None" in _SHAPE.sub("", str(error))
 
 
 def _is_odd(part: Any) -> bool:
