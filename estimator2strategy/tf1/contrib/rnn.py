@@ -52,6 +52,40 @@ class LayerRNNCell(_cells.RNNCell):
         return layer_call(self, inputs, state, *args, scope=scope, **kwargs)
 
 
+class MatrixCell(LayerRNNCell):
+    """A cell that takes matrices [batch, columns], with a state and an output of one size.
+
+    Args:
+        num_units: Size of state and output.
+        reuse: True if variables are those that the scope has.
+        **kwargs: Of `tf.layers.Layer`.
+    """
+
+    def __init__(self, num_units: int, reuse: bool | None = None, **kwargs: Any):
+        super().__init__(_reuse=reuse, **kwargs)
+        self.input_spec = tf1.layers.InputSpec(ndim=2)
+        self._num_units = num_units
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_units
+
+    @property
+    def output_size(self) -> int:
+        return self._num_units
+
+    def build(self, inputs_shape: Any) -> None:
+        columns = tf.compat.dimension_value(tf.TensorShape(inputs_shape)[1])
+        if columns is None:
+            raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {inputs_shape}")
+        self._make_variables(columns)
+        self.built = True
+
+    def _make_variables(self, columns: int) -> None:
+        """Makes the variables for inputs of `columns`."""
+        raise NotImplementedError
+
+
 def _lstm_variables(cell: Any, input_size: int) -> None:
     """Makes the variables of an LSTM with block kernels: those of `tf.nn.rnn_cell.LSTMCell`."""
     units = cell._num_units

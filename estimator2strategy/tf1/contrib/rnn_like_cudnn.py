@@ -6,8 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-import estimator2strategy.tf1 as tf1
-from estimator2strategy.tf1.contrib.rnn import LayerRNNCell, LSTMBlockCell
+from estimator2strategy.tf1.contrib.rnn import LSTMBlockCell, MatrixCell
 
 _v1 = tf.compat.v1
 
@@ -26,7 +25,7 @@ class CudnnCompatibleLSTMCell(LSTMBlockCell):
         super().__init__(num_units, forget_bias=0, reuse=reuse, name="cudnn_compatible_lstm_cell")
 
 
-class CudnnCompatibleGRUCell(LayerRNNCell):
+class CudnnCompatibleGRUCell(MatrixCell):
     """A GRU whose reset gate multiplies what the state contributes to the candidate, as in cuDNN.
 
     Args:
@@ -38,23 +37,10 @@ class CudnnCompatibleGRUCell(LayerRNNCell):
     """
 
     def __init__(self, num_units: int, reuse: bool | None = None, kernel_initializer: Any = None):
-        super().__init__(_reuse=reuse)
-        self._num_units = num_units
+        super().__init__(num_units, reuse)
         self._kernel_initializer = kernel_initializer
-        self.input_spec = tf1.layers.InputSpec(ndim=2)
 
-    @property
-    def state_size(self) -> int:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
-
-    def build(self, inputs_shape: Any) -> None:
-        columns = tf.compat.dimension_value(tf.TensorShape(inputs_shape)[1])
-        if columns is None:
-            raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {inputs_shape}")
+    def _make_variables(self, columns: int) -> None:
         size = self._num_units
         of_input, of_state = "candidate/input_projection", "candidate/hidden_projection"
         # In the order of the original, which that of its trainable variables is.
@@ -64,7 +50,6 @@ class CudnnCompatibleGRUCell(LayerRNNCell):
         self._of_state = self._kernel(of_state, size, size)
         self._input_bias = self._bias(of_input, size, 0.0)
         self._state_bias = self._bias(of_state, size, 0.0)
-        self.built = True
 
     def _kernel(self, name: str, rows: int, columns: int) -> tf.Variable:
         start = self._kernel_initializer

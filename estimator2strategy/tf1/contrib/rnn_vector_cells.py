@@ -11,20 +11,18 @@ from typing import Any
 import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
-from estimator2strategy.tf1.contrib.rnn import LayerRNNCell
+from estimator2strategy.tf1.contrib.rnn import MatrixCell
 
 _v1 = tf.compat.v1
 _cells = tf1.nn.rnn_cell
 
 
-class _VectorCell(LayerRNNCell):
-    """A cell that takes matrices [batch, columns].
+class _VectorCell(MatrixCell):
+    """A cell with an activation, and with vectors for the units' own past.
 
     Args:
-        num_units: Size of state and output.
         activation: Of new inputs; tanh by default.
-        reuse: True if variables are those that the scope has.
-        **kwargs: Of `tf.layers.Layer`.
+        num_units, reuse, **kwargs: As of `MatrixCell`.
     """
 
     def __init__(
@@ -34,29 +32,8 @@ class _VectorCell(LayerRNNCell):
         reuse: bool | None = None,
         **kwargs: Any,
     ):
-        super().__init__(_reuse=reuse, **kwargs)
-        self.input_spec = tf1.layers.InputSpec(ndim=2)
-        self._num_units = num_units
+        super().__init__(num_units, reuse, **kwargs)
         self._activation = activation or tf.tanh
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> int:
-        return self._num_units
-
-    def build(self, inputs_shape: Any) -> None:
-        columns = tf.compat.dimension_value(tf.TensorShape(inputs_shape)[1])
-        if columns is None:
-            raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {inputs_shape}")
-        self._make_variables(columns)
-        self.built = True
-
-    def _make_variables(self, columns: int) -> None:
-        """Makes the variables for inputs of `columns`."""
-        raise NotImplementedError
 
     def _vector(self, name: str, size: int) -> Any:
         first = _v1.random_uniform_initializer(-1, 1, dtype=self.dtype)
