@@ -19,7 +19,7 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
 from estimator2strategy.errors import UnsupportedError
 
-_DRAWS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"})
+_TAKERS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +90,10 @@ def core_program(
         if model is not None:
             return _of_model(recorded, model)
     roots = [*(t.op.name for t in tensors), *(op.name for op in ops)]
-    draws = [name for name in recorded.ancestors(roots) if recorded[name].op in _DRAWS]
-    batch = [t.name for d in draws for t in recording.graph.get_operation_by_name(d).outputs]
+    takers = [name for name in recorded.ancestors(roots) if recorded[name].op in _TAKERS]
+    batch = [
+        t.name for taker in takers for t in recording.graph.get_operation_by_name(taker).outputs
+    ]
     return CoreProgram(
         recorded, tuple(batch), tuple(t.name for t in tensors), tuple(op.name for op in ops)
     )
