@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime.checkpoints import step_in
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import HOOK_RULES
+from estimator2strategy.estimator.contract_rules import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
 
 tf1 = tf.compat.v1

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import HOOK_RULES
+from estimator2strategy.estimator.contract_rules import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
 
 _v1 = tf.compat.v1

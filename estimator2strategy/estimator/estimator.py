@@ -38,7 +38,6 @@ from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import RULES
 from estimator2strategy.estimator.checks import (
     check_not_overridden,
     check_steps,
@@ -55,6 +54,7 @@ from estimator2strategy.estimator.cluster import (
     over_parameter_servers,
     worker_of,
 )
+from estimator2strategy.estimator.contract_rules import RULES
 from estimator2strategy.estimator.estimator_recording import (
     program_of,
     record_for,

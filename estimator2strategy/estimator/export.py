@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import wrong_argument
 from estimator2strategy.engine._tf_private import model_utils as _model_utils
-from estimator2strategy.estimator.arguments import RAW_RECEIVER_RULES, RECEIVER_RULES
+from estimator2strategy.estimator.contract_rules import RAW_RECEIVER_RULES, RECEIVER_RULES
 
 ExportOutput = _model_utils.ExportOutput
 ClassificationOutput = _model_utils.ClassificationOutput

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import RULES
+from estimator2strategy.estimator.contract_rules import RULES
 
 tf1 = tf.compat.v1
 

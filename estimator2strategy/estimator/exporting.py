@@ -19,8 +19,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
-from estimator2strategy.estimator.arguments import RULES
 from estimator2strategy.estimator.checks import checked_path
+from estimator2strategy.estimator.contract_rules import RULES
 from estimator2strategy.estimator.export import EXPORT_TAG_MAP
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.saved_model import ServedGraph, write_saved_model

@@ -16,7 +16,7 @@ from typing import Any
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import HOOK_RULES
+from estimator2strategy.estimator.contract_rules import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
 
 _METRIC_FN_ARGUMENTS = frozenset({"features", "labels", "predictions", "config"})

@@ -10,7 +10,7 @@ import tensorflow as tf
 from estimator2strategy.engine.runtime import evaluation, profiling
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import HOOK_RULES
+from estimator2strategy.estimator.contract_rules import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_recording import recording_graph
 

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
-from estimator2strategy.estimator.arguments import INPUT_RULES, PANDAS_RULES
+from estimator2strategy.estimator.contract_rules import INPUT_RULES, PANDAS_RULES
 
 tf1 = tf.compat.v1
 

@@ -21,7 +21,7 @@ import tensorflow as tf
 from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.engine.runtime.session_config import default_session_config
 from estimator2strategy.engine.wrong_argument import ArgumentRule, check, checked, wrong_argument
-from estimator2strategy.estimator.arguments import is_flag, is_number, is_path, is_strategy
+from estimator2strategy.estimator.contract_rules import is_flag, is_number, is_path, is_strategy
 from estimator2strategy.estimator.tf_config import read_task, read_tf_config
 
 ConfigProto = tf.compat.v1.ConfigProto

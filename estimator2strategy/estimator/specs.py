@@ -20,7 +20,7 @@ from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.hooks import HostCallHook
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.estimator import export
-from estimator2strategy.estimator.arguments import SPEC_RULES
+from estimator2strategy.estimator.contract_rules import SPEC_RULES
 
 # Ops inside of which a variable can be written without an assign op in the graph itself.
 _FUNCTION_OPS = frozenset(["If", "While", "PartitionedCall", "StatefulPartitionedCall"])

@@ -20,7 +20,7 @@ import tensorflow as tf
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked
 from estimator2strategy.estimator import run_config, tf_config
-from estimator2strategy.estimator.arguments import is_number
+from estimator2strategy.estimator.contract_rules import is_number
 
 _Config = TypeVar("_Config", bound="RunConfig")
 

@@ -14,8 +14,8 @@ from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator import tpu_export
-from estimator2strategy.estimator.arguments import TPU_RULES
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
+from estimator2strategy.estimator.contract_rules import TPU_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.saved_model import ServedGraph

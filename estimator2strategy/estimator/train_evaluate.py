@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime.evaluation_cache import keeping_evaluation
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import RULES
 from estimator2strategy.estimator.cluster import (
     check_cluster,
     over_parameter_servers,
     training_strategy,
 )
+from estimator2strategy.estimator.contract_rules import RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.evaluator import (
     ContinuousEvalListener,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.arguments import RULES
+from estimator2strategy.estimator.contract_rules import RULES
 from estimator2strategy.estimator.exporter import Exporter
 
 tf1 = tf.compat.v1

@@ -18,7 +18,7 @@ import tensorflow as tf
 from estimator2strategy.engine.runtime.checkpoints import is_there
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
 from estimator2strategy.engine.wrong_argument import ArgumentRule, check, wrong_argument
-from estimator2strategy.estimator.arguments import is_path
+from estimator2strategy.estimator.contract_rules import is_path
 
 tf1 = tf.compat.v1
 

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.wrong_argument import ArgumentRule
-from estimator2strategy.estimator import arguments
+from estimator2strategy.estimator import contract_rules
 
 _INPUT_FN = ArgumentRule(
     lambda value: value is None or callable(value),
@@ -31,7 +31,7 @@ def _is_number_of_steps(value: Any) -> bool:
 
 
 RULES: Mapping[str, ArgumentRule] = {
-    **arguments.RULES,
+    **contract_rules.RULES,
     "model_fn": ArgumentRule(lambda value: True, "", "Pass a function, or an Estimator."),
     "input_fn": _INPUT_FN,
     "eval_input_fn": _INPUT_FN,
@@ -46,7 +46,7 @@ RULES: Mapping[str, ArgumentRule] = {
         _is_number_of_steps, "must be an int", "Pass a number of steps, or None."
     ),
     "path": ArgumentRule(
-        lambda value: value is None or arguments.is_path(value),
+        lambda value: value is None or contract_rules.is_path(value),
         "must be a path",
         "Pass the path of a checkpoint, or of a folder of checkpoints.",
     ),
@@ -60,7 +60,7 @@ MODEL_RULES: Mapping[str, ArgumentRule] = {
         "must be a function",
         "Pass a function model_fn(features, labels, mode, params, config) that returns a spec.",
     ),
-    "path": RULES["path"]._replace(holds=arguments.is_path),
+    "path": RULES["path"]._replace(holds=contract_rules.is_path),
     "name": ArgumentRule(
         lambda value: value is None or (isinstance(value, str) and "/" not in value),
         "must be a string without a slash",

@@ -24,9 +24,9 @@ from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoin
 from estimator2strategy.engine.worlds import legacy_world
 from estimator2strategy.engine.wrong_argument import check, wrong_argument
 from estimator2strategy.errors import CheckpointError
-from estimator2strategy.estimator.arguments import RULES, TPU_RULES
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
 from estimator2strategy.estimator.checks import check_model_fn_args
+from estimator2strategy.estimator.contract_rules import RULES, TPU_RULES
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig

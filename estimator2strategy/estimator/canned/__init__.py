@@ -4,7 +4,6 @@ Those of TF 1 have the names of `tf.estimator`; those of TF 2, which differed, e
 """
 
 from estimator2strategy.engine.wrong_argument import checked_init
-from estimator2strategy.estimator.arguments import CANNED_RULES
 from estimator2strategy.estimator.canned.baseline import (
     BaselineClassifier,
     BaselineClassifierV2,
@@ -41,6 +40,7 @@ from estimator2strategy.estimator.canned.parsing import (
     classifier_parse_example_spec,
     regressor_parse_example_spec,
 )
+from estimator2strategy.estimator.contract_rules import CANNED_RULES
 
 __all__ = [
     "BaselineClassifier",
