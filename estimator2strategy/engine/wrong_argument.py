@@ -50,7 +50,7 @@ class ArgumentRule(NamedTuple):
         holds: True for a value that is taken.
         must: Follows the argument's name in the message; or the message, if it marks the name by
             backquotes, as some of the original's do.
-        instead: What to pass, as a sentence.
+        instead: The advice, as a sentence.
         error: The class of the error; programs catch the original's.
     """
 
@@ -72,7 +72,7 @@ def wrong_argument(
     Args:
         what: The argument's name, and what is wrong with it; the given value follows.
         value: The value that was given.
-        instead: What to pass, as a sentence.
+        instead: The advice, as a sentence.
         error: The exception's class: the original's, where programs catch it.
         at: The user's line, `file.py:12: source`, if it is not on the stack now.
     """

@@ -34,7 +34,7 @@ def check_core(recording: Recording, shapes: bool = True) -> None:
     """Checks what model_fn recorded for a core; says in the log what a TPU may not have.
 
     Args:
-        shapes: Whether all shapes must be known, or have a bound.
+        shapes: True if all shapes must be known, or have a bound.
 
     Raises:
         UnsupportedError: A TPU would refuse it: strings, a table or another resource of the host, a

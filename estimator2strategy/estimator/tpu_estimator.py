@@ -59,16 +59,16 @@ class TPUEstimator(Estimator):
         model_dir: As for Estimator.
         config: A TPU RunConfig.
         params: Hyperparameters; `batch_size`, `context` and `use_tpu` are reserved.
-        use_tpu: Whether to run on TPU cores.
+        use_tpu: True: run on TPU cores.
         train_batch_size: Global batch size, in examples.
         eval_batch_size: Likewise, for `evaluate`.
         predict_batch_size: Likewise, for `predict`.
         batch_axis: For each tensor of (features, labels), the axis along which a PER_HOST_V1 batch
             is split over the cores of its host. Default: the first.
         eval_on_tpu: False: `evaluate` runs on the host, also with `use_tpu=True`.
-        export_to_tpu: Whether an exported SavedModel has a graph for prediction on TPUs, with the
+        export_to_tpu: True: an exported SavedModel has a graph for prediction on TPUs, with the
             tags `serve` and `tpu`.
-        export_to_cpu: Whether it has graphs for the host, with the tag of their mode.
+        export_to_cpu: True: it has graphs for the host, with the tag of their mode.
         warm_start_from: As for Estimator.
         export_saved_model_api_version: 1 (or V1): the graph for TPUs has all of model_fn on the
             TPU. 2: model_fn is called with `params['use_tpu']` true, and calls `inference_on_tpu`

@@ -40,7 +40,7 @@ class ModelProgram:
         model_fn: Called once for each recording.
         params: Hyperparameters; each call gets a deep copy.
         config: A RunConfig; each call gets a deep copy.
-        spec_class: What model_fn must return: EstimatorSpec.
+        spec_class: The class that model_fn must return: EstimatorSpec.
         replaced: Calls that the program makes itself.
         takes_queues: True if a Session trains it, which can feed the queues of an input_fn.
     """

@@ -41,7 +41,7 @@ class _Failure(NamedTuple):
     Attributes:
         words: A regular expression that finds it in TensorFlow's message.
         makers: The types of the ops of the dataset that fails so begin with one of these.
-        instead: What to do.
+        instead: The advice, as a sentence.
     """
 
     words: str

@@ -94,7 +94,7 @@ class Replay:
         for splice in splices:
             values = importer.fetch(splice.inputs)
             results = splice.merge(splice.trace(self.recorded, self.state, values, context))
-            # What waits for the splice waits for its input at least: it may have ended.
+            # Nodes that wait for the splice wait for its input at least: it may have ended.
             made = [result for result in results if not callable(result)]
             importer.supply(
                 dict(zip(splice.outputs, results, strict=True)), [splice.op], made or values

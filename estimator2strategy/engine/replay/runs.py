@@ -63,7 +63,7 @@ class Runs:
         """Runs a request.
 
         Args:
-            step: What a step is; None: the request is none.
+            step: The definition of a step; None: the request is none.
             steps: How many steps to run at most.
             feeds: A value for each of the request's feeds.
             on_build: Called before a program is built, which can take a while.

@@ -56,7 +56,7 @@ class State:
         peers: The replicas of all processes, where several train in step.
 
     Attributes:
-        gauges: What steps leave for the host beside the recorded variables.
+        gauges: The values that steps leave for the host beside the recorded variables.
         peers: As above.
     """
 

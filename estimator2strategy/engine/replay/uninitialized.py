@@ -31,8 +31,8 @@ def refuse_uninitialized(
     Args:
         names: Names of the tensors and ops that are about to run.
         feeds: Names of tensors that are fed.
-        is_step: Whether they are a step, at whose begin all it reads must have a value; what is
-            none may initialise variables that it reads.
+        is_step: True if they are a step: all that it reads must have a value before it begins. Any
+            other run may initialise variables that it reads.
 
     Raises:
         tf.errors.FailedPreconditionError: See above; names the first of the variables.

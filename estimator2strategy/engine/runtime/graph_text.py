@@ -44,7 +44,7 @@ def write(graph_def: tf.compat.v1.GraphDef, folder: str, runs: Runs | None = Non
     Node by node: the text of data in a graph is four times as large as they are.
 
     Args:
-        runs: What the graph runs on; None: it is in a Session.
+        runs: The runs of the graph; None: it is in a Session.
     """
     path = _path(folder)
     tf.io.gfile.makedirs(folder)

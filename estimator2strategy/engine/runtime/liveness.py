@@ -87,7 +87,7 @@ class PeerWatch:
         answers: Returns True if the process at an address, where somebody is, is at work.
 
     Attributes:
-        in_training: Returns True if the others must be there now.
+        in_training: True if the others must be there now.
     """
 
     def __init__(

@@ -192,7 +192,7 @@ class Lookahead:
 
         Args:
             step: The number of the last one that ran.
-            runs: What is to run them.
+            runs: The runs of which they are.
         """
         if any(patience is _each_step for _, patience in self._patience):
             return True

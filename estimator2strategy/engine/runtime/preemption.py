@@ -35,7 +35,7 @@ class Recovery:
         most: How many sessions in a row may be lost before one gets further than all before it.
 
     Attributes:
-        error: What the last one was lost by.
+        error: The one with which the last session was lost.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy | None, most: int = MAX_RESTARTS):

@@ -44,7 +44,7 @@ def real_valued_column(
     Args:
         column_name: Of the feature, [batch, dimension].
         dimension: How many numbers an example has.
-        default_value: What an example without the feature has: a number, or a list of them.
+        default_value: The value of an example without the feature: a number, or a list of them.
         dtype: Of the feature; the column is of floats.
         normalizer: Applied to the feature.
 

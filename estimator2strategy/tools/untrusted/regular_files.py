@@ -53,7 +53,7 @@ def irregular(path: str | os.PathLike[str], found: os.stat_result, most: int) ->
 
     Args:
         path: The file, or a link to one.
-        found: What `os.stat` says of it.
+        found: The result of its `os.stat`.
         most: The largest size in bytes.
     """
     kind = stat.S_IFMT(found.st_mode)
