@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -48,11 +48,29 @@ from tensorflow.python.training import evaluation as _evaluation
 from tensorflow.python.training import saver as _saver
 from tensorflow.python.training import training_util as _training_util
 from tensorflow.python.training.saving import saveable_object as _saveable_object
+from tensorflow.python.util import nest as _nest
 from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane_pb2
 
 # Flattens nested fetches and feeds (names, variables, SparseTensors, dicts) for `Session.run`. The
 # public API offers it only inside a real Session, and ours is not one.
 FetchHandler = _session._FetchHandler
+
+
+def parts_of_feed(key: Any, value: Any) -> Iterable[tuple[Any, Any]]:
+    """The tensors, each with its value, that `Session.run` feeds for a key of `feed_dict`.
+
+    TensorFlow and programs register how objects are fed: SparseTensors, RaggedTensors, their own.
+    """
+    for kind, _, feed, _ in _session._REGISTERED_EXPANSIONS:
+        if isinstance(key, kind):
+            parts: Iterable[tuple[Any, Any]] = feed(key, value)
+            return parts
+    raise TypeError(f"{key} in argument `feed_dict` has invalid type {type(key).__name__!r}")
+
+
+# Takes the tuples among the keys of a `feed_dict` apart; `tf.nest` has no such function.
+flatten_dict_items = _nest.flatten_dict_items
+
 # `Saver.save` and `Saver.restore` accept any session that implements this interface.
 SessionInterface: TypeAlias = _session.SessionInterface
 

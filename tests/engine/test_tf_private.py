@@ -29,6 +29,16 @@ def test_fetch_handler_flattens_fetches_and_rebuilds_results():
     assert handler.build_results(None, [5]) == {"x": [5, None], "y": 5}
 
 
+def test_feeds_are_taken_apart():
+    with tf.Graph().as_default():
+        a, b = tf1.placeholder(tf.float32), tf1.placeholder(tf.float32)
+        sparse = tf1.sparse_placeholder(tf.float32)
+    assert _tf_private.flatten_dict_items({(a, b): (1, 2)}) == {a: 1, b: 2}
+    assert list(_tf_private.parts_of_feed(a, 1)) == [(a, 1)]
+    parts = _tf_private.parts_of_feed(sparse, (1, 2, 3))
+    assert list(parts) == [(sparse.indices, 1), (sparse.values, 2), (sparse.dense_shape, 3)]
+
+
 def test_an_uninitialized_variable_has_no_value_and_then_one():
     variable = _tf_private.UninitializedVariable(shape=tf.TensorShape([2]), dtype=tf.float32)
     assert not tf.raw_ops.VarIsInitializedOp(resource=variable.handle)

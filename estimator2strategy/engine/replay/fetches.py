@@ -37,16 +37,54 @@ class Fetches:
             self._handlers[key] = handler
         return handler
 
-    def feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[tf.Tensor, object]]:
-        """Feeds by tensor; a SparseTensor becomes its three parts."""
-        feeds: list[tuple[tf.Tensor, object]] = []
-        for key, value in feed_dict.items():
-            if isinstance(key, tf.SparseTensor):
-                feeds += zip((key.indices, key.values, key.dense_shape), value, strict=True)
-            else:
-                tensor = self._graph.as_graph_element(key, allow_operation=False)
-                feeds.append((tensor, np.asarray(value, tensor.dtype.as_numpy_dtype)))
-        return feeds
+    def feeds(self, feed_dict: Mapping[Any, Any]) -> list[tuple[tf.Tensor, np.ndarray]]:
+        """Feeds by tensor; those of a composite one, or of several in a tuple, become its parts.
+
+        Raises:
+            TypeError: A key is no tensor of the graph, or a value is not of its type.
+            ValueError: A value has another shape than its tensor, or nobody may feed that.
+
+        Source: `BaseSession._run`, tensorflow/python/client/session.py.
+        """
+        return [
+            self._feed(part, value)
+            for key, whole in _tf_private.flatten_dict_items(feed_dict).items()
+            for part, value in _tf_private.parts_of_feed(key, whole)
+        ]
+
+    def _feed(self, key: Any, value: Any) -> tuple[tf.Tensor, np.ndarray]:
+        try:
+            tensor = self._graph.as_graph_element(key, allow_operation=False)
+        except (KeyError, TypeError, ValueError) as error:
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from error
+        if isinstance(value, tf.Tensor):
+            raise TypeError(
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+                "Python scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, "
+                f"the tensor object was {value} which was passed to the argument `feed_dict` with "
+                f"key {key}."
+            )
+        dtype = tensor.dtype.as_numpy_dtype
+        if isinstance(value, int) and not _holds(dtype, value):
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
+                f"type {dtype}. Try explicitly setting the type of the feed tensor to a larger "
+                "type (e.g. int64)."
+            )
+        array = np.asarray(value, dtype)
+        if not tensor.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has "
+                f"shape {tensor.shape}"
+            )
+        if not self._graph.is_feedable(tensor):
+            raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        return tensor, array
+
+
+def _holds(dtype: Any, value: int) -> bool:
+    """True if a tensor of that type can have the value."""
+    return dtype is not object and bool(np.array(value).astype(dtype) == value)
 
 
 def readable(tensor: tf.Tensor) -> tf.Tensor:
