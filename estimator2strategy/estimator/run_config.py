@@ -189,7 +189,7 @@ class RunConfig:
     protocol = _ReadOnly[str | None]("Protocol of the servers of a cluster.")
     experimental_max_worker_delay_secs = _ReadOnly[int | None]("Longest wait before a start.")
     session_creation_timeout_secs = _ReadOnly[int | None]("Seconds that a worker waits.")
-    checkpoint_save_graph_def = _ReadOnly[bool]("Whether graphs are written out.")
+    checkpoint_save_graph_def = _ReadOnly[bool]("True if graphs are written out.")
 
     cluster_spec = _ReadOnly[Any]("ClusterSpec of the training cluster; empty if there is none.")
     task_type = _ReadOnly[str]("Job of this process, a value of TaskType.")
@@ -201,7 +201,7 @@ class RunConfig:
     evaluation_master = _ReadOnly[str]("Address of the session for evaluation.")
     num_ps_replicas = _ReadOnly[int]("Number of parameter servers.")
     num_worker_replicas = _ReadOnly[int]("Number of workers, the chief included.")
-    is_chief = _ReadOnly[bool]("Whether this process writes checkpoints and summaries.")
+    is_chief = _ReadOnly[bool]("True if this process writes checkpoints and summaries.")
     service = _ReadOnly[dict[str, Any] | None]("The service entry of TF_CONFIG.")
 
     # Those of the attributes behind them that are also written one by one.
@@ -310,9 +310,7 @@ class RunConfig:
     def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
         """Gives tasks of a parameter server cluster their device filters; subclasses may not."""
         if self._session_config is None and self._device_filters is not None:
-            session_config = ConfigProto(allow_soft_placement=True)
-            rewrite_options = session_config.graph_options.rewrite_options
-            rewrite_options.meta_optimizer_iterations = rewrite_options.ONE
+            session_config = default_session_config()
             session_config.device_filters.extend(self._device_filters)
             self._session_config = session_config
 
