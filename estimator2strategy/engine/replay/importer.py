@@ -116,17 +116,9 @@ class GraphImporter:
         return _tf_private.capture(self._handle_of(node))
 
     def _import(self, names: Sequence[str]) -> None:
-        recorded = self._recorded
-        fresh = [
-            name
-            for name in names
-            if name not in self._imported
-            and (name in self._making or not recorded.creates_resource(name))
-        ]
+        recorded, fresh = self._recorded, self._fresh(names)
         if not fresh:
             return
-        # Stable, so all else stays in program order.
-        fresh.sort(key=lambda name: not recorded.comes_first(name))
         changed = self._register_functions(fresh)
         inside = set(fresh)
         waiting, takers = recorded.writers_without_input(fresh, self._fed)
@@ -136,13 +128,7 @@ class GraphImporter:
         unseen: dict[str, set[str]] = {}
         for name in fresh:
             node = graph_def.node.add()
-            node.CopyFrom(recorded[name])
-            node.device = recorded.host_of(name)
-            node.attr.pop("_class", None)  # colocation with nodes that may not be here
-            if self._rewrite:
-                self._rewrite.node(node)
-            if changed:
-                rewrites.rename_calls(node, changed)
+            self._copy(node, name, changed)
             if host_resources.is_cond(node) and recorded.touches_variable(name):
                 unseen[name] = self._find_inside(node, changed)
             if name in waiting:
@@ -163,9 +149,35 @@ class GraphImporter:
         )
         self._imported.update(zip(fresh, made, strict=True))
         self._let_meet(fresh, changed)
+        self._advance(drawn, [taker for taker in takers if taker in inside])
+
+    def _fresh(self, names: Sequence[str]) -> list[str]:
+        """Those of `names` to import now, in their order."""
+        recorded = self._recorded
+        fresh = [
+            name
+            for name in names
+            if name not in self._imported
+            and (name in self._making or not recorded.creates_resource(name))
+        ]
+        # Stable, so all else stays in program order.
+        return sorted(fresh, key=lambda name: not recorded.comes_first(name))
+
+    def _copy(self, node: NodeDef, name: str, changed: Mapping[str, Any]) -> None:
+        """Fills `node` with a recorded one, rewritten."""
+        node.CopyFrom(self._recorded[name])
+        node.device = self._recorded.host_of(name)
+        node.attr.pop("_class", None)  # colocation with nodes that may not be here
+        if self._rewrite:
+            self._rewrite.node(node)
+        if changed:
+            rewrites.rename_calls(node, changed)
+
+    def _advance(self, drawn: Collection[str], takers: Sequence[str]) -> None:
+        """Moves on the streams of ops that were just imported, once `takers` have a batch."""
         if self._streams and drawn:
             # A step that finds no input has drawn nothing.
-            with tf.control_dependencies([self._value(f"{t}:0") for t in takers if t in inside]):
+            with tf.control_dependencies([self._value(f"{taker}:0") for taker in takers]):
                 self._streams.advance({name: self._value(f"{name}:0") for name in drawn})
 
     def _register_functions(self, nodes: Sequence[str]) -> Mapping[str, Any]:
