@@ -23,18 +23,32 @@ class Stop(SystemExit):
 def patched(platform, recorder):
     """While this lasts, what programs ask of the platform's Estimators is recorded."""
     undo = []
-
-    def patch(method, what, replacement):
+    for method, (what, replacement) in _replacements(recorder).items():
         for cls in {base for c in platform.classes for base in c.__mro__ if method in vars(base)}:
             original = vars(cls)[method]
-
-            def call(self, *args, _original=original, **kwargs):
-                if what in recorder.active:
-                    return _original(self, *args, **kwargs)
-                return replacement(self, *args, **kwargs)
-
-            setattr(cls, method, call)
             undo.append((cls, method, original))
+            setattr(cls, method, _unless_active(recorder, what, original, replacement))
+    final = platform.FinalExporter
+    undo.append((final, "export", final.export))
+    final.export = _at_any_step(final.export)
+    try:
+        yield
+    finally:
+        for cls, method, original in undo:
+            setattr(cls, method, original)
+
+
+def _unless_active(recorder, what, original, replacement):
+    """The original method while the recorder itself calls it, else the replacement."""
+
+    def call(self, *args, **kwargs):
+        return (original if what in recorder.active else replacement)(self, *args, **kwargs)
+
+    return call
+
+
+def _replacements(recorder):
+    """Method of an Estimator -> (what it does, the function that records it)."""
 
     def once(what):
         trained = what == "train" or "train" in recorder.done | recorder.active
@@ -67,19 +81,13 @@ def patched(platform, recorder):
         path = recorder.export(self, serving_input_receiver_fn)
         return path.encode()
 
-    patch("train", "train", train)
-    patch("evaluate", "evaluate", evaluate)
-    patch("predict", "predict", predict)
-    patch("export_saved_model", "export", export)
-    patch("export_savedmodel", "export", export)
-    final = platform.FinalExporter
-    undo.append((final, "export", final.export))
-    final.export = _at_any_step(final.export)
-    try:
-        yield
-    finally:
-        for cls, method, original in undo:
-            setattr(cls, method, original)
+    return {
+        "train": ("train", train),
+        "evaluate": ("evaluate", evaluate),
+        "predict": ("predict", predict),
+        "export_saved_model": ("export", export),
+        "export_savedmodel": ("export", export),
+    }
 
 
 def _at_any_step(export):
