@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -84,49 +84,64 @@ def combined_model_fn(features: Any, labels: Any, mode: str, params: Mapping) ->
     features = _by_name(features)
     parts = []
     if dnn_columns:
-        if not params["dnn_hidden_units"]:
-            raise ValueError(
-                "dnn_hidden_units must be defined when dnn_feature_columns is specified."
-            )
-        with _v1.variable_scope(_DNN):
-            logits = _dnn_logits(
-                features,
-                dnn_columns,
-                params["dnn_hidden_units"],
-                params["dnn_activation_fn"] or tf.nn.relu,
-                params["dnn_dropout"] if mode == ModeKeys.TRAIN else None,
-                head.logits_dimension,
-                "/",
-            )
-        parts.append((logits, _DNN, params["dnn_optimizer"] or "Adagrad", _DNN_RATE))
+        parts.append(_dnn_part(features, mode, params))
     if linear_columns:
-        with _v1.variable_scope(_LINEAR) as scope:
-            logits = _linear_logits(features, linear_columns, head.logits_dimension, scope)
-            _summarize(logits, f"{scope.name}/")
-        rate = _linear_rate(linear_columns)
-        parts.append((logits, _LINEAR, params["linear_optimizer"] or "Ftrl", rate))
+        parts.append(_linear_part(features, params))
 
     def train_op_fn(loss: tf.Tensor) -> Any:
         is_fixed = params["fix_global_step_increment_bug"]
         ops = [
             _optimized(
                 loss,
-                name,
-                optimizer() if callable(optimizer) else optimizer,
-                rate,
+                part.name,
+                part.optimizer() if callable(part.optimizer) else part.optimizer,
+                part.rate,
                 params["gradient_clip_norm"],
-                variables=_v1.get_collection(name),
+                variables=_v1.get_collection(part.name),
                 increment_global_step=not is_fixed,
             )
-            for _, name, optimizer, rate in parts
+            for part in parts
         ]
         if not is_fixed:
             return tf.group(*ops)
         with tf.control_dependencies(ops):
             return _v1.assign_add(_v1.train.get_global_step(), 1)
 
-    total = parts[0][0] if len(parts) == 1 else parts[0][0] + parts[1][0]
+    total = parts[0].logits if len(parts) == 1 else parts[0].logits + parts[1].logits
     return head.create_model_fn_ops(features, mode, labels, train_op_fn, total)
+
+
+class _Part(NamedTuple):
+    """A part of a combined model: its logits, its scope, and how it is trained."""
+
+    logits: tf.Tensor
+    name: str
+    optimizer: Any
+    rate: float
+
+
+def _dnn_part(features: Mapping, mode: str, params: Mapping) -> _Part:
+    if not params["dnn_hidden_units"]:
+        raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
+    with _v1.variable_scope(_DNN):
+        logits = _dnn_logits(
+            features,
+            params["dnn_feature_columns"],
+            params["dnn_hidden_units"],
+            params["dnn_activation_fn"] or tf.nn.relu,
+            params["dnn_dropout"] if mode == ModeKeys.TRAIN else None,
+            params["head"].logits_dimension,
+            "/",
+        )
+    return _Part(logits, _DNN, params["dnn_optimizer"] or "Adagrad", _DNN_RATE)
+
+
+def _linear_part(features: Mapping, params: Mapping) -> _Part:
+    columns = params["linear_feature_columns"]
+    with _v1.variable_scope(_LINEAR) as scope:
+        logits = _linear_logits(features, columns, params["head"].logits_dimension, scope)
+        _summarize(logits, f"{scope.name}/")
+    return _Part(logits, _LINEAR, params["linear_optimizer"] or "Ftrl", _linear_rate(columns))
 
 
 def _by_name(features: Any) -> Mapping[str, Any]:
