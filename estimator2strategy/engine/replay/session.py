@@ -67,6 +67,11 @@ class ReplaySession(_tf_private.SessionInterface):
         return self._graph
 
     @property
+    def graph_def(self) -> tf.compat.v1.GraphDef:
+        """The graph, serialized."""
+        return self._graph.as_graph_def()
+
+    @property
     def replay(self) -> Replay:
         return self.runs.replay
 
@@ -102,6 +107,23 @@ class ReplaySession(_tf_private.SessionInterface):
             tensors = list(map(readable, handler.fetches()))
             values = self.evaluate(tensors, handler.targets(), feeds)
             return handler.build_results(self, [value.numpy() for value in values])
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of values for `feed_list` that runs `fetches`; as of a Session."""
+        del accept_options  # the function takes them in any case
+
+        def call(*values: Any, **options: Any) -> Any:
+            feeds = zip(feed_list or (), values, strict=False)
+            return self.run(fetches, dict(feeds), **options)
+
+        return call
+
+    def list_devices(self) -> list[tf.config.LogicalDevice]:
+        """The devices of this process."""
+        devices: list[tf.config.LogicalDevice] = tf.config.list_logical_devices()
+        return devices
 
     def _run_one(self, tensor: tf.Tensor) -> np.ndarray:
         """Reads one tensor: hooks read the global step so, block after block."""
