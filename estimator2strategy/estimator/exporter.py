@@ -108,7 +108,26 @@ class FinalExporter(_SavedModelExporter):
         return super().export(estimator, export_path, checkpoint_path, eval_result, True)
 
 
-class LatestExporter(_SavedModelExporter):
+class _KeepsNewest:
+    """Deletes older exports. Programs call this method of TF 1.15's, on exporters of their own too."""
+
+    _exports_to_keep: int | None
+
+    def _garbage_collect_exports(self, export_dir_base: str) -> None:
+        """Deletes all but the newest exports; what is not named as an export is left alone."""
+        if self._exports_to_keep is None:
+            return
+        names = [os.fsdecode(name).rstrip("/") for name in tf.io.gfile.listdir(export_dir_base)]
+        exports = sorted(name for name in names if len(name) == 10 and name.isdigit())
+        for name in exports[: -self._exports_to_keep]:
+            path = os.path.join(export_dir_base, name)
+            try:
+                tf.io.gfile.rmtree(path)
+            except tf.errors.NotFoundError as error:
+                tf1.logging.warn("Can not delete %s recursively: %s", path, error)
+
+
+class LatestExporter(_SavedModelExporter, _KeepsNewest):
     """Exports after each evaluation, and keeps the newest exports.
 
     Args:
@@ -140,7 +159,7 @@ class LatestExporter(_SavedModelExporter):
         result = super().export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export
         )
-        _delete_older_exports(export_path, self._exports_to_keep)
+        self._garbage_collect_exports(export_path)
         return result
 
 
@@ -159,7 +178,7 @@ def _loss_smaller(
     return best_eval_result["loss"] > current_eval_result["loss"]
 
 
-class BestExporter(_SavedModelExporter):
+class BestExporter(_SavedModelExporter, _KeepsNewest):
     """Exports a checkpoint that is better than all before it, and keeps the newest exports.
 
     The first checkpoint that one object sees is always exported. What was the best before, when
@@ -199,32 +218,39 @@ class BestExporter(_SavedModelExporter):
         self._event_file_pattern = event_file_pattern
         self._exports_to_keep = _checked_number(exports_to_keep)
         self._model_dir: str | None = None
-        self._best: Mapping[str, Any] | None = None
+        self._best_eval_result: Mapping[str, Any] | None = None
         self._has_exported = False
 
     def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
         if self._event_file_pattern and self._model_dir != estimator.model_dir:
             tf1.logging.info("Loading best metric from event files.")
             self._model_dir = estimator.model_dir
-            self._best = self._best_of(os.path.join(self._model_dir, self._event_file_pattern))
-        if self._has_exported and self._best is not None and not self._better(eval_result):
+            pattern = os.path.join(self._model_dir, self._event_file_pattern)
+            self._best_eval_result = self._get_best_eval_result(pattern)
+        if (
+            self._has_exported
+            and self._best_eval_result is not None
+            and not self._better(eval_result)
+        ):
             return None
         tf1.logging.info("Performing best model export.")
-        self._best = eval_result
+        self._best_eval_result = eval_result
         result = super().export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export
         )
-        _delete_older_exports(export_path, self._exports_to_keep)
+        self._garbage_collect_exports(export_path)
         self._has_exported = True
         return result
 
     def _better(self, eval_result: Mapping[str, Any]) -> bool:
-        return self._compare_fn(best_eval_result=self._best, current_eval_result=eval_result)
+        return self._compare_fn(
+            best_eval_result=self._best_eval_result, current_eval_result=eval_result
+        )
 
-    def _best_of(self, pattern: str) -> dict[str, float] | None:
+    def _get_best_eval_result(self, event_files: str) -> dict[str, float] | None:
         """The best among the results in event files; None if there are none."""
         best = None
-        for path in tf.io.gfile.glob(pattern):
+        for path in tf.io.gfile.glob(event_files):
             for event in tf1.train.summary_iterator(path):
                 values = event.summary.value
                 result = {v.tag: v.simple_value for v in values if v.HasField("simple_value")}
@@ -255,17 +281,3 @@ def _checked_number(exports_to_keep: int | None) -> int | None:
             f"`exports_to_keep`, if provided, must be a positive number. Got {exports_to_keep}"
         )
     return exports_to_keep
-
-
-def _delete_older_exports(folder: str, keep: int | None) -> None:
-    """Deletes all but the newest exports; what is not named as an export is left alone."""
-    if keep is None:
-        return
-    names = [os.fsdecode(name).rstrip("/") for name in tf.io.gfile.listdir(folder)]
-    exports = sorted(name for name in names if len(name) == 10 and name.isdigit())
-    for name in exports[:-keep]:
-        path = os.path.join(folder, name)
-        try:
-            tf.io.gfile.rmtree(path)
-        except tf.errors.NotFoundError as error:
-            tf1.logging.warn("Can not delete %s recursively: %s", path, error)

@@ -160,3 +160,30 @@ def test_results_without_a_loss_cannot_be_compared(tmp_path):
     exporter.export(model, str(tmp_path / "a"), "ckpt", {"accuracy": 1.0}, False)
     with pytest.raises(ValueError, match="no loss is found"):
         exporter.export(model, str(tmp_path / "b"), "ckpt", {"loss": 1.0}, False)
+
+
+class OwnExporter(estimator.Exporter):
+    """A program's, which keeps the newest exports by what it borrows of BestExporter."""
+
+    name = "own"
+    _exports_to_keep = 1
+
+    def export(self, estimator_, export_path, checkpoint_path, eval_result, is_the_final_export):
+        result = estimator_.export_saved_model(export_path)
+        estimator.BestExporter._garbage_collect_exports(self, export_path)
+        return result
+
+
+def test_an_exporter_of_the_program_may_delete_as_best_exporter_does(tmp_path):
+    exporter, model = OwnExporter(), StandIn(tmp_path)
+    for _ in range(3):
+        export(exporter, model)
+    assert os.listdir(tmp_path / "export" / "own") == ["1600000002"]
+
+
+def test_a_subclass_sees_the_best_result_by_its_name_in_tf_1_15(tmp_path):
+    exporter, model = exporters()[2], StandIn(tmp_path)
+    export(exporter, model, 5.0)
+    assert exporter._best_eval_result["loss"] == 5.0
+    written(tmp_path / "eval", [4.0, 3.0])
+    assert exporter._get_best_eval_result(f"{tmp_path}/eval/*")["loss"] == 3.0
