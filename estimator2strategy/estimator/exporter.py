@@ -109,7 +109,7 @@ class FinalExporter(_SavedModelExporter):
 
 
 class _KeepsNewest:
-    """Deletes older exports. Programs call this method of TF 1.15's, on exporters of their own too."""
+    """Deletes older exports, by a method that programs call on exporters of their own too."""
 
     _exports_to_keep: int | None
 
