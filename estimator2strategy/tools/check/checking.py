@@ -188,6 +188,7 @@ def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
 def forget() -> None:
     """Frees the files of a group: each that a cache keeps would keep all."""
     estimator_programs.by_kind.cache_clear()
+    estimator_programs.in_input_functions.cache_clear()
     features.parsed_and_returned.cache_clear()
     own_classes.forget()
     symbol_uses.is_legacy.cache_clear()

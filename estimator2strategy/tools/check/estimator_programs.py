@@ -78,6 +78,13 @@ def input_functions(source: Source, project: Project) -> list[Definition]:
     return list(found.values())
 
 
+@functools.lru_cache(maxsize=1)
+def in_input_functions(project: Project) -> set[ast.AST]:
+    """The functions that the input functions of all files call, in whatever file they are."""
+    starts = [d for source in project.sources for d in input_functions(source, project)]
+    return {definition.node for definition in project.reachable(starts)}
+
+
 def all_of(source: Source, *kinds: type[_Node]) -> list[_Node]:
     """The nodes of these kinds in a file; its tree is walked once for all rules."""
     found: list[Any] = []

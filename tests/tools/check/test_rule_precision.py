@@ -46,6 +46,30 @@ def test_a_program_with_a_session_may_call_its_input_fn():
     assert severities(queue + "\n\nx = input_fn(params)\n" + SPEC, "E2S301") == ["ERROR"]
 
 
+QUEUES_BESIDE = """\
+import tensorflow as tf
+
+import data
+
+def input_fn():
+    return data.batches(tf.app.flags.FLAGS)
+
+tf.estimator.Estimator(model_fn).train(input_fn)
+"""
+
+
+def test_a_queue_beside_the_file_of_the_input_fn_is_an_error(tmp_path, monkeypatch):
+    from estimator2strategy.tools.check.checking import check
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.py").write_text(f"{TF}{QUEUE}\n\ndef others():\n    tf.TFRecordReader()\n")
+    (tmp_path / "train.py").write_text(QUEUES_BESIDE)
+    report = check(["."], Settings(root=tmp_path))
+    found = [(f.severity.name, f.line) for f in report.findings if f.rule == "E2S301"]
+    line = f"{TF}{QUEUE}".count("\n")
+    assert sorted(found) == [("ERROR", line), ("INFO", line + 4)]
+
+
 SYNC = "optimizer = tf.train.SyncReplicasOptimizer(base, 4)\n"
 
 

@@ -1,7 +1,7 @@
 """Queues as input."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import input_functions
+from estimator2strategy.tools.check.estimator_programs import in_input_functions, input_functions
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import arguments_of
 
@@ -63,6 +63,8 @@ def find(source, context):
     if not for_estimators:
         starts = [function for function in starts if not _is_called(function, project)]
     inside = {d.node for d in project.reachable(starts)}
+    if for_estimators:
+        inside |= in_input_functions(project)
     for call in source.calls:
         if call.name in _QUEUES:
             function = call.scope.function
