@@ -107,3 +107,16 @@ def test_the_finding_is_in_the_line_of_the_name():
     text = "import pandas as pd\n\nrows = pd.read_csv(\n    'a.csv',\n).as_matrix()\n"
     (finding,) = check_text(text).findings
     assert (finding.line, finding.column, finding.text) == (5, 3, ").as_matrix()")
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("raw = image.tostring()", 1),
+        ("raw = np.zeros(3).tostring(order='C')", 1),
+        ("text = etree.tostring(root)", 0),
+    ],
+)
+def test_the_bytes_of_an_array_have_another_name(line, count):
+    assert len(dropped(f"import numpy as np\n\n{line}\n")) == count
+    assert dropped(f"import other\n\n{line.replace('np', 'other')}\n") == []

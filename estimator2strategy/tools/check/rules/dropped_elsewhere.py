@@ -95,6 +95,7 @@ _OTHERS = "Use what the library has in its place, or install the release that ha
 _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
     "as_matrix": ("pandas", ast.Call, None, "pandas 1.0", "to_numpy()"),
     "ix": ("pandas", ast.Subscript, None, "pandas 1.0", "loc or iloc"),
+    "tostring": ("numpy", ast.Call, None, "NumPy 2.3", "tobytes()"),
     "set_axis_bgcolor": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_facecolor"),
     "get_axis_bgcolor": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "get_facecolor"),
     "set_window_title": (
@@ -102,6 +103,9 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
     ),
     "set_color_cycle": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_prop_cycle"),
 }  # fmt: skip
+_WITH_METHODS = {library for library, *_ in _METHODS.values()}
+# Functions of other libraries have this name, and take what they write: `ElementTree.tostring(x)`.
+_WITHOUT_ARGUMENTS = {"tostring"}
 
 
 @rule(
@@ -149,8 +153,8 @@ def find(source, context):
 
 
 def _methods(source: Source) -> Iterator[Hit]:
-    """Methods that objects of pandas and Matplotlib had, and that nothing else has."""
-    if not source.modules & {"pandas", "matplotlib"}:
+    """Methods that objects of NumPy, pandas and Matplotlib had, and that nothing else has."""
+    if not source.modules & _WITH_METHODS:
         return
     for node in all_of(source, ast.Attribute):
         if node.attr not in _METHODS:
@@ -158,6 +162,8 @@ def _methods(source: Source) -> Iterator[Hit]:
         library, kind, owner, release, today = _METHODS[node.attr]
         outer = next(parents(node), None)
         if library not in source.modules or not isinstance(outer, kind):
+            continue
+        if node.attr in _WITHOUT_ARGUMENTS and isinstance(outer, ast.Call) and outer.args:
             continue
         used = outer.func if isinstance(outer, ast.Call) else getattr(outer, "value", None)
         named = getattr(node.value, "attr", getattr(node.value, "id", None))
