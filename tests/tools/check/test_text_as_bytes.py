@@ -41,3 +41,41 @@ def test_text_for_a_file_of_bytes_is_found(body):
 )
 def test_files_of_text_and_unknown_content_are_not(body):
     assert count(body) == 0
+
+
+PICKLE = "import pickle\nimport tensorflow as tf\n\n\ndef f(path, x):\n"
+
+
+def pickled(body):
+    report = check_text(PICKLE + body, Settings())
+    return sum(f.rule == "E2S011" for f in report.findings)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return pickle.load(open(path))\n",
+        "    pickle.dump(x, open(path, 'w'))\n",
+        "    with open(path, 'r') as a:\n        y = pickle.load(a)\n"
+        "    with open(path, 'rb') as a:\n        return y, pickle.load(a)\n",
+        "    with tf.gfile.Open(path) as a:\n        return pickle.load(a)\n",
+        "    with tf.python.lib.io.file_io.FileIO(path, mode='r') as a:\n"
+        "        return pickle.load(a)\n",
+    ],
+)
+def test_a_pickle_of_a_file_of_text_is_found(body):
+    assert pickled(body) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return pickle.load(open(path, 'rb'))\n",
+        "    return pickle.load(open(path, x))\n",
+        "    return pickle.load(path)\n",
+        "    with open(path) as a:\n        a = x(a)\n        return pickle.load(a)\n",
+        "    with tf.gfile.Open(path, 'w') as a:\n        pickle.dump(x, a)\n",
+    ],
+)
+def test_pickles_of_bytes_and_of_unknown_files_are_not(body):
+    assert pickled(body) == 0

@@ -1,13 +1,29 @@
-"""Text where a file that was opened for bytes takes or gives bytes."""
+"""Text where a file gives or takes bytes, and the other way round."""
 
 import ast
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
+from estimator2strategy.tools.check.source import parents
 
 _TEMPORARY = {"tempfile.NamedTemporaryFile", "tempfile.TemporaryFile"}
 _OPENERS = {"builtins.open", "io.open"}
+_FILES = {
+    *_OPENERS,
+    "tf.gfile.FastGFile",
+    "tf.gfile.GFile",
+    "tf.gfile.Open",
+    "tf.io.gfile.GFile",
+    "tf.python.lib.io.file_io.FileIO",
+}
+# Function -> the position of its file, and what opens one whose text it refuses. A file of
+# TensorFlow's takes bytes in any mode.
+_PICKLES = {
+    f"{module}.{name}": (position, openers)
+    for module in ("pickle", "six.moves.cPickle")
+    for name, position, openers in (("load", 0, _FILES), ("dump", 1, _OPENERS))
+}
 _CSV = {"csv.reader", "csv.DictReader", "csv.writer", "csv.DictWriter"}
 
 
@@ -15,17 +31,19 @@ _CSV = {"csv.reader", "csv.DictReader", "csv.writer", "csv.DictWriter"}
     "E2S011",
     "text-as-bytes",
     Severity.ERROR,
-    title="Text for a file of bytes",
-    why="A temporary file is one of bytes unless a mode says otherwise, and csv reads and writes "
-    "text. Python 2 made no difference; Python 3 raises a TypeError or a csv.Error.",
-    fix='Open the file for text: mode="w+", or "r" and "w" with newline="" for csv.',
+    title="Text for a file of bytes, or bytes for one of text",
+    why="A temporary file is one of bytes unless a mode says otherwise, csv reads and writes text, "
+    "and pickle bytes. Python 2 made no difference; Python 3 raises a TypeError or a csv.Error.",
+    fix='Open the file for text: mode="w+", or "r" and "w" with newline="" for csv; or for bytes '
+    'with pickle: "rb" and "wb".',
     bad="import tempfile\n\nwith tempfile.NamedTemporaryFile() as file:\n    file.write('a\\n')\n",
     good="import tempfile\n\n"
     "with tempfile.NamedTemporaryFile('w+') as file:\n    file.write('a\\n')\n",
 )
 def find(source, context):
     for call in source.calls:
-        if (call.last != "write" and call.name not in _CSV) or not unguarded(call.node):
+        known = call.last == "write" or call.name in _CSV or call.name in _PICKLES
+        if not known or not unguarded(call.node):
             continue
         if call.last == "write" and len(call.node.args) == 1 and _is_text(call.node.args[0]):
             opened = _opened(getattr(call.node.func, "value", None), call.scope, source)
@@ -35,6 +53,12 @@ def find(source, context):
             opened = _opened(call.node.args[0], call.scope, source)
             if opened is not None and opened.name in _OPENERS and _is_of_bytes(opened, 1, "r"):
                 yield Hit(call.node, f"{call.name} takes a file of text in Python 3")
+        if call.name in _PICKLES:
+            position, openers = _PICKLES[call.name]
+            file = call.argument("file", position)
+            opened = _opened(file, call.scope, source) if file is not None else None
+            if opened is not None and opened.name in openers and _is_of_text(opened, 1, "r"):
+                yield Hit(call.node, f"{call.name} takes a file of bytes in Python 3")
 
 
 def _opened(node, scope, source):
@@ -46,22 +70,36 @@ def _opened(node, scope, source):
     found = source.assigned(node, scope)
     if found is not None:
         return source.call(found[0], scope)
-    items = [
-        item
-        for with_ in ast.walk(scope.node)
-        if isinstance(with_, ast.With)
-        for item in with_.items
-        if isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == node.id
-    ]
-    if len(items) != 1 or len(scope.bindings[node.id]) != 1:
-        return None
-    return source.call(items[0].context_expr, scope)
+    for outer in parents(node):
+        for item in outer.items if isinstance(outer, ast.With) else ():
+            if getattr(item.optional_vars, "id", None) == node.id:
+                other = _is_bound_in(outer.body, node.id)
+                return None if other else source.call(item.context_expr, scope)
+    return None
+
+
+def _is_bound_in(body, name):
+    """True if statements give a name another value."""
+    return any(
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for statement in body
+        for node in ast.walk(statement)
+    )
 
 
 def _is_of_bytes(opened, position, default):
+    return "b" in _mode(opened, position, default)
+
+
+def _is_of_text(opened, position, default):
+    return "b" not in (_mode(opened, position, default) or "b")
+
+
+def _mode(opened, position, default):
+    """The mode that a file is opened with; empty if it is not known."""
     mode = opened.argument("mode", position)
     value = default if mode is None else getattr(mode, "value", None)
-    return isinstance(value, str) and "b" in value and not opened.is_open
+    return value if isinstance(value, str) and not opened.is_open else ""
 
 
 def _is_text(node):
