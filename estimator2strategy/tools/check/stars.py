@@ -1,8 +1,4 @@
-"""The files of a program that `from x import *` reads.
-
-stars = Stars(module, load)
-stars.bring(source, star, "rate")       # True if one of them binds `rate`
-"""
+"""The files of a program that `from x import *` reads."""
 
 from __future__ import annotations
 
