@@ -34,7 +34,7 @@ def member(module: str, name: str) -> Any:
     """The value of `name` in a contrib module: a path such as "layers" or "tpu.python.tpu".
 
     Raises:
-        AttributeError: TF 1.15 had no such name.
+        AttributeError: The tables have no such name. They do not list all that TF 1.15 had.
     """
     path = ".".join(filter(None, (_LEGACY, module, name)))
     symbol = table().find(path)
@@ -53,9 +53,9 @@ def member(module: str, name: str) -> Any:
     nearest = table().nearest(path)
     hint = f"Did you mean {nearest}? " if nearest else ""
     error = wrong_argument(
-        f"TF 1.15 has no {path}",
+        f"TF 1.15 has no {path}, or it is not carried over",
         name,
-        f"{hint}All names: migration_guide/contrib.md and "
+        f"{hint}Those that are: migration_guide/contrib.md; those of TF 1.15: "
         "https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/contrib",
         AttributeError,
     )

@@ -48,6 +48,20 @@ def test_every_row_has_a_status_and_what_belongs_to_it():
         assert (row.status == "works") == row.home.startswith("estimator2strategy.tf1.contrib"), row
 
 
+def test_a_name_that_the_tables_lack_is_not_said_to_be_unknown_to_tf_1_15():
+    said = r"UnionClusterResolver, or it is not carried over"
+    with pytest.raises(AttributeError, match=said):
+        tf.contrib.cluster_resolver.UnionClusterResolver  # noqa: B018
+
+
+def test_a_hint_is_a_name_that_looks_alike():
+    with pytest.raises(AttributeError, match=r"Did you mean tf\.contrib\.learn\.InputFnOps\?"):
+        tf.contrib.learn.InputFnOp  # noqa: B018
+    with pytest.raises(AttributeError) as error:
+        tf.contrib.layers.nosuch  # noqa: B018
+    assert "Did you mean" not in str(error.value)
+
+
 def test_a_refused_name_imports_and_its_use_says_what_to_do():
     client = tf.contrib.cloud.BigtableClient
     assert "not supported" in repr(client)
