@@ -17,7 +17,7 @@ GOLDEN = ROOT / "tests" / "goldens" / "bfloat16.json"
 
 
 def with_the_kernels_of_this_cpu(*arguments: str) -> str:
-    """What a Python with these arguments prints, where oneDNN is not held to old kernels.
+    """The output of a Python with these arguments, where oneDNN is not held to old kernels.
 
     Those have no bfloat16, which TensorFlow does not ask: where the CPU has it, it aborts.
     """

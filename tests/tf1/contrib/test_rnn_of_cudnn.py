@@ -19,6 +19,12 @@ KINDS = {
     "CudnnRNNTanh": tf.nn.rnn_cell.BasicRNNCell,
     "CudnnRNNRelu": lambda units: tf.nn.rnn_cell.BasicRNNCell(units, tf.nn.relu),
 }
+SCOPES = {
+    "CudnnLSTM": "cudnn_lstm",
+    "CudnnGRU": "cudnn_gru",
+    "CudnnRNNTanh": "cudnn_rnn_tanh",
+    "CudnnRNNRelu": "cudnn_rnn_relu",
+}
 LAYERS, UNITS, STEPS, BATCH, COLUMNS = 2, 3, 5, 4, 2
 LENGTHS = [5, 1, 3, 0]
 
@@ -35,7 +41,7 @@ def layer_of(kind, direction="unidirectional", **options):
 
 
 def saved(graph_of, folder):
-    """What the tensors of `graph_of()` are, with first values, which are saved."""
+    """The values of the tensors of `graph_of()`, with first weights, which are saved."""
     with tf.Graph().as_default(), tf.Session() as session:
         fetches = graph_of()
         session.run(tf.global_variables_initializer())
@@ -55,7 +61,7 @@ def by_cells(kind, direction, lengths):
     """The same network of compatible cells, in the scope of the layer: its outputs and states."""
     inputs = tf.constant(random(STEPS, BATCH, COLUMNS))
     cells = [[KINDS[kind](UNITS) for _ in range(LAYERS)] for _ in range(2)]
-    with tf.variable_scope({"CudnnLSTM": "cudnn_lstm", "CudnnGRU": "cudnn_gru"}.get(kind, kind)):
+    with tf.variable_scope(SCOPES[kind]):
         if direction == "unidirectional":
             cell = tf.nn.rnn_cell.MultiRNNCell(cells[0])
             return tf.nn.dynamic_rnn(cell, inputs, lengths, dtype=tf.float32, time_major=True)
@@ -73,8 +79,7 @@ def test_compatible_cells_compute_the_same_from_the_checkpoint_of_a_layer(
     kind, direction, lengths, tmp_path
 ):
     def by_layer():
-        name = {"CudnnLSTM": None, "CudnnGRU": None}.get(kind, kind)
-        layer = layer_of(kind, direction, name=name)
+        layer = layer_of(kind, direction)
         return layer(random(STEPS, BATCH, COLUMNS), sequence_lengths=lengths)
 
     outputs, states = saved(by_layer, tmp_path)
@@ -90,10 +95,9 @@ def test_compatible_cells_compute_the_same_from_the_checkpoint_of_a_layer(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_layer_restores_the_weights_of_compatible_cells(kind, tmp_path):
-    name = {"CudnnLSTM": None, "CudnnGRU": None}.get(kind, kind)
     expected, _ = saved(lambda: by_cells(kind, "bidirectional", None), tmp_path)
     with tf.Graph().as_default(), tf.Session() as session:
-        layer = layer_of(kind, "bidirectional", name=name)
+        layer = layer_of(kind, "bidirectional")
         outputs, _ = layer(random(STEPS, BATCH, COLUMNS))
         session.run(tf.global_variables_initializer())
         tf.train.Saver([layer.saveable]).restore(session, str(tmp_path / "model"))

@@ -10,8 +10,8 @@ from estimator2strategy.tools.check.settings import Settings
 START = "import csv\nimport tempfile\n\n\ndef f(lines, path):\n"
 
 
-def count(body):
-    report = check_text(START + body, Settings())
+def count(body, start=START):
+    report = check_text(start + body, Settings())
     return sum(f.rule == "E2S011" for f in report.findings)
 
 
@@ -46,11 +46,6 @@ def test_files_of_text_and_unknown_content_are_not(body):
 PICKLE = "import pickle\nimport tensorflow as tf\n\n\ndef f(path, x):\n"
 
 
-def pickled(body):
-    report = check_text(PICKLE + body, Settings())
-    return sum(f.rule == "E2S011" for f in report.findings)
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -64,7 +59,7 @@ def pickled(body):
     ],
 )
 def test_a_pickle_of_a_file_of_text_is_found(body):
-    assert pickled(body) == 1
+    assert count(body, PICKLE) == 1
 
 
 @pytest.mark.parametrize(
@@ -78,4 +73,4 @@ def test_a_pickle_of_a_file_of_text_is_found(body):
     ],
 )
 def test_pickles_of_bytes_and_of_unknown_files_are_not(body):
-    assert pickled(body) == 0
+    assert count(body, PICKLE) == 0

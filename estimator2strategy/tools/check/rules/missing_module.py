@@ -109,7 +109,7 @@ def _is_read(top, folder, source, project):
     for other in (source, *project.sources):
         for target, _ in other.imports:
             if not target.level and target.module.partition(".")[0] == top:
-                # What a name of the module stands for may be unknown; the file is there.
+                # The file is there, also where the value of one of its names is unknown.
                 module = dataclasses.replace(target, name=None) if "." in target.module else target
                 found = (other.follow(other, target), other.follow(other, module))
                 if any(each and each.startswith(f"@{folder}{os.sep}") for each in found):
