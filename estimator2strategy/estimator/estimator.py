@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import functools
@@ -297,7 +296,7 @@ class Estimator(Exporting):
         with recording_graph(self) as graph:
             all_hooks = self._evaluation_hooks(hooks, steps)
             cache = self._evaluation_cache if checkpoint_path else None
-            found = self._record_evaluation(graph, input_fn, self._replays, cache, all_hooks)
+            found = self._record_evaluation(graph, input_fn, cache, all_hooks)
             self._warm_start(checkpoint_path)
             results = found.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
             evaluation.write_results(self.eval_dir(name), results, found.restored_from)
@@ -391,25 +390,17 @@ class Estimator(Exporting):
         self,
         graph: tf.Graph,
         input_fn: Callable,
-        replays: ReplayCache | None = None,
         cache: EvaluationCache | None = None,
         hooks: Sequence[Hook] = (),
     ) -> evaluation.Evaluation:
-        """Records an evaluation, to be run with `replays`, or finds it in the cache."""
+        """Records an evaluation, or finds it in the cache."""
         program, placement, mode = program_of(self), self._placement(ModeKeys.EVAL), ModeKeys.EVAL
-        # Only what is traced anew needs the calls; before Python 3.12 seeing them costs a lot.
-        watching: contextlib.AbstractContextManager[list[Any]] = (
-            contextlib.nullcontext([])
-            if replays and replays.expects(mode)
-            else observe_metric_calls()
-        )
-        with watching as calls:
-            inputs = placement.record_input(program, mode, input_fn)
+        inputs = placement.record_input(program, mode, input_fn)
 
-            def record_model() -> evaluation.Evaluation:
-                return evaluation.Evaluation(placement.record_model(program, mode, inputs), calls)
+        def record_model() -> evaluation.Evaluation:
+            return evaluation.Evaluation(placement.record_model(program, mode, inputs))
 
-            return cache.find(graph, hooks, record_model) if cache else record_model()
+        return cache.find(graph, hooks, record_model) if cache else record_model()
 
     # How the program's functions are called. Subclasses of programs replace and call these.
 

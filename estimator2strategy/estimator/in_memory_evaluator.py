@@ -62,9 +62,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._runs = 0
         with recording_graph(self._estimator) as graph:
             self._graph = graph
-            self._evaluation = self._estimator._record_evaluation(
-                graph, self._input_fn, self._replays
-            )
+            self._evaluation = self._estimator._record_evaluation(graph, self._input_fn)
             scaffold = self._evaluation.scaffold
             if scaffold.saver is not None:
                 raise ValueError("InMemoryEvaluator does not support custom saver")

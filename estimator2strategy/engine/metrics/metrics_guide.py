@@ -15,8 +15,8 @@ _PAGE = """\
 <!-- Made by `python -m estimator2strategy.engine.metrics.metrics_guide > migration_guide/metrics.md`. -->
 
 For you if your program has `eval_metric_ops` or a `metric_fn`. It keeps them, and `evaluate` gives
-the numbers that it always gave. Behind them are Keras metrics. At the end of this page you have them
-as objects, to use in a migrated program:
+the numbers that it always gave. At the end of this page you have them as Keras metrics, to use in a
+migrated program:
 
 ```python legacy
 metrics = estimator.keras_metrics(input_fn)        # a dict from names to keras.metrics.Metric
@@ -24,27 +24,15 @@ metrics = estimator.keras_metrics(input_fn)        # a dict from names to keras.
 
 ## What `evaluate` does
 
-A (value, update) pair of `tf.metrics` that the program passes on unchanged becomes a Keras metric,
-with the rule of its row below. A pair that the program made itself becomes a Keras metric that
-replays the recorded ops: a streaming metric of your own, an F1 of a precision and a recall, a
-`tf.py_func`. Hooks that fetch the value or the update get what they always got.
+It runs the ops that your functions have built: those of `tf.metrics`, a streaming metric of your
+own, an F1 of a precision and a recall, a `tf.py_func`. Hooks that fetch the value or the update get
+what they always got.
 
 **One number over all examples.** A metric is updated once per step, on the host, with the batches
 of all cores as one: core 0's examples first, then core 1's. It is never a mean of the cores'
 means, nor of the batches'. A smaller last batch counts with the examples that it has. On cores all
 batches have one size. A program that fills up the last one gives its padding a weight of 0, and the
 padding then counts nothing.
-
-**Some metrics stay in the recorded graph**, with the same numbers, because a Keras metric would not
-have the same effect. Each evaluation logs which ones (`Metrics computed by Keras metrics: ...; in the
-recorded graph: ...`):
-
-- metrics that share variables: if an F1 is made of a precision that is also a metric, an update of
-  one updates the other;
-- metrics whose update is not the metric so far, which a hook may fetch: `mean_iou` (a confusion
-  matrix), `mean_per_class_accuracy` (the accuracy of each class);
-- metrics whose value is several tensors or needs the last batch, and metrics that keep their state
-  elsewhere than in local variables of a fixed shape: in a table, say.
 
 **Mistakes have the same results.** NaN predictions, a total weight of 0 and an evaluation without a
 batch give the same number (which may be NaN). Predictions and labels of different lengths, and
@@ -54,7 +42,11 @@ that captures a tensor of `model_fn` as a closure is an error that names the ten
 ## The metrics as objects
 
 `keras_metrics` returns the metrics of a program. It calls input_fn and model_fn once, and neither
-trains nor restores.
+trains nor restores. A (value, update) pair of `tf.metrics` that the program passes on unchanged
+becomes a Keras metric with the rule of its row below. A pair that the program made itself becomes
+one that replays the recorded ops. Left out, with a warning, is a metric whose value is several
+tensors or needs the last batch, and one that keeps its state elsewhere than in local variables of a
+fixed shape: in a table, say.
 
 ```python
 import keras

@@ -3,8 +3,7 @@
     metrics = metric_objects(graph, {"accuracy": (value, update), ...}, calls)
     model.compile(metrics=[metrics["accuracy"]])
 
-`splices.py` puts these in place of the pairs in `evaluate`; `Estimator.keras_metrics` hands them
-out.
+`Estimator.keras_metrics` hands these out, and `keras_model` counts with them.
 """
 
 from __future__ import annotations

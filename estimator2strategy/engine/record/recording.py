@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -27,7 +27,6 @@ class Recording:
         worker: The place of this process among those that train in step; None: it trains alone.
         metrics: Name -> (value, update) of the metrics of an evaluation that replicas count; None:
             the spec's, on the host.
-        late_splices: Makes more splices, where no earlier call has traced such a recording.
         feeds: The placeholders for a batch, flat, where the caller feeds it.
     """
 
@@ -41,4 +40,3 @@ class Recording:
     worker: Any = None
     metrics: Mapping[str, tuple[Any, Any]] | None = None
     feeds: tuple[tf.Tensor, ...] = ()
-    late_splices: Callable[[], tuple[Splice, ...]] = tuple

@@ -180,5 +180,3 @@ class Runs:
         functions += [f for engine in self._predicting.values() if engine for f in engine.functions]
         for function in functions:
             _tf_private.rebind(function, replaced)
-        for splice in self.replay.splices:
-            splice.reset()

@@ -1,9 +1,9 @@
 """A place in a recorded graph where replay goes on in TF2 code.
 
 The host graph of a recording is ordinary: it takes batches, calls metric_fn, counts steps. Where
-the legacy program handed work to a TPU, or where Keras metrics take over from `tf.metrics`, the
-recording holds only stand-ins: an op to run, and placeholders for its results. A `Splice` says how
-to trace the work itself. So hooks, savers and scaffolds see one graph, as they always did.
+the legacy program handed work to a TPU, the recording holds only stand-ins: an op to run, and
+placeholders for its results. A `Splice` says how to trace the work itself. So hooks, savers and
+scaffolds see one graph, as they always did.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ class Splice:
         expose: `expose(names)` gives the splice that also returns those tensors of its inside;
             of several replicas, the first's.
         ops: Names of the recorded ops that `trace` runs on the host.
-        reset: Puts back what the work has changed outside of the session's state: Keras metrics.
         model: The ReplicatedModel that `trace` runs, if that is what it does.
-        only_reads: True if the work is to read what is kept outside of the session's state.
         merge: Makes a tensor per output of what `trace` returns, or a function that makes it when
             something needs it. It has no effects.
     """
@@ -51,9 +49,7 @@ class Splice:
     inner: tuple[str, ...] = ()
     expose: Callable[[Sequence[str]], Splice] | None = None
     ops: tuple[str, ...] = ()
-    reset: Callable[[], None] = lambda: None
     model: Any = None
-    only_reads: bool = False
     merge: Callable[[Sequence[Any]], list[Any]] = list
 
     @property

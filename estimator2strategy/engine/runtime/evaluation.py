@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.metrics.splices import metric_splices
 from estimator2strategy.engine.record.eval_metrics import GLOBAL_STEP, metric_pairs
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
@@ -38,10 +36,6 @@ class Evaluation:
 
     Must be made with `recording.graph` as the default graph.
 
-    Args:
-        calls: The `tf.metrics` calls that were observed; those become Keras metrics, where the host
-            counts.
-
     Attributes:
         recording: The recording, metrics included.
         own_hooks: The hooks of model_fn's spec.
@@ -50,22 +44,15 @@ class Evaluation:
     Source: `_evaluate_once`, tensorflow/python/training/evaluation.py.
     """
 
-    def __init__(
-        self,
-        recording: Recording,
-        calls: Sequence[Any],
-    ):
+    def __init__(self, recording: Recording):
         self.restored_from: str | None = None
-        metrics, late_splices = recording.metrics, recording.late_splices
+        metrics = recording.metrics
         if metrics is None:
             metrics = metric_pairs(recording.spec)
-            late_splices = functools.partial(metric_splices, recording.graph, metrics, calls)
         self.own_hooks = tuple(recording.spec.evaluation_hooks or ())
         eval_step = _tf_private.get_or_create_eval_step()
         spec = _initialising_metrics(recording.spec)
-        self.recording = dataclasses.replace(
-            recording, spec=spec, metrics=metrics, late_splices=late_splices
-        )
+        self.recording = dataclasses.replace(recording, spec=spec, metrics=metrics)
         updates = [update for _, update in metrics.values()]
         self._eval_op = tf.group(*updates, tf1.assign_add(eval_step, 1, use_locking=True))
         with tf.control_dependencies([self._eval_op]):

@@ -110,9 +110,6 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         if self.session and self.session.error:
             self.recovery.error, self.session.error = self.session.error, None
         self.recovery.start_again()
-        with modern_world():
-            for splice in self._recording.splices:
-                splice.reset()
         self.session = self._started()
         self.recovery.log(self.session.restored_from)
         self.on_session(self.session)
@@ -200,8 +197,8 @@ def replay_of(
     of = (recorded, strategy, recording.replicated)
     peers = worker_steps.peers_of(worker, recorded, first_key) if worker else None
     state = State(*of, peers) if shared is None else SharedState(*of, shared)
-    splices = (*recording.splices, *recording.late_splices())
-    return Replay(recorded, state, splices, peers.rewrite() if peers else SINGLE_REPLICA)
+    rewrite = peers.rewrite() if peers else SINGLE_REPLICA
+    return Replay(recorded, state, recording.splices, rewrite)
 
 
 class _Checked(NamedTuple):

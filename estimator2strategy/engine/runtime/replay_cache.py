@@ -25,7 +25,6 @@ class ReplayCache:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
-        self._found: set[str] = set()
         self._fingerprints: weakref.WeakKeyDictionary[Runs, Fingerprint] = (
             weakref.WeakKeyDictionary()
         )
@@ -37,18 +36,12 @@ class ReplayCache:
         """
         mode = recording.spec.mode
         kept = self._kept.pop(mode, None)
-        self._found.discard(mode)
         if kept is None or not _may_be_kept(recording):
             return None
         if kept.recording is recording or self._is_like(kept, recording):
-            self._found.add(mode)
             return kept.runs
         kept.runs.close()
         return None
-
-    def expects(self, mode: str) -> bool:
-        """True if a recording of this mode is likely to be found: the last one was."""
-        return mode in self._kept and mode in self._found
 
     def _is_like(self, kept: _Kept, recording: Recording) -> bool:
         if _terms(kept.recording) != _terms(recording):

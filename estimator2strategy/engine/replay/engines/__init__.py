@@ -11,7 +11,6 @@ from estimator2strategy.engine.replay.engines import (
     loop,
     one_step,
     pipelined,
-    read,
 )
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
@@ -60,7 +59,7 @@ def engine_for(
         UnsupportedError: `step.how` cannot run it, and no other way may take its place.
     """
     if step is None:
-        without_program = assign.build(replay, request) or read.build(replay, request)
+        without_program = assign.build(replay, request)
         return without_program or one_step.build(replay, None, request, others)
     built = (build(replay, step, request, others) for build in _ENGINES[step.how])
     return next(engine for engine in built if engine is not None)
