@@ -48,6 +48,7 @@ class Runs:
         self._predicting: dict[tuple[str, ...], BatchedPredict | None] = {}
         self._written: dict[tuple[str, ...], list[str]] = {}
         self._late: dict[Request, Collection[str]] = {}
+        self._read: dict[tuple[Step | None, Request], list[str]] = {}
         self._checked: set[tuple[Step | None, Request]] = set()
         self._retired: Retired | None = None
         self.steps = 0
@@ -128,14 +129,13 @@ class Runs:
         """Refuses, the first time, to read what has no value."""
         if key in self._checked:
             return
-        step, request = key
-        uninitialized.refuse_uninitialized(
-            self.replay.recorded,
-            self.replay.state,
-            request.names,
-            request.feeds,
-            step is not None,
-        )
+        if key not in self._read:
+            step, request = key
+            self._read[key] = uninitialized.read_at_once(
+                self.replay.recorded, request.names, request.feeds, is_step=step is not None
+            )
+        for node in self._read[key]:
+            uninitialized.refuse_if_uninitialized(self.replay.state, node)
         self._checked.add(key)
 
     def _engine(self, key: tuple[Step | None, Request]) -> Engine:

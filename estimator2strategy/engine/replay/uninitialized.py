@@ -17,33 +17,24 @@ from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.user_code import user_line
 
 
-def refuse_uninitialized(
-    recorded: RecordedGraph,
-    state: State,
-    names: Sequence[str],
-    feeds: Sequence[str],
-    is_step: bool,
-) -> None:
-    """Raises if a run that is about to start reads variables that have no value.
+def read_at_once(
+    recorded: RecordedGraph, names: Sequence[str], feeds: Sequence[str], is_step: bool
+) -> list[str]:
+    """The variables (their VarHandleOps) that must have a value before a run starts.
 
     Only reads that wait for nothing count: others may wait for the value, or never run.
 
     Args:
-        names: Names of the tensors and ops that are about to run.
+        names: Names of the tensors and ops that run.
         feeds: Names of tensors that are fed.
         is_step: True if they are a step: all that it reads must have a value before it begins. Any
             other run may initialise variables that it reads.
-
-    Raises:
-        tf.errors.FailedPreconditionError: See above; names the first of the variables.
     """
     fed = set(map(input_node, feeds))
     behind = recorded.ancestors(map(input_node, names), lambda edge: input_node(edge) in fed)
     read = {input_node(recorded[name].input[0]) for name in behind if recorded.reads_at_once(name)}
     written = () if is_step else recorded.variables_written(names)
-    for node in sorted(read.difference(written)):
-        if recorded[node].op == "VarHandleOp":
-            refuse_if_uninitialized(state, node)
+    return sorted(n for n in read.difference(written) if recorded[n].op == "VarHandleOp")
 
 
 def is_initialized(state: State, node: str) -> bool:

@@ -25,9 +25,11 @@ class ReplayCache:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
+        # Of graphs that no longer grow: their sessions are over.
         self._fingerprints: weakref.WeakKeyDictionary[Runs, Fingerprint] = (
             weakref.WeakKeyDictionary()
         )
+        self._going_on: weakref.WeakKeyDictionary[Runs, bool] = weakref.WeakKeyDictionary()
 
     def take(self, recording: Recording) -> Runs | None:
         """Runs of a recording that is the same as this one; None if there are none.
@@ -52,7 +54,9 @@ class ReplayCache:
 
     def put(self, recording: Recording, runs: Runs) -> None:
         """Keeps retired runs of a recording for the next call."""
-        if _may_be_kept(recording) and not _goes_on_by_itself(runs.replay.recorded):
+        if runs not in self._going_on:
+            self._going_on[runs] = _goes_on_by_itself(runs.replay.recorded)
+        if _may_be_kept(recording) and not self._going_on[runs]:
             self._kept[recording.spec.mode] = _Kept(recording, runs)
         else:
             runs.close()
