@@ -33,7 +33,7 @@ LEVELS: dict[Evidence, Level] = {
         600,
         "model_fn and input_fn build a graph here, and what is in it",
         (
-            "values: no batch was drawn, no step was run",
+            "values: no batch was taken, no step was run",
             "other values of params, flags and batch sizes, which may build other graphs",
             "whether it compiles for a TPU, fits into its memory, or gives the numbers it gave",
         ),

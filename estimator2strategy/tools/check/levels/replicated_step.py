@@ -157,7 +157,7 @@ def _compare(subject: Subject, mode: Mode) -> Compared:
     # Gradients, and what an update reads and writes, are as large again.
     memory.require(2 * take * (subject.cores + 1), f"{subject.cores + 1} copies of the variables")
     with running(cores, subject.checkpoint) as run:
-        batch = run.draw()
+        batch = run.next_batch()
         initial = {name: values[0] for name, values in run.variables().items()}
         many = attempted(f"{mode} on the cores", lambda: _step(run, batch))
         drifting = _drifting(run)

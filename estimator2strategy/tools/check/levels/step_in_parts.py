@@ -3,7 +3,7 @@
 Example:
 
     with running(recorded) as run:
-        batch = run.draw()                          # for each of `recorded.fed`, an array per core
+        batch = run.next_batch()                    # for each of `recorded.fed`, an array per core
         results = run.step({"loss": loss}, batch)
         run.variables()                             # name -> one array per core
 """
@@ -48,7 +48,7 @@ class Run:
         tensors = [self.recorded.graph.get_tensor_by_name(name) for name in names]
         return [tensors[i : i + count] for i in range(0, len(tensors), count)]
 
-    def draw(self) -> Batch:
+    def next_batch(self) -> Batch:
         """The next batch.
 
         Raises:
@@ -58,7 +58,7 @@ class Run:
             cores = self.session.run(self._cores)
         except tf.errors.OutOfRangeError as error:
             raise CheckError(
-                f"{self.recorded.mode}: input_fn has no data: not even one batch could be drawn.\n"
+                f"{self.recorded.mode}: input_fn has no data: not even one batch could be taken.\n"
                 "  Are its files there, and are they enough for a batch (drop_remainder)?"
             ) from error
         return [list(values) for values in zip(*cores, strict=True)]

@@ -20,8 +20,8 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
     title="An input_fn returns its dataset, and not what an iterator takes from it",
     why="Both are input to an Estimator; only a dataset can be handed to a strategy. Where "
     "something is done to the batch after it was taken, that has to go into a `dataset.map` "
-    "first; and where the program calls the input_fn itself, that has to draw from the dataset. "
-    "Both are left to you.",
+    "first; and where the program calls the input_fn itself, that has to take a batch from the "
+    "dataset. Both are left to you.",
     proof="tests/tools/migrate/test_parity.py: the metrics and predictions of TF 1.15. Random ops "
     "without a seed of their own (initial weights, dropout) draw other numbers, as in any graph "
     "with another number of ops. Another file that calls the input_fn is not seen.",
@@ -74,8 +74,8 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
             "x = input_fn()\n",
             "import tensorflow as tf\n\n\n"
             "def input_fn():\n"
-            "    # TODO(e2s): one-shot-iterators: the program calls this itself: draw from the "
-            "dataset there\n"
+            "    # TODO(e2s): one-shot-iterators: the program calls this itself: take a batch "
+            "from the dataset there\n"
             "    return tf.data.Dataset.range(8).make_one_shot_iterator().get_next()\n\n\n"
             "x = input_fn()\n",
         ),
@@ -95,7 +95,8 @@ def find(module):
             if not isinstance(node, ast.Call) or _dataset(module, node) is None:
                 continue
             if _is_called_otherwise(module, function):
-                yield Todo(node, "the program calls this itself: draw from the dataset there")
+                todo = "the program calls this itself: take a batch from the dataset there"
+                yield Todo(node, todo)
             else:
                 yield from _found(module, function, node)
 
@@ -112,19 +113,19 @@ def _found(module, function, made):
     dataset = module.written(_dataset(module, made))
     statement = module.statement(made)
     gone = []
-    drawn = _drawn_at_once(made)
-    if drawn is None:
+    taken = _taken_at_once(made)
+    if taken is None:
         name = _name(statement, made)
-        drawn = _only_draw(function, name) if name else None
-        if drawn is None:
+        taken = _only_taking(function, name) if name else None
+        if taken is None:
             yield todo
             return
         gone.append(statement)
-    statement = module.statement(drawn)
-    if isinstance(statement, ast.Return) and statement.value is drawn:
+    statement = module.statement(taken)
+    if isinstance(statement, ast.Return) and statement.value is taken:
         last = statement
-    elif isinstance(statement, ast.Assign) and statement.value is drawn:
-        last = _returns_as_drawn(function, statement)
+    elif isinstance(statement, ast.Assign) and statement.value is taken:
+        last = _returns_as_taken(function, statement)
         gone.append(statement)
     else:
         last = None
@@ -147,7 +148,7 @@ def _dataset(module, call):
     return function.value if not call.args and not call.keywords else None
 
 
-def _drawn_at_once(made):
+def _taken_at_once(made):
     """The call in `dataset.make_one_shot_iterator().get_next()`."""
     attribute = made.parent
     if isinstance(attribute, ast.Attribute) and attribute.attr == "get_next":
@@ -164,7 +165,7 @@ def _name(statement, value):
     return None
 
 
-def _only_draw(function, name):
+def _only_taking(function, name):
     """The call `name.get_next()`, if that is all that the function does with `name`."""
     uses = _uses(function, name)
     if len(uses) != 1:
@@ -184,8 +185,8 @@ def _uses(function, name):
     ]
 
 
-def _returns_as_drawn(function, statement):
-    """The `return` that gives back, untouched, all that a statement has drawn."""
+def _returns_as_taken(function, statement):
+    """The `return` that gives back, untouched, all that a statement has taken."""
     (target, *others) = statement.targets
     names = target.elts if isinstance(target, ast.Tuple) else [target]
     if others or not all(isinstance(name, ast.Name) for name in names):
