@@ -68,12 +68,20 @@ def tensor_shapes(*, v2: bool) -> Iterator[None]:
     So in this context only: `tf.compat.v1.disable_v2_tensorshape()` changes all threads, and
     nothing public reads it, so that it could not be put back as it was.
     """
-    _installed_shapes()
-    token = _shapes_v2.set(v2)
+    token = set_tensor_shapes(v2=v2)
     try:
         yield
     finally:
-        _shapes_v2.reset(token)
+        put_back_tensor_shapes(token)
+
+
+def set_tensor_shapes(*, v2: bool) -> contextvars.Token[bool | None]:
+    """`tensor_shapes` from now on; what it returns is for `put_back_tensor_shapes`."""
+    _installed_shapes()
+    return _shapes_v2.set(v2)
+
+
+put_back_tensor_shapes = _shapes_v2.reset
 
 
 def tensor_shapes_by(asks_for_dimensions: Callable[[], bool]) -> None:

@@ -106,7 +106,15 @@ def entered(behavior: Behavior | None) -> Iterator[None]:
     try:
         yield
     finally:
-        _entered.reset(token)
+        leave(token)
+
+
+def enter_none() -> contextvars.Token[_Entered]:
+    """Takes away, until `leave`, what was entered."""
+    return _entered.set((None, None))
+
+
+leave = _entered.reset
 
 
 def is_entered() -> bool:

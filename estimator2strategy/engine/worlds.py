@@ -28,11 +28,24 @@ def legacy_world() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def modern_world() -> Iterator[None]:
+class _ModernWorld(contextlib.AbstractContextManager[None]):
+    """See `modern_world`. A class, because each run of a session enters it."""
+
+    def __enter__(self) -> None:
+        self._shapes = _tf_switches.set_tensor_shapes(v2=True)
+        self._eager = _tf_switches.eager_mode()
+        self._eager.__enter__()
+        self._behavior = behavior.enter_none()
+
+    def __exit__(self, *error: object) -> None:
+        behavior.leave(self._behavior)
+        self._eager.__exit__(None, None, None)
+        _tf_switches.put_back_tensor_shapes(self._shapes)
+
+
+def modern_world() -> contextlib.AbstractContextManager[None]:
     """TF2 again, eager execution included, for code of ours and Keras's within a recording."""
-    with _tf_switches.tensor_shapes(v2=True), _tf_switches.eager_mode(), behavior.entered(None):
-        yield
+    return _ModernWorld()
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -103,17 +104,21 @@ def key_of(fetches: Any) -> Any:
 
     The graph keeps its tensors, ops and variables, so that their ids are theirs for good.
     """
-    if isinstance(fetches, (tf.Tensor, tf.Operation, tf.Variable)):
+    kind: Any = type(fetches)
+    if _is_element(kind):
         return id(fetches)
-    keys: Any
-    if isinstance(fetches, dict):
-        keys, values = tuple(fetches), tuple(fetches.values())
-    elif type(fetches) in (list, tuple):
-        keys, values = type(fetches), tuple(fetches)
+    if issubclass(kind, dict):
+        parts = [*fetches, *map(key_of, fetches.values())]
+    elif kind is list or kind is tuple:
+        parts = list(map(key_of, fetches))
     else:
         return None
-    parts = tuple(map(key_of, values))
-    return None if None in parts else (keys, parts)
+    return None if None in parts else (kind, *parts)
+
+
+@functools.cache
+def _is_element(kind: type) -> bool:
+    return issubclass(kind, (tf.Tensor, tf.Operation, tf.Variable))
 
 
 def shown_after(

@@ -35,16 +35,9 @@ def traced(options: Any, run_metadata: Any) -> Iterator[None]:
         options: A `RunOptions` or None. Of its fields, only `trace_level` has a meaning here.
         run_metadata: A `RunMetadata` or None.
     """
-    if options is None:
-        yield
-        return
-    others = options.__class__()
-    others.CopyFrom(options)
-    for field in ("trace_level", "debug_options"):  # MonitoredSession sets the latter, to nothing
-        others.ClearField(field)
-    if others.ListFields():
-        _warn_of_options(tuple(field.name for field, _ in others.ListFields()))
-    if options.trace_level == tf1.RunOptions.NO_TRACE or run_metadata is None:
+    if others := _other_fields(options.SerializeToString()) if options else ():
+        _warn_of_options(others)
+    if run_metadata is None or not options or options.trace_level == tf1.RunOptions.NO_TRACE:
         yield
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -60,6 +53,15 @@ def traced(options: Any, run_metadata: Any) -> Iterator[None]:
             tf.profiler.experimental.stop()
         for path in Path(folder).rglob("*.xplane.pb"):
             _add_stats(run_metadata.step_stats, _tf_private.XSpace.FromString(path.read_bytes()))
+
+
+@functools.cache
+def _other_fields(options: bytes) -> tuple[str, ...]:
+    """The fields of serialized `RunOptions` that are set and have no meaning here."""
+    others = tf1.RunOptions.FromString(options)
+    for field in ("trace_level", "debug_options"):  # MonitoredSession sets the latter, to nothing
+        others.ClearField(field)
+    return tuple(field.name for field, _ in others.ListFields())
 
 
 @functools.cache

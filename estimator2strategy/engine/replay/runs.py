@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -49,7 +48,8 @@ class Runs:
         self._written: dict[tuple[str, ...], list[str]] = {}
         self._late: dict[Request, Collection[str]] = {}
         self._read: dict[tuple[Step | None, Request], list[str]] = {}
-        self._checked: set[tuple[Step | None, Request]] = set()
+        # The engines whose variables have values.
+        self._ready: dict[tuple[Step | None, Request], Engine] = {}
         self._retired: Retired | None = None
         self.steps = 0
 
@@ -71,17 +71,20 @@ class Runs:
         """
         started = time.perf_counter()
         key = step, request
-        self._check(key)
-        is_new = key not in self._engines
-        if is_new:
-            on_build()
-        ran = self._engine(key).run(steps, feeds)
+        engine = self._ready.get(key)
+        is_new = engine is None and key not in self._engines
+        if engine is None:
+            self._check(key)
+            if is_new:
+                on_build()
+            engine = self._ready[key] = self._engine(key)
+        ran = engine.run(steps, feeds)
         if step is not None:
             self.steps += ran.steps
         elif self.replay.state.num_replicas > 1:
             # All cores get the host's writes: initial values, a checkpoint, a hook's value.
             self.replay.state.broadcast(self._written_by(request.names))
-        return dataclasses.replace(ran, built=is_new, seconds=time.perf_counter() - started)
+        return ran._replace(built=is_new, seconds=time.perf_counter() - started)
 
     def function(self, request: Request) -> Any:
         """The ConcreteFunction of a request that is no step."""
@@ -126,9 +129,7 @@ class Runs:
         return self._late[request]
 
     def _check(self, key: tuple[Step | None, Request]) -> None:
-        """Refuses, the first time, to read what has no value."""
-        if key in self._checked:
-            return
+        """Refuses to read what has no value."""
         if key not in self._read:
             step, request = key
             self._read[key] = uninitialized.read_at_once(
@@ -136,7 +137,6 @@ class Runs:
             )
         for node in self._read[key]:
             uninitialized.refuse_if_uninitialized(self.replay.state, node)
-        self._checked.add(key)
 
     def _engine(self, key: tuple[Step | None, Request]) -> Engine:
         if key not in self._engines:
@@ -158,6 +158,7 @@ class Runs:
 
     def close(self) -> None:
         """Frees the engines and the state."""
+        self._ready.clear()
         self._engines.clear()
         self._predicting.clear()
         self.replay.state.close()
@@ -168,7 +169,7 @@ class Runs:
         Not on a TPUStrategy, whose programs hold its variables for good.
         """
         self._retired = self.replay.state.retire()
-        self._checked.clear()
+        self._ready.clear()
 
     def revive(self) -> None:
         """Gives the traced functions fresh state, without values, if the state was retired."""

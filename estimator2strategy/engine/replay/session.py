@@ -142,20 +142,28 @@ class ReplaySession(_tf_private.SessionInterface):
         names = tuple(t.name for t in tensors)
         fed = tuple(t.name for t, _ in feeds)
         request = Request(names, tuple(op.name for op in ops), fed)
-        with (
-            modern_world(),
-            uninitialized.naming_unopened_writers(self.recorded, self.state),
-            explaining_no_room(),
-            naming_failures(self.recorded, self._graph),
-        ):
+        with modern_world():
             values = [tf.convert_to_tensor(value, tensor.dtype) for tensor, value in feeds]
-            late = self.runs.late(request)
-            if not late:
-                return self._evaluate(request, values)
-            soon = tuple(name for name in names if name not in late)
-            early = iter(self._evaluate(request._replace(tensors=soon), values))
-            # They have values: the run that is done has written them.
-            return [self._alone(name) if name in late else next(early) for name in names]
+            try:
+                return self._evaluate_early_and_late(request, values)
+            except tf.errors.OpError:
+                with (
+                    uninitialized.naming_unopened_writers(self.recorded, self.state),
+                    explaining_no_room(),
+                    naming_failures(self.recorded, self._graph),
+                ):
+                    raise
+
+    def _evaluate_early_and_late(
+        self, request: Request, feeds: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        late = self.runs.late(request)
+        if not late:
+            return self._evaluate(request, feeds)
+        soon = tuple(name for name in request.tensors if name not in late)
+        early = iter(self._evaluate(request._replace(tensors=soon), feeds))
+        # They have values: the run that is done has written them.
+        return [self._alone(name) if name in late else next(early) for name in request.tensors]
 
     def _alone(self, tensor: str) -> tf.Tensor:
         variable = self.replay.variable_read(tensor)
@@ -208,10 +216,13 @@ class ReplaySession(_tf_private.SessionInterface):
         return self._value(variable.handle.op.name)
 
     def _value(self, node: str) -> np.ndarray:
+        value: np.ndarray
+        if node in self._counted:
+            value = self._counted[node].numpy()
+            return value
         with modern_world():
-            if node not in self._counted:
-                uninitialized.refuse_if_uninitialized(self.state, node)
-            value: np.ndarray = self._read(node).numpy()
+            uninitialized.refuse_if_uninitialized(self.state, node)
+            value = self.replay.read(node).numpy()
             return value
 
     def _read(self, node: str) -> tf.Tensor:

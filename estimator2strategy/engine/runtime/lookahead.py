@@ -139,6 +139,7 @@ class Lookahead:
         self._hooks = hooks
         self._few = few
         self._patience = [(hook, self._patience_of(hook, watched)) for hook in hooks]
+        self._shows_each_step = any(patience is _each_step for _, patience in self._patience)
         self._counting = [h for h in hooks if type(h) is tf1.train.LoggingTensorHook]
         self._seconds_per_step = _LONGEST_BLOCK  # the first block is one step: it also compiles
         self._started = 0.0
@@ -160,12 +161,15 @@ class Lookahead:
         if self._ran and self._before is not None:
             self._increment = max(1.0, (step - self._before) / self._ran)
         self._before, self._ran = step, 0
-        until = min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
+        until = 1.0 if self._shows_each_step else self._until_a_hook(step)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
         planned = max(1, int(min(until / self._increment, affordable)))
         self._count(planned - 1)  # so that a hook finds its run to be the last step's
         self._started = time.perf_counter()
         return planned
+
+    def _until_a_hook(self, step: int) -> float:
+        return min((patience(hook, step) for hook, patience in self._patience), default=math.inf)
 
     def ran(self, steps: int) -> None:
         """Takes note that the last run was `steps` steps."""
@@ -194,7 +198,7 @@ class Lookahead:
             step: The number of the last one that ran.
             runs: The runs of which they are.
         """
-        if any(patience is _each_step for _, patience in self._patience):
+        if self._shows_each_step:
             return True
         left = min(self.last_step() - step, most_batches(runs.replay.recorded))
         return not runs.has_loop and left <= max(_VERY_FEW, self._few - runs.steps)

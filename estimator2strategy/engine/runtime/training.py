@@ -225,7 +225,12 @@ def _loop(
     """Runs block after block until something stops it; returns the loss of the last step."""
     graph = _session(creator).graph
     fetches = [graph.get_operation_by_name(step.op), graph.get_tensor_by_name(step.loss)]
-    number = first = _step_now(creator)
+    global_step = tf1.train.get_global_step(graph)
+
+    def step_now() -> int:
+        return int(_session(creator).value(global_step))
+
+    number = first = step_now()
     loss = None
 
     def expect(session: SavingSession, number: int) -> None:
@@ -233,14 +238,14 @@ def _loop(
 
     with live_line(first, pace.last_step()) as line:
         # Where a session was lost, in the middle of a run: in the new one nothing ran yet.
-        creator.on_session = lambda session: expect(session, _step_of(session))
+        creator.on_session = lambda session: expect(session, int(session.value(global_step)))
         while not monitored.should_stop() and not interruption.requested:
             expect(_session(creator), number)
             try:
-                with profile.block(number), _telling_nan(creator):
+                with profile.block(number), _telling_nan(creator, step_now):
                     loss = monitored.run(fetches)[1]
             except tf.errors.OutOfRangeError:
-                number = _step_now(creator)
+                number = step_now()
                 tf1.logging.info(profile.verdict(number - first, _session(creator).state.gauges))
                 _log_end_of_input(first, number, pace.last_step())
                 raise
@@ -249,7 +254,7 @@ def _loop(
             assert ran
             profile.ran(ran)
             pace.ran(ran.steps)
-            number = _step_now(creator)
+            number = step_now()
             creator.recovery.got_to(number)
             line.show(number, loss)
     tf1.logging.info(profile.verdict(number - first, _session(creator).state.gauges))
@@ -262,16 +267,8 @@ def _session(creator: ReplaySessionCreator) -> SavingSession:
     return creator.session
 
 
-def _step_of(session: SavingSession) -> int:
-    return int(session.value(tf1.train.get_global_step(session.graph)))
-
-
-def _step_now(creator: ReplaySessionCreator) -> int:
-    return _step_of(_session(creator))
-
-
 @contextlib.contextmanager
-def _telling_nan(creator: ReplaySessionCreator) -> Iterator[None]:
+def _telling_nan(creator: ReplaySessionCreator, step_now: Callable[[], int]) -> Iterator[None]:
     """Logs, after the block that the body runs, at which step NaN began."""
     before = _session(creator).ran
     try:
@@ -279,7 +276,7 @@ def _telling_nan(creator: ReplaySessionCreator) -> Iterator[None]:
     finally:
         ran = _session(creator).ran
         if ran and ran is not before and ran.first_nan is not None:
-            first = _step_now(creator) - ran.steps + ran.first_nan
+            first = step_now() - ran.steps + ran.first_nan
             tf1.logging.error("The loss is NaN since step %d.", first)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import pytest
 import tensorflow as tf
 
@@ -38,3 +40,9 @@ def test_a_callable_without_feeds_takes_options(session):
 def test_the_cpu_is_among_its_devices(session):
     assert "CPU" in {device.device_type for device in session.list_devices()}
     assert any(device.name.endswith("/device:CPU:0") for device in session.list_devices())
+
+
+def test_results_have_the_types_of_their_fetches(session):
+    two = session.graph.get_tensor_by_name("two:0")
+    fetches = [{"two": two}, OrderedDict(two=two), [two], (two,)]
+    assert [type(session.run(each)) for each in fetches] == [dict, OrderedDict, list, tuple]

@@ -7,7 +7,6 @@ none may be in a loop.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -90,16 +89,14 @@ class OneByOne(OneStep):
         ran = super().run(1, feeds)
         for done in range(1, steps):
             if self._is_nan(ran):
-                return dataclasses.replace(
-                    ran, steps=done, stopped=Stopped.NAN_LOSS, first_nan=done
-                )
+                return ran._replace(steps=done, stopped=Stopped.NAN_LOSS, first_nan=done)
             try:
                 ran = super().run(1, feeds)
             except tf.errors.OutOfRangeError as error:
                 if _END not in error.message:
                     raise
-                return dataclasses.replace(ran, steps=done, stopped=Stopped.END_OF_INPUT)
-        return dataclasses.replace(ran, steps=steps, first_nan=steps if self._is_nan(ran) else None)
+                return ran._replace(steps=done, stopped=Stopped.END_OF_INPUT)
+        return ran._replace(steps=steps, first_nan=steps if self._is_nan(ran) else None)
 
     def _is_nan(self, ran: Ran) -> bool:
         return self._loss is not None and has_nan(ran.results[self._loss])

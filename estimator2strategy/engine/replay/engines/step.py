@@ -94,8 +94,7 @@ class Request(NamedTuple):
         return (*self.tensors, *self.ops)
 
 
-@dataclasses.dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     """The outcome of a run.
 
     Attributes:
@@ -139,7 +138,7 @@ class Engine(abc.ABC):
 
 def has_nan(loss: tf.Tensor) -> bool:
     """Returns True if a computed loss is NaN; an op for that would cost more than a small step."""
-    return bool(np.any(np.isnan(loss.numpy())))
+    return bool(np.isnan(loss.numpy()).any())
 
 
 def is_nan(loss: tf.Tensor) -> tf.Tensor:
