@@ -271,14 +271,15 @@ class Project:
         while todo:
             source = todo.pop()
             for target, _ in source.imports:
-                path = self._imported_file(source, target)
+                path = self.imported_file(source, target)
                 other = self._by_path.get(path) if path else None
                 if other is not None and other not in found:
                     found.add(other)
                     todo.append(other)
         return found
 
-    def _imported_file(self, source: Source, target: Import) -> str | None:
+    def imported_file(self, source: Source, target: Import) -> str | None:
+        """The file of the program that an import reads, or the folder of a package without one."""
         path = self._module(source, target.module, target.level)
         if path and os.path.isdir(path) and target.name:
             return _file_of(os.path.join(path, target.name))

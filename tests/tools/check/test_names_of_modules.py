@@ -56,6 +56,31 @@ def test_a_name_that_a_module_does_not_have_is_found(found):
     assert found("E2S010", train=train, helpers="load = 1\n") == ["helpers.py has no name save"]
 
 
+PACKAGE = "{}\n\nMODELS = {{'0': nets.Net}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("import package.nets", 0),
+        ("from package.nets import Net", 0),
+        ("from .nets import Net", 0),
+        ("from .blocks import x", 0),
+        ("import os", 1),
+    ],
+)
+def test_an_import_of_its_own_module_binds_it_in_the_file_of_a_package(found, text, times):
+    files = {"package__in____init__": PACKAGE.format(text)}
+    files |= {"package__in__nets": "class Net:\n    pass\n", "package__in__blocks": "x = 1\n"}
+    assert len(found("E2S007", **files)) == times
+
+
+def test_an_import_of_a_module_beside_it_does_not_bind_it_in_any_other_file(found):
+    files = {"package__in__use": PACKAGE.format("import package.nets")}
+    files |= {"package__in__nets": "class Net:\n    pass\n", "package__in____init__": ""}
+    assert len(found("E2S007", **files)) == 1
+
+
 def test_an_import_through_a_module_of_the_program_is_reported_there(found):
     names = "from tensorflow.python.platform import flags\n"
     assert len(found("E2S104", train="from names import flags\n", names=names)) == 1

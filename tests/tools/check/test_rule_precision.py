@@ -235,6 +235,23 @@ def test_a_name_that_nothing_binds(text, found):
     assert severities(given + text + "\n", "E2S007") == ["ERROR"] * found
 
 
+METHODS = """\
+class Folds:
+    def fold(self, n):
+        return n
+
+    def __iter__(self):
+        return map({}, range(3))
+"""
+
+
+def test_a_method_that_is_called_like_a_function_has_a_hint():
+    said = [a for a in advice(METHODS.format("fold")) if "binds the name" in a]
+    assert said == ["nothing binds the name fold. Did you mean self.fold?"]
+    (said,) = [a for a in advice(METHODS.format("folds")) if "binds the name" in a]
+    assert "self" not in said
+
+
 MODEL = "def g(features, params):\n    return len(params['n'])\n\n"
 LISTS = [
     ("y = map(f, x) + [1]", 1),

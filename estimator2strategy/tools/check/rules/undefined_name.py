@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.module_names import BINDERS, brought_by_stars
+from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import BUILTINS, unguarded
-from estimator2strategy.tools.check.source import Source, parents
+from estimator2strategy.tools.check.source import LexicalScope, Source, parents
 
 # Names that a module has without binding them, or that notebooks and profilers give it.
 _GIVEN = {
@@ -45,24 +46,46 @@ def find(source, context):
     if any(name.id in _BINDERS for name, _ in read):
         return
     free = None
+    submodules = _submodules(source, context.project)
     given = _GIVEN | _GIVEN_TO_SETTINGS if _is_settings(source) else _GIVEN
     seen = set()
     for name, scope in read:
         if name.id in given or name.id in seen or scope.find(name.id) is not None:
             continue
-        if name.id in brought:
+        if name.id in brought or name.id in submodules:
             continue
         if free is None:
             free = _free(source)
         if name.id in free and unguarded(name) and not _is_annotation(name):
             seen.add(name.id)
-            yield Hit(name, f"nothing binds the name {name.id}")
+            yield Hit(name, f"nothing binds the name {name.id}", fix=_hint(name.id, scope))
+
+
+def _hint(name: str, scope: LexicalScope) -> str | None:
+    """The advice for a name that a class around its use has."""
+    owns = any(outer.is_class and name in outer.bindings for outer in scope.ancestors())
+    return f"Did you mean self.{name}?" if owns else None
 
 
 def _is_settings(source: Source) -> bool:
     """True for a file of settings that Jupyter or IPython runs: it is given names by them."""
     file = os.path.basename(source.path)
     return bool(_SETTINGS_FILE.fullmatch(file) or _SETTINGS_TEXT.search(source.text))
+
+
+def _submodules(source: Source, project: Project) -> set[str]:
+    """The modules beside a package's file, if it imports any: an import binds them in it.
+
+    `import models.nets` in models/__init__.py gives that file the name `nets`; so does whatever
+    else it imports from its own folder.
+    """
+    folder, file = os.path.split(source.path)
+    if file != "__init__.py":
+        return set()
+    paths = (project.imported_file(source, target) for target, _ in source.imports)
+    if not any(path and path.startswith(f"{folder}{os.sep}") for path in paths):
+        return set()
+    return {entry.partition(".")[0] for entry in os.listdir(folder)}
 
 
 def _base(node: ast.expr) -> ast.Name:
