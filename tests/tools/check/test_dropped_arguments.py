@@ -119,6 +119,13 @@ def test_the_advice_is_about_the_argument(text, advice):
         ("numpy.histogram", "density"),
         ("pandas.read_csv", "on_bad_lines"),
         ("keras.callbacks.ModelCheckpoint", "save_freq"),
+        ("matplotlib.widgets.EllipseSelector", "props"),
+        ("matplotlib.widgets.PolygonSelector", "handle_props"),
+        ("matplotlib.widgets.PolygonSelector", "grab_range"),
+        ("matplotlib.widgets.SpanSelector", "interactive"),
+        ("flask.send_file", "download_name"),
+        ("flask.send_file", "max_age"),
+        ("flask.send_file", "path_or_file"),
     ],
 )
 def test_what_is_proposed_is_taken_today(name, today):

@@ -39,6 +39,23 @@ def test_names_that_nothing_brings_back_are_errors_for_both(target):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "today"),
+    [
+        ("cv2.cv.CV_RGB(1, 2, 3)", "the tuple (blue, green, red)"),
+        ("cv2.cv.CV_FOURCC(*'XVID')", "cv2.VideoWriter_fourcc"),
+        ("cv2.cv.CV_CAP_PROP_FPS", "cv2, whose names have no CV_"),
+        ("numpy.lib.pad(x, 1, 'edge')", "numpy.pad"),
+        ("scipy.interp(1, [1], [1])", "numpy.interp"),
+        ("skimage.morphology.skeletonize_3d(x)", "skimage.morphology.skeletonize"),
+    ],
+)
+def test_the_advice_names_what_has_the_place(name, today):
+    module = name.partition("(")[0].rpartition(".")[0]
+    (found,) = dropped(f"import {module}\n\ny = {name}\n".replace("import cv2.cv", "import cv2"))
+    assert found.endswith(f"Today: {today}.")
+
+
 def test_yaml_is_loaded_with_a_loader():
     text = "import yaml\n\na = yaml.load(f)\nb = yaml.load(f, Loader=yaml.Loader)\n"
     assert dropped(text) == ["yaml.load needs a Loader since PyYAML 6. Today: yaml.safe_load."]

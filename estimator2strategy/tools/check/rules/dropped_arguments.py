@@ -8,6 +8,11 @@ from estimator2strategy.tools.check.symbol_uses import Flavour
 
 # Library -> its arguments of old, and what has their place.
 _TODAY = {
+    "flask": {
+        "attachment_filename": "download_name",
+        "cache_timeout": "max_age",
+        "filename_or_fp": "path_or_file",
+    },
     "gensim": {"size": "vector_size", "iter": "epochs"},
     "gin": {"blacklist": "denylist", "whitelist": "allowlist"},
     "keras": {
@@ -16,7 +21,18 @@ _TODAY = {
         "period": "save_freq",
         "weights": "set_weights, or an initializer",
     },
-    "matplotlib": {"b": "visible", "labels": "tick_labels", "normed": "density"},
+    "matplotlib": {
+        "b": "visible",
+        "labels": "tick_labels",
+        "lineprops": "props",
+        "marker_props": "handle_props",
+        "markerprops": "handle_props",
+        "maxdist": "grab_range",
+        "normed": "density",
+        "rectprops": "props",
+        "span_stays": "interactive",
+        "vertex_select_radius": "grab_range",
+    },
     "numpy": {"interpolation": "method", "newshape": "shape", "normed": "density"},
     "pandas": {"delim_whitespace": r"sep=r'\s+'", "error_bad_lines": "on_bad_lines"},
     "scipy": {"tol": "rtol"},
@@ -31,7 +47,7 @@ _TODAY = {
 }
 # Nothing has the place of these.
 _ENDED = {
-    "behaviour", "embeddings_data", "embeddings_layer_names", "hold", "iid",
+    "behaviour", "drawtype", "embeddings_data", "embeddings_layer_names", "hold", "iid",
     "infer_datetime_format", "n_jobs", "precompute_distances", "presort", "style",
     "warn_on_dtype", "write_grads",
 }  # fmt: skip
