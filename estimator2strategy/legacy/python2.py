@@ -46,6 +46,8 @@ CONVERT = (
     "Convert the program first: `2to3 -w FILES` (part of Python up to 3.12) or "
     "`pip install future && futurize -w FILES`."
 )
+# 2to3 leaves tabs as they are.
+_EXPAND = "Write spaces for its tabs, of eight columns as in Python 2: `expand -i FILE > NEW_FILE`."
 
 
 def construct(error: Exception, line: str) -> str | None:
@@ -57,6 +59,11 @@ def construct(error: Exception, line: str) -> str | None:
     return next((what for pattern, what in _SYNTAX.items() if re.search(pattern, line)), None)
 
 
+def advice(error: Exception) -> str:
+    """The way to make Python 3 of a file that raises this error."""
+    return _EXPAND if isinstance(error, TabError) else CONVERT
+
+
 def explain(error: SyntaxError) -> None:
     """Rewrites the message of a SyntaxError that comes from Python 2 code."""
     what = construct(error, error.text or _line(error.filename, error.lineno))
@@ -64,7 +71,7 @@ def explain(error: SyntaxError) -> None:
         python3 = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         error.msg = (
             f"this is Python 2 ({what}, line {error.lineno}), and runs on {python3} only after a "
-            f"conversion. {CONVERT} ({error.msg})"
+            f"conversion. {advice(error)} ({error.msg})"
         )
 
 

@@ -336,7 +336,7 @@ def _unparsable(shown: str, text: str, error: Exception) -> Finding:
         rule=rule.id,
         severity=rule.severity,
         message=message,
-        fix=rule.fix,
+        fix=python2.advice(error) if what else rule.fix,
         text=" ".join(written.split()),
     )
 

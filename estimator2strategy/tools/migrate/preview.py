@@ -193,7 +193,7 @@ def _parsed(file: TextFile, skipped: list[Place]) -> Source | None:
         lines = file.text.splitlines()
         line = error.lineno or 1
         what = python2.construct(error, lines[line - 1] if line <= len(lines) else "")
-        why = f"this is Python 2: {what}. {python2.CONVERT}" if what else f"{error.msg}"
+        why = f"this is Python 2: {what}. {python2.advice(error)}" if what else f"{error.msg}"
         skipped.append(Place(shown, line, why))
     except UNREADABLE as error:
         said = str(error) or "it is nested too deeply"

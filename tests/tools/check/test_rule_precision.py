@@ -565,3 +565,13 @@ def test_an_argument_of_a_lambda_is_not_captured(function, found):
         "    return tf.contrib.tpu.TPUEstimatorSpec(mode, eval_metrics=(metric_fn, [labels]))\n"
     )
     assert severities(text, "E2S210") == ["ERROR"] * found
+
+
+TABS = "def f(x):\n        y = 1\n\treturn x, y\n"
+
+
+@pytest.mark.parametrize(("text", "word"), [(TABS, "expand -i"), ("print 'x'\n", "2to3")])
+def test_2to3_is_no_advice_for_tabs_because_it_keeps_them(text, word):
+    (found,) = [f for f in findings(text) if f.rule == "E2S002"]
+    assert word in found.fix
+    compile(TABS.expandtabs(8), "expanded", "exec")
