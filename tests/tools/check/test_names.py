@@ -187,6 +187,21 @@ def test_a_module_is_not_said_to_be_another_one_of_its_name():
     text = "from tensorflow.models.rnn.translate import data_utils\n"
     (said,) = advice(text, "E2S105")
     assert "tf.keras.models" not in said
+    assert "tensorflow/models" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("nn.ctc_beam_search_decoder_trie", False),
+        ("nn.ctc_beam_search_decodr", True),
+        ("constants", True),
+        ("nn.softmax_cross_entropy_with_logits_v3", True),
+    ],
+)
+def test_a_name_with_a_word_more_is_not_taken_for_the_one_without(name, meant):
+    (said,) = advice(f"import tensorflow as tf\n\nx = tf.{name}(1)\n", "E2S105")
+    assert ("Did you mean" in said) == meant
 
 
 @pytest.mark.parametrize(
@@ -194,6 +209,9 @@ def test_a_module_is_not_said_to_be_another_one_of_its_name():
     [
         ("factorization.gmm", "sklearn.mixture.GaussianMixture"),
         ("learn.read_batch_record_features", "make_batched_features_dataset"),
+        ("cloud.configure_gcs", "GOOGLE_APPLICATION_CREDENTIALS"),
+        ("cloud.BigQueryReader", "BigQuery"),
+        ("data.sliding_window_batch", "dataset.window"),
         ("compiler.xla.estimator_model_fn", "TrainingOptions(jit_compile=True)"),
     ],
 )

@@ -1,5 +1,7 @@
 """Names that TensorFlow never had."""
 
+import re
+
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
@@ -28,10 +30,18 @@ _SINCE_1_0 = {
     "tf.unpack": "tf.unstack",
 }
 
+# Such programs were told to copy the repository into TensorFlow's folder.
+_MODELS = (
+    "The models have a repository of their own, tensorflow/models: put the folder that is meant on "
+    "PYTHONPATH, as research/slim, and import from there: `from nets import vgg`."
+)
 _LINEAR = (
     "In a program that is run by this package: `from "
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
 )
+
+# The end of a name that says another thing than the name without it, as no number of a version does.
+_WORD_MORE = re.compile(r"_[a-z]{3,}")
 
 
 @rule(
@@ -40,7 +50,8 @@ _LINEAR = (
     Severity.WARNING,
     title="A name that neither TensorFlow 1.15 nor TensorFlow 2 has",
     why="It is an AttributeError on each: misspelt, of a fork, or from before 1.15.",
-    fix="Look the name up in the documentation of the release that the program was written for.",
+    fix="Look the name up in the documentation of the release, or of the fork of TensorFlow, that "
+    "the program was written for.",
     bad="import tensorflow as tf\n\nx = tf.redcue_mean([1.0])\n",
     good="import tensorflow as tf\n\nx = tf.reduce_mean([1.0])\n",
 )
@@ -67,7 +78,10 @@ def find(source, context):
             # A name that is only alike, and of another module, is not what was meant.
             near = nearest.rpartition(".")[0] == module or nearest.rpartition(".")[2] == last
             near = near and not _leads_deeper(use, source)
+            near = near and not _WORD_MORE.fullmatch(use.name.removeprefix(nearest))
             hint = f"Did you mean {nearest}?" if near else None
+            if use.name == "tf.models":
+                hint = _MODELS
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
 
 
