@@ -15,10 +15,9 @@ import dataclasses
 import functools
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator
 
-from estimator2strategy.tools.check import canonical_names
+from estimator2strategy.tools.check import branches, canonical_names
 from estimator2strategy.tools.check.python_files import read_source
 from estimator2strategy.tools.check.source import (
     UNREADABLE,
@@ -28,15 +27,14 @@ from estimator2strategy.tools.check.source import (
     LexicalScope,
     Source,
     arguments_of,
-    names_in,
-    parents,
     parse,
-    words_in,
 )
 from estimator2strategy.tools.check.stars import Stars
 
 # How many folders above a file an absolute import may start at.
 _CLIMB = 6
+# How many ways of calling a function are told apart by the constants that they give.
+_MOST_CONSTANTS = 8
 # Functions that are given a function, and do not run it on the device they are on.
 _ELSEWHERE = {"py_func", "numpy_function", "py_function", "outside_compilation", "host_call"}
 
@@ -70,8 +68,8 @@ class Project:
         self._canonical: dict[str, str] = {}
         self._stars = Stars(self._module, self.load)
         self._device_calls: dict[ast.AST, list[Call]] = {}
-        self._reachable: dict[tuple[ast.AST, ...], list[Definition]] = {}
-        self._called_by: dict[ast.AST, list[Definition]] = {}
+        self._reached: dict[tuple[ast.AST, ...], list[tuple[Definition, list[Call]]]] = {}
+        self._called_by: dict[Call, list[tuple[Definition, bool]]] = {}
         for source in self.sources:
             self._adopt(source)
 
@@ -239,8 +237,8 @@ class Project:
             if self.may_use_tpu(model) and not _says_no_tpu(model)
         ]
         found: dict[Source, list[Call]] = {}
-        for definition in self.reachable(starts):
-            found.setdefault(definition.source, []).extend(self.device_calls(definition))
+        for definition, calls in self.reached_calls(starts):
+            found.setdefault(definition.source, []).extend(calls)
         return found
 
     def may_use_tpu(self, model: ModelFunction) -> bool:
@@ -253,7 +251,7 @@ class Project:
             self._device_calls[definition.node] = [
                 call
                 for call in self.calls_of(definition)
-                if not depends_on_tpu(call.node) and not is_input_code(call)
+                if not branches.depends_on_tpu(call.node) and not is_input_code(call)
             ]
         return self._device_calls[definition.node]
 
@@ -303,48 +301,67 @@ class Project:
 
     def reachable(self, starts: Iterable[Definition]) -> list[Definition]:
         """The functions that these call, directly or not, themselves included."""
-        todo = list(starts)
-        key = tuple(definition.node for definition in todo)
-        if key in self._reachable:
-            return self._reachable[key]
-        found: dict[ast.AST, Definition] = {definition.node: definition for definition in todo}
+        return [definition for definition, _ in self.reached_calls(starts)]
+
+    def reached_calls(self, starts: Iterable[Definition]) -> list[tuple[Definition, list[Call]]]:
+        """The same functions, each with those of its device calls that its callers come to."""
+        todo = [(definition, branches.NONE) for definition in starts]
+        key = tuple(definition.node for definition, _ in todo)
+        if key in self._reached:
+            return self._reached[key]
+        found: dict[ast.AST, tuple[Definition, dict[Call, None]]] = {}
+        seen: dict[ast.AST, set[branches.Constants]] = {}
         while todo:
-            definition = todo.pop()
-            for called in self._calls(definition):
-                if called.node not in found:
-                    found[called.node] = called
-                    todo.append(called)
-        self._reachable[key] = list(found.values())
-        return self._reachable[key]
+            definition, given = todo.pop()
+            known = seen.setdefault(definition.node, set())
+            if branches.NONE in known or given in known:
+                continue
+            if len(known) == _MOST_CONSTANTS:
+                given = branches.NONE
+            known.add(given)
+            _, calls = found.setdefault(definition.node, (definition, {}))
+            for call in self.device_calls(definition):
+                if branches.takes(call.node, definition.node, given):  # type: ignore[arg-type]
+                    calls[call] = None
+                    todo += [
+                        (called, self._constants(call, called, given) if direct else branches.NONE)
+                        for called, direct in self._called(call)
+                    ]
+        self._reached[key] = [(definition, list(calls)) for definition, calls in found.values()]
+        return self._reached[key]
 
-    def _calls(self, definition: Definition) -> list[Definition]:
-        if definition.node not in self._called_by:
-            self._called_by[definition.node] = list(self._called(definition))
-        return self._called_by[definition.node]
+    def _constants(
+        self, call: Call, called: Definition, given: branches.Constants
+    ) -> branches.Constants:
+        return branches.constants(call, called.node, called.scope, given)  # type: ignore[arg-type]
 
-    def _called(self, definition: Definition) -> Iterator[Definition]:
-        for call in self.device_calls(definition):
-            source = definition.source
-            found = self.definition(source.resolve(call.node.func, call.scope))
-            if found is None:
-                if call.last in _ELSEWHERE or not is_tensorflow(call.name):
-                    continue
-                if call.name is not None and ".data." in call.name:
-                    continue  # what a Dataset is given runs on the host
-                # tf.cond(p, f, g), tf.while_loop(c, b, v): the functions that it is given.
-                values = [*call.node.args, *(k.value for k in call.node.keywords)]
-                for value in values:
-                    if isinstance(value, (ast.Name, ast.Attribute)):
-                        given = self.function(value, call.scope, source)
-                        if given is not None:
-                            yield given
-            elif isinstance(found.node, ast.ClassDef):
-                for method in ("__init__", "build", "call", "__call__"):
-                    for value in found.scope.bindings.get(method, ()):
-                        if isinstance(value, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                            yield Definition(value, found.source)
-            else:
-                yield found
+    def _called(self, call: Call) -> list[tuple[Definition, bool]]:
+        if call not in self._called_by:
+            self._called_by[call] = list(self._called_functions(call))
+        return self._called_by[call]
+
+    def _called_functions(self, call: Call) -> Iterator[tuple[Definition, bool]]:
+        """The functions of the program that a call runs; True if it gives them its arguments."""
+        source = call.source
+        found = self.definition(source.resolve(call.node.func, call.scope))
+        if found is None:
+            if call.last in _ELSEWHERE or not is_tensorflow(call.name):
+                return
+            if call.name is not None and ".data." in call.name:
+                return  # what a Dataset is given runs on the host
+            # tf.cond(p, f, g), tf.while_loop(c, b, v): the functions that it is given.
+            for value in (*call.node.args, *(k.value for k in call.node.keywords)):
+                if isinstance(value, (ast.Name, ast.Attribute)):
+                    given = self.function(value, call.scope, source)
+                    if given is not None:
+                        yield given, False
+        elif isinstance(found.node, ast.ClassDef):
+            for method in ("__init__", "build", "call", "__call__"):
+                for value in found.scope.bindings.get(method, ()):
+                    if isinstance(value, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                        yield Definition(value, found.source), method == "__init__"
+        else:
+            yield found, True
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -372,26 +389,6 @@ def is_tensorflow(name: str | None) -> bool:
 def is_tf(name: str | None, *lasts: str) -> bool:
     """True if a canonical name is TensorFlow's and ends in one of these, wherever it lives."""
     return name is not None and name.startswith("tf.") and name.rpartition(".")[2] in lasts
-
-
-# Words in a condition that keeps the code below it from a TPU.
-_NOT_FOR_TPU = re.compile("tpu|infer|predict|serving|export|summar", re.IGNORECASE)
-
-
-def depends_on_tpu(node: ast.AST) -> bool:
-    """True if a node is under an `if` about TPUs or serving, or in a `with` that leads outside."""
-    return any(
-        isinstance(outer, (ast.If, ast.IfExp, ast.With)) and _leads_elsewhere(outer)
-        for outer in parents(node)
-    )
-
-
-@functools.lru_cache(maxsize=16)  # a node keeps its whole file
-def _leads_elsewhere(node: ast.If | ast.IfExp | ast.With) -> bool:
-    if isinstance(node, ast.With):
-        words = set().union(*(names_in(item.context_expr) for item in node.items))
-        return any("outside" in word for word in words)
-    return any(_NOT_FOR_TPU.search(word) for word in words_in(node.test))
 
 
 # Methods of a Dataset that are given a function, which then runs on the host.

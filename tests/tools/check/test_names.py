@@ -131,6 +131,64 @@ class TestModelAcrossModules:
         report = checking.check([str(tmp_path)], Settings(root=tmp_path))
         assert [f for f in report.findings if f.rule == "E2S401"] == []
 
+    CHOICE = """\
+import tensorflow as tf
+
+def script(x):
+    return tf.py_func(abs, [x], tf.float32)
+
+def net(x, kind="plain", scale=None):
+    if scale is not None:
+        x = script(x)
+    return script(x) if kind == "script" else x
+
+def model_fn(features, labels, mode, params):
+    loss = {}
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+"""
+
+    @pytest.mark.parametrize(
+        ("call", "times"),
+        [
+            ("net(features)", 0),
+            ("net(features, 'plain')", 0),
+            ("net(features, 'script')", 1),
+            ("net(features, kind='script')", 1),
+            ("net(features, params['kind'])", 1),
+            ("net(features, **params)", 1),
+            ("net()", 0),
+            ("net(features, scale=2)", 1),
+            ("net(features, scale=params['scale'])", 1),
+            ("net(features) + net(features, 'script')", 1),
+        ],
+    )
+    def test_code_in_a_branch_that_a_call_does_not_take_is_not(self, call, times):
+        report = check_text(self.CHOICE.format(call))
+        assert len([f for f in report.findings if f.rule == "E2S401"]) == times
+
+    def test_a_constant_is_handed_on(self):
+        through = "def outer(x, kind):\n    return net(x, kind)\n\ndef model_fn("
+        text = self.CHOICE.replace("def model_fn(", through)
+        for call, times in (("outer(features, 'plain')", 0), ("outer(features, 'script')", 1)):
+            report = check_text(text.format(call))
+            assert len([f for f in report.findings if f.rule == "E2S401"]) == times
+
+    def test_a_constant_for_the_method_of_a_base_stands_after_self(self):
+        base = (
+            "class Base:\n    def __init__(self, kind=None, x=None):\n"
+            "        self.x = script(x) if kind == 'script' else x\n\n"
+            "class Net(Base):\n    def __init__(self, x):\n        Base.__init__(self, {}, x)\n\n"
+        )
+        text = self.CHOICE.replace("def model_fn(", base + "def model_fn(")
+        for kind, times in (("'plain'", 0), ("'script'", 1)):
+            report = check_text(text.format(kind, "Net(features).x"))
+            assert len([f for f in report.findings if f.rule == "E2S401"]) == times
+
+    def test_a_branch_that_asks_for_a_name_bound_again_may_be_taken(self):
+        text = self.CHOICE.replace("    return script", "    kind = read()\n    return script")
+        report = check_text(text.format("net(features)"))
+        assert len([f for f in report.findings if f.rule == "E2S401"]) == 1
+
 
 class TestTarget:
     LAYER = "import tensorflow as tf\nx = tf.layers.dense(1, 2)\n"

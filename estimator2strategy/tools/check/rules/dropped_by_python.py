@@ -18,6 +18,7 @@ _TODAY = {
     "itertools.izip_longest": "itertools.zip_longest",
     "operator.div": "operator.truediv, or operator.floordiv for whole numbers",
     "os.getcwdu": "os.getcwd",
+    "parser": "ast.parse; an import that nothing uses, beside argparse's parser, may be deleted",
     "platform.dist": "platform.freedesktop_os_release",
     "platform.linux_distribution": "platform.freedesktop_os_release",
     "string.letters": "string.ascii_letters",

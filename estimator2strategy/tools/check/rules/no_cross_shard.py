@@ -41,11 +41,11 @@ def find(source, context):
     for model in project.model_functions:
         if not project.may_use_tpu(model) or _chooses(model):
             continue
-        reached = project.reachable([model.definition])
-        if any(name in d.source.text for d in reached for name in _SUMS):
+        reached = project.reached_calls([model.definition])
+        if any(name in d.source.text for d, _ in reached for name in _SUMS):
             continue
-        for definition in (d for d in reached if d.source is source):
-            for call in project.device_calls(definition):
+        for calls in (calls for d, calls in reached if d.source is source):
+            for call in calls:
                 if call.last in _TRAINS and is_optimizer_step(call, of_project=True):
                     yield Hit(call.node, "trains on TPU cores without a sum over the cores")
 

@@ -39,8 +39,8 @@ def find(source, context):
         collects = any(spec.argument("host_call") for spec in model.specs)
         if collects or not project.may_use_tpu(model):
             continue
-        reached = project.reachable([model.definition])
-        for definition in (d for d in reached if d.source is source):
-            for call in project.device_calls(definition):
+        reached = project.reached_calls([model.definition])
+        for calls in (calls for d, calls in reached if d.source is source):
+            for call in calls:
                 if (call.name or "").startswith("tf.summary.") and call.last in _SUMMARIES:
                     yield Hit(call.node, f"{call.name} is dropped on a TPU")

@@ -40,7 +40,7 @@ _LINEAR = (
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
 )
 
-# The end of a name that says another thing than the name without it, as no number of a version does.
+# The end of a name that means another thing than the name without it; a version does not.
 _WORD_MORE = re.compile(r"_[a-z]{3,}")
 
 
