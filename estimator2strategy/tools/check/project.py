@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 
 from estimator2strategy.tools.check import branches, canonical_names
 from estimator2strategy.tools.check.python_files import read_source
+from estimator2strategy.tools.check.set_names import SetNames
 from estimator2strategy.tools.check.source import (
     UNREADABLE,
     Call,
@@ -78,7 +79,7 @@ class Project:
         source.follow = self._follow
         source.canonical = self.canonical
         source.member = self._member
-        source.given = lambda: self.given
+        source.given = lambda: self._set_names.of(source)
         source.brings = self._stars.bring
 
     # Names.
@@ -90,12 +91,12 @@ class Project:
         return self._canonical[raw]
 
     @functools.cached_property
-    def given(self) -> frozenset[str]:
-        """The names of TensorFlow that the program sets itself: `tf.contrib = contrib`."""
-        names = {
-            source.resolve(node, scope) for source in self.sources for node, scope in source.stores
-        }
-        return frozenset(name for name in names if name and name.startswith("tensorflow."))
+    def _set_names(self) -> SetNames:
+        return SetNames(self.sources, self._imported_source)
+
+    def _imported_source(self, source: Source, target: Import) -> Source | None:
+        path = self.imported_file(source, target)
+        return self._by_path.get(path) if path else None
 
     def _follow(self, source: Source, target: Import) -> str | None:
         """The target of an import: a library's name, or `@file` or `@file::name` of the project."""
@@ -269,8 +270,7 @@ class Project:
         while todo:
             source = todo.pop()
             for target, _ in source.imports:
-                path = self.imported_file(source, target)
-                other = self._by_path.get(path) if path else None
+                other = self._imported_source(source, target)
                 if other is not None and other not in found:
                     found.add(other)
                     todo.append(other)

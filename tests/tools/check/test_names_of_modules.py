@@ -168,6 +168,29 @@ def test_a_name_that_another_file_of_the_program_gives_tensorflow(found):
     assert said == ["tf.reduce_all_ is neither in TensorFlow 1.15 nor in 2"]
 
 
+PATCH = "import tensorflow as tf\n\ntf.redcue = tf.reduce_sum\n"
+MODEL_OF_PATCH = "import tensorflow as tf\n\nx = tf.redcue(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "times"),
+    [
+        ({"train": "import patch, model\n"}, 0),
+        ({"train": "import model\n", "other": "import patch\n"}, 1),
+        ({"train": "import patch\nimport importlib\n\nimportlib.import_module('model')\n"}, 0),
+        # `model` alone is not in the package whose file imports the patch.
+        ({"pack__in____init__": "import patch\n", "pack__in__net": MODEL_OF_PATCH}, 1),
+        ({"conftest": PATCH}, 0),
+        ({}, 1),
+    ],
+)
+def test_a_name_that_a_file_gives_tensorflow_is_there_for_the_program_that_runs_it(
+    found, files, times
+):
+    files = {"model": MODEL_OF_PATCH, "patch": PATCH, **files}
+    assert len(found("E2S105", **files)) == times
+
+
 @pytest.mark.parametrize(("helpers", "times"), [("", 1), ("map = [1][0]\n", 0)])
 def test_a_built_in_function_that_a_star_hides_is_not_pythons(found, helpers, times):
     train = "from helpers import *\n\nx = map(str, [1])[0]\n"
