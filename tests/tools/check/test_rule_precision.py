@@ -575,3 +575,25 @@ def test_2to3_is_no_advice_for_tabs_because_it_keeps_them(text, word):
     (found,) = [f for f in findings(text) if f.rule == "E2S002"]
     assert word in found.fix
     compile(TABS.expandtabs(8), "expanded", "exec")
+
+
+UNEVEN = "e = tf.estimator.tpu.TPUEstimator(None, None, train_batch_size=1, eval_batch_size=12)\n"
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ("e.evaluate(input_fn, steps=2)\n", ["eval"]),
+        ("e.train(input_fn, steps=2)\n", ["train"]),
+        ("e.predict(input_fn)\n", []),
+        ("tf.estimator.train_and_evaluate(e, a, b)\n", ["eval", "train"]),
+        ("e.evaluate(input_fn, steps=2)\nrun(e)\n", ["eval", "train"]),
+        (
+            "def f():\n    e.evaluate(input_fn, steps=2)\n    e.train(input_fn, steps=2)\n",
+            ["eval", "train"],
+        ),
+    ],
+)
+def test_a_batch_size_matters_if_the_estimator_takes_such_batches(use, said):
+    found = [f.message.partition("_")[0] for f in findings(UNEVEN + use) if f.rule == "E2S216"]
+    assert sorted(found) == said
