@@ -18,8 +18,8 @@ import os
 from collections.abc import Iterable, Iterator
 
 from estimator2strategy.tools.check import branches, canonical_names
+from estimator2strategy.tools.check.import_graph import ImportGraph
 from estimator2strategy.tools.check.python_files import read_source
-from estimator2strategy.tools.check.set_names import SetNames
 from estimator2strategy.tools.check.source import (
     UNREADABLE,
     Call,
@@ -79,7 +79,7 @@ class Project:
         source.follow = self._follow
         source.canonical = self.canonical
         source.member = self._member
-        source.given = lambda: self._set_names.of(source)
+        source.given = lambda: self._set_names.get(source, frozenset())
         source.brings = self._stars.bring
 
     # Names.
@@ -91,8 +91,20 @@ class Project:
         return self._canonical[raw]
 
     @functools.cached_property
-    def _set_names(self) -> SetNames:
-        return SetNames(self.sources, self._imported_source)
+    def _set_names(self) -> dict[Source, frozenset[str]]:
+        """The names of TensorFlow that a program sets itself (`tf.contrib = contrib`), by file."""
+        found: dict[Source, frozenset[str]] = {}
+        for source in self.sources:
+            names = {source.resolve(node, scope) for node, scope in source.stores}
+            names = {name for name in names if name and name.startswith("tensorflow.")}
+            for reader in self.imports.together(source) if names else ():
+                found[reader] = found.get(reader, frozenset()) | names
+        return found
+
+    @functools.cached_property
+    def imports(self) -> ImportGraph:
+        """The imports of the checked files."""
+        return ImportGraph(self.sources, self._imported_source)
 
     def _imported_source(self, source: Source, target: Import) -> Source | None:
         path = self.imported_file(source, target)

@@ -230,6 +230,17 @@ def test_queues_and_optimizers_are_an_estimator_s_if_its_program_imports_them(im
     assert said == [("E2S301", severity), ("E2S223", severity)]
 
 
+@pytest.mark.parametrize(("text", "severity"), [("import model\n", "WARNING"), ("", "INFO")])
+def test_a_strategy_of_another_program_refuses_no_optimizer(text, severity, tmp_path):
+    hook = "    features.make_session_run_hook(True)"
+    model = MODEL.format(f"{SYNC}\n{hook}", "tf.estimator.EstimatorSpec(mode)")
+    train = f"{text}import tensorflow as tf\n\ntf.estimator.RunConfig(train_distribute=strategy)\n"
+    (tmp_path / "model.py").write_text(model)
+    (tmp_path / "train.py").write_text(train)
+    findings = check([str(tmp_path)], Settings()).findings
+    assert [f.severity.name for f in findings if f.rule == "E2S223"] == [severity]
+
+
 @pytest.mark.parametrize(("use_tpu", "times"), [("False", 0), ("FLAGS.use_tpu", 1), ("True", 1)])
 def test_a_program_that_never_takes_a_tpu_has_no_finding_about_one(found, use_tpu, times):
     summary = "    tf.summary.scalar('loss', features)"

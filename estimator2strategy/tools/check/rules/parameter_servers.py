@@ -46,14 +46,16 @@ def find(source, context):
             continue
         # A program with Sessions of its own starts its own servers.
         own = any(is_tf(c.name, "Server", "MonitoredTrainingSession") for c in source.calls)
-        calls = [c for other in context.project.sources for c in other.calls]
-        if source not in context.project.estimator_sources or own:
+        project = context.project
+        if source not in project.estimator_sources or own:
             message = f"{call.name} gathers gradients in queues"
             yield Hit(call.node, message, Severity.INFO, _INSIDE)
-        elif not any(c.last in _FILLS for c in calls):
+        elif not any(c.last in _FILLS for other in project.sources for c in other.calls):
             message = f"{call.name} has no hook: its steps would wait for ever, so it is refused"
             yield Hit(call.node, message)
-        elif any(map(_asks_for_replicas, calls)):
+        elif any(
+            _asks_for_replicas(c) for other in project.imports.together(source) for c in other.calls
+        ):
             message = f"{call.name} is refused with train_distribute and jit_compile"
             yield Hit(call.node, message, fix=_INSIDE)
         else:
