@@ -597,3 +597,21 @@ UNEVEN = "e = tf.estimator.tpu.TPUEstimator(None, None, train_batch_size=1, eval
 def test_a_batch_size_matters_if_the_estimator_takes_such_batches(use, said):
     found = [f.message.partition("_")[0] for f in findings(UNEVEN + use) if f.rule == "E2S216"]
     assert sorted(found) == said
+
+
+PADDED = """\
+def model_fn(features, labels, mode, params):
+    padding = features["padding"]{}
+    x = features["x"]
+    if padding is not None:
+        x = tf.boolean_mask(x, padding)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [("", ["WARNING"]), ("\n    padding = None if not params['pad'] else padding", [])],
+)
+def test_padding_that_a_program_may_leave_in_is_no_finding(more, found):
+    assert severities(PADDED.format(more), "E2S403") == found
