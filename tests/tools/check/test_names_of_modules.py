@@ -191,6 +191,14 @@ def test_a_name_that_a_file_gives_tensorflow_is_there_for_the_program_that_runs_
     assert len(found("E2S105", **files)) == times
 
 
+@pytest.mark.parametrize(("file", "said"), [("iris_data", True), ("data", False)])
+def test_a_module_beside_the_file_is_none_of_tensorflow(file, said, tmp_path):
+    (tmp_path / "train.py").write_text("from tensorflow import iris_data\n")
+    (tmp_path / f"{file}.py").write_text("")
+    (finding,) = check([str(tmp_path)], Settings()).findings
+    assert ("`import iris_data`" in finding.fix) == said
+
+
 @pytest.mark.parametrize(("helpers", "times"), [("", 1), ("map = [1][0]\n", 0)])
 def test_a_built_in_function_that_a_star_hides_is_not_pythons(found, helpers, times):
     train = "from helpers import *\n\nx = map(str, [1])[0]\n"

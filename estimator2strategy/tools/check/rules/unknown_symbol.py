@@ -1,5 +1,6 @@
 """Names that TensorFlow never had."""
 
+import os
 import re
 
 from estimator2strategy.tf1.facade import name_table as facade
@@ -82,6 +83,8 @@ def find(source, context):
             hint = f"Did you mean {nearest}?" if near else None
             if use.name == "tf.models":
                 hint = _MODELS
+            elif use.is_import and _lies_beside(use, source):
+                hint = f"A file of this name lies beside this one: write `import {_last(use)}`."
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
 
 
@@ -89,6 +92,16 @@ def _is_in_tables(name: str) -> bool:
     """True if all names of its module are known."""
     module = name.rpartition(".")[0]
     return not name.startswith("tf.contrib.") and (module == "tf" or module in facade.names())
+
+
+def _last(use):
+    return use.name.rpartition(".")[2]
+
+
+def _lies_beside(use, source):
+    """True for `from tensorflow import iris_data` beside iris_data.py."""
+    path = os.path.join(os.path.dirname(source.path), f"{_last(use)}.py")
+    return use.name.count(".") == 1 and os.path.isfile(path)
 
 
 def _leads_deeper(use, source):
