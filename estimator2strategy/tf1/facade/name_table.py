@@ -149,7 +149,13 @@ def nearest(name: str) -> str | None:
     if close:
         return f"{module}.{close[0]}"
     close = difflib.get_close_matches(last, set().union(*names().values()), 1, cutoff=0.8)
-    homes = [f"{m}.{n}" for m, listed in names().items() for n in close if n in listed]
+    homes = [
+        f"{m}.{n}"
+        for m, listed in names().items()
+        if not m.startswith("tf.python")  # what is private is not meant
+        for n in close
+        if n in listed
+    ]
     return min(homes, key=lambda home: (home.count("."), home), default=None)
 
 

@@ -26,6 +26,8 @@ from estimator2strategy.tools.untrusted.regular_files import (
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "build", "dist"}
 
+_MACOS = "attributes of another file, which macOS keeps beside it"
+
 
 class EncodingError(ValueError):
     """The encoding that a file declares is not there, or is none of text."""
@@ -115,7 +117,7 @@ def _python_files(
         todo += [e.path for e in reversed(folders) if not _is_skipped(e.name, at)]
         for entry in found:
             if entry.name.endswith(".py") and not entry.is_dir(follow_symlinks=False):
-                why = _why_left_out(entry.path)
+                why = _MACOS if entry.name.startswith("._") else _why_left_out(entry.path)
                 if why is None:
                     yield Path(entry.path)
                 else:

@@ -196,6 +196,15 @@ class TestFiles:
     def test_exclude_leaves_out(self, folder):
         assert check(folder, ".", "--exclude", "prog*.py") == 0
 
+    def test_attributes_that_macos_keeps_beside_a_file_are_listed_as_not_checked(
+        self, folder, capsys
+    ):
+        (folder / "._a.py").write_bytes(b"\x00\x05\x16\x07Mac OS X")
+        check(folder, ".", "--format", "json")
+        report = json.loads(capsys.readouterr().out)
+        assert [p["path"] for p in report["not_checked"]] == ["._a.py"]
+        assert "E2S001" not in {f["rule"] for f in report["findings"]}
+
     def test_notebook_is_listed_as_not_checked(self, folder, capsys):
         (folder / "a.ipynb").write_text("{}")
         check(folder, ".", "--format", "json")
