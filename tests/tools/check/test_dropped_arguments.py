@@ -102,6 +102,10 @@ def test_the_table_holds_for_the_release_that_is_installed(library):
         ("from sklearn.cluster import KMeans\n\nx = KMeans(n_jobs=2)\n", "Leave it out"),
         ("import numpy as np\n\nx = np.array2string(y, style=str)\n", "Leave it out"),
         ("import matplotlib.pyplot as p\n\np.grid(b=True)\n", "Today: visible."),
+        (
+            "from sklearn.linear_model import LogisticRegression as R\n\nx = R(multi_class='ovr')\n",
+            "OneVsRestClassifier",
+        ),
         ("import keras\n\nx = keras.layers.Dense(1, weights=[])\n", "Today: set_weights"),
         ("import keras\n\nx = keras.callbacks.TensorBoard(batch_size=1)\n", "or leave it out"),
     ],

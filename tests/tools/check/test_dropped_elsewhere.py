@@ -46,6 +46,7 @@ def test_names_that_nothing_brings_back_are_errors_for_both(target):
         ("cv2.cv.CV_FOURCC(*'XVID')", "cv2.VideoWriter_fourcc"),
         ("cv2.cv.CV_CAP_PROP_FPS", "cv2, whose names have no CV_"),
         ("numpy.lib.pad(x, 1, 'edge')", "numpy.pad"),
+        ("pandas.io.json.json_normalize({})", "pandas.json_normalize"),
         ("scipy.interp(1, [1], [1])", "numpy.interp"),
         ("skimage.morphology.skeletonize_3d(x)", "skimage.morphology.skeletonize"),
     ],

@@ -41,6 +41,8 @@ _TODAY = {
     "sklearn": {
         "affinity": "metric",
         "base_estimator": "estimator",
+        "multi_class": "sklearn.multiclass.OneVsRestClassifier around the classifier for 'ovr'; "
+        "'multinomial' is what it does without the argument",
         "n_iter": "max_iter",
         "sparse": "sparse_output",
     },

@@ -77,6 +77,7 @@ _TODAY = {
     "matplotlib.mlab.normpdf": "scipy.stats.norm.pdf",
     "numpy.lib.arraysetops": "numpy",
     "numpy.lib.pad": "numpy.pad",
+    "pandas.io.json.json_normalize": "pandas.json_normalize",
     "scipy.interp": "numpy.interp",
     "skimage.color.grey2rgb": "skimage.color.gray2rgb",
     "skimage.color.rgb2grey": "skimage.color.rgb2gray",
