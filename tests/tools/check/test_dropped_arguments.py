@@ -103,7 +103,7 @@ def test_the_table_holds_for_the_release_that_is_installed(library):
         ("import numpy as np\n\nx = np.array2string(y, style=str)\n", "Leave it out"),
         ("import matplotlib.pyplot as p\n\np.grid(b=True)\n", "Today: visible."),
         (
-            "from sklearn.linear_model import LogisticRegression as R\n\nx = R(multi_class='ovr')\n",
+            "from sklearn.linear_model import LogisticRegression as R\n\nx = R(multi_class='')\n",
             "OneVsRestClassifier",
         ),
         ("import keras\n\nx = keras.layers.Dense(1, weights=[])\n", "Today: set_weights"),
