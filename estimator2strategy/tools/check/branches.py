@@ -146,3 +146,27 @@ def _leads_elsewhere(node: ast.If | ast.IfExp | ast.With) -> bool:
         words = set().union(*(names_in(item.context_expr) for item in node.items))
         return any("outside" in word for word in words)
     return any(_NOT_FOR_TPU.search(word) for word in words_in(node.test))
+
+
+def is_refused_on_tpu(node: ast.AST) -> bool:
+    """True below `if FLAGS.use_tpu: raise ...`: a program on a TPU does not come to a node."""
+    inner = node
+    for outer in parents(node):
+        blocks = (getattr(outer, "body", None), getattr(outer, "orelse", None))
+        block = next((b for b in blocks if isinstance(b, list) and inner in b), [])
+        if any(_ends_on_tpu(before) for before in block[: block.index(inner) if block else 0]):
+            return True
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            break
+        inner = outer
+    return False
+
+
+def _ends_on_tpu(statement: ast.stmt) -> bool:
+    """True for `if use_tpu:` whose body raises or returns."""
+    if not isinstance(statement, ast.If) or not isinstance(
+        statement.test, (ast.Name, ast.Attribute)
+    ):
+        return False
+    last = getattr(statement.test, "attr", getattr(statement.test, "id", ""))
+    return last == "use_tpu" and isinstance(statement.body[-1], (ast.Raise, ast.Return))

@@ -615,3 +615,26 @@ def model_fn(features, labels, mode, params):
 )
 def test_padding_that_a_program_may_leave_in_is_no_finding(more, found):
     assert severities(PADDED.format(more), "E2S403") == found
+
+
+RUNS = """\
+def main():
+    e = tf.estimator.tpu.TPUEstimator(None, None, use_tpu=FLAGS.use_tpu)
+    if FLAGS.do_predict:
+        {}
+        e.evaluate(input_fn)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("if FLAGS.use_tpu:\n            raise ValueError('not on TPUs')", 0),
+        ("if FLAGS.use_tpu:\n            print('on TPUs')", 1),
+        ("if not FLAGS.use_tpu:\n            raise ValueError('on TPUs alone')", 1),
+        ("pass", 1),
+    ],
+)
+def test_a_program_that_refuses_tpus_before_a_call_is_not_told_about_them(before, found):
+    rules = [f.rule for f in findings(RUNS.format(before))]
+    assert [rules.count(rule) for rule in ("E2S213", "E2S217")] == [found, found]

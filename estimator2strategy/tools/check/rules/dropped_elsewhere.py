@@ -74,6 +74,8 @@ _TODAY = {
     "keras.losses.msle": "keras.losses.mean_squared_logarithmic_error",
     "keras.models.Input": "keras.Input",
     "keras.utils.data_utils": "keras.utils",
+    "keras.utils.multi_gpu_model": "a model under the scope of tf.distribute.MirroredStrategy()",
+    "keras.utils.multi_gpu_utils": "a model under the scope of tf.distribute.MirroredStrategy()",
     "matplotlib.mlab.normpdf": "scipy.stats.norm.pdf",
     "numpy.lib.arraysetops": "numpy",
     "numpy.lib.pad": "numpy.pad",

@@ -1,5 +1,6 @@
 """TPUEstimator without a batch size."""
 
+from estimator2strategy.tools.check import branches
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import runs
 from estimator2strategy.tools.check.project import is_tf
@@ -39,7 +40,7 @@ def find(source, context):
     for call, made in runs(source):
         if not is_tf(made.name, "TPUEstimator") or made.is_open:
             continue
-        if made.value("use_tpu", 4) is False:
+        if made.value("use_tpu", 4) is False or branches.is_refused_on_tpu(call.node):
             continue
         if call.last == "evaluate" and made.value("eval_on_tpu") is False:
             continue

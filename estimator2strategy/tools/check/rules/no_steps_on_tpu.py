@@ -1,5 +1,6 @@
 """Runs on a TPU without a number of steps."""
 
+from estimator2strategy.tools.check import branches
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import runs
 from estimator2strategy.tools.check.project import is_tf
@@ -34,7 +35,7 @@ def find(source, context):
     for call, made in runs(source):
         if call.last == "predict" or call.is_open or not is_tf(made.name, "TPUEstimator"):
             continue
-        if made.value("use_tpu", 4) is False:
+        if made.value("use_tpu", 4) is False or branches.is_refused_on_tpu(call.node):
             continue
         if call.last == "evaluate":
             if made.value("eval_on_tpu") is False:
