@@ -57,6 +57,19 @@ def test_the_advice_names_what_has_the_place(name, today):
     assert found.endswith(f"Today: {today}.")
 
 
+@pytest.mark.parametrize(
+    ("loop", "found"),
+    [
+        ("def f(gen):\n    for row in gen:\n        print(row.ix[3])\n", 0),
+        ("def f(gen):\n    for row in [gen]:\n        print(row.ix[3])\n", 1),
+        ("def f(gen):\n    print(gen.ix[3])\n", 1),
+        ("for table in tables:\n    print(table.ix[3])\n", 1),
+    ],
+)
+def test_the_items_of_an_argument_need_not_be_tables(loop, found):
+    assert len(dropped(f"import pandas\n\n{loop}")) == found
+
+
 def test_yaml_is_loaded_with_a_loader():
     text = "import yaml\n\na = yaml.load(f)\nb = yaml.load(f, Loader=yaml.Loader)\n"
     assert dropped(text) == ["yaml.load needs a Loader since PyYAML 6. Today: yaml.safe_load."]

@@ -9,7 +9,7 @@ from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
-from estimator2strategy.tools.check.source import Source, parents
+from estimator2strategy.tools.check.source import Source, arguments_of, parents
 from estimator2strategy.tools.check.symbol_uses import Flavour, imported_and_used
 
 _KERAS_FOLDERS = (
@@ -77,10 +77,13 @@ _TODAY = {
     "keras.utils.multi_gpu_model": "a model under the scope of tf.distribute.MirroredStrategy()",
     "keras.utils.multi_gpu_utils": "a model under the scope of tf.distribute.MirroredStrategy()",
     "matplotlib.mlab.normpdf": "scipy.stats.norm.pdf",
+    "numpy.asfarray": "numpy.asarray(values, float)",
     "numpy.lib.arraysetops": "numpy",
     "numpy.lib.pad": "numpy.pad",
     "pandas.io.json.json_normalize": "pandas.json_normalize",
     "scipy.interp": "numpy.interp",
+    "sklearn.datasets.samples_generator": "sklearn.datasets",
+    "sklearn.metrics.calinski_harabaz_score": "sklearn.metrics.calinski_harabasz_score",
     "skimage.color.grey2rgb": "skimage.color.gray2rgb",
     "skimage.color.rgb2grey": "skimage.color.rgb2gray",
     "skimage.morphology.skeletonize_3d": "skimage.morphology.skeletonize",
@@ -174,10 +177,28 @@ def _methods(source: Source) -> Iterator[Hit]:
             continue
         if node.attr in _WITHOUT_ARGUMENTS and isinstance(outer, ast.Call) and outer.args:
             continue
+        if node.attr == "ix" and _is_item_of_argument(node.value):
+            continue
         used = outer.func if isinstance(outer, ast.Call) else getattr(outer, "value", None)
         named = getattr(node.value, "attr", getattr(node.value, "id", None))
         if used is node and owner in (None, named) and not unreached.is_expendable(node):
             yield Hit(node, f".{node.attr} is gone since {release}", fix=f"Today: {today}.")
+
+
+def _is_item_of_argument(node: ast.expr) -> bool:
+    """True in a loop over an argument, whose items are objects of any kind, and rarely tables."""
+    if not isinstance(node, ast.Name):
+        return False
+    around = list(parents(node))
+    loop = next((f for f in around if isinstance(f, ast.For) and _names(f.target, node.id)), None)
+    function = next((f for f in around if isinstance(f, ast.FunctionDef)), None)
+    if loop is None or function is None:
+        return False
+    return any(_names(loop.iter, argument) for argument in arguments_of(function))
+
+
+def _names(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _instead(old: str, on_tf2: bool) -> str:
