@@ -1,9 +1,7 @@
 """Branches that a TPU, or a call of a function, does not take.
 
-def get_model(config, kind="small"):
-    if kind == "large":
-        return Large(config)        # get_model(config) does not come here
-    return Small(config)
+A call that gives `kind="small"`, or leaves it to its default, does not come to what is below
+`if kind == "large":` in the function that it calls.
 """
 
 from __future__ import annotations
