@@ -95,8 +95,8 @@ class Project:
         """The names of TensorFlow that a program sets itself (`tf.contrib = contrib`), by file."""
         found: dict[Source, frozenset[str]] = {}
         for source in self.sources:
-            names = {source.resolve(node, scope) for node, scope in source.stores}
-            names = {name for name in names if name and name.startswith("tensorflow.")}
+            raw = [source.resolve(node, scope) for node, scope in source.stores]
+            names = {name for name in raw if name and name.startswith("tensorflow.")}
             for reader in self.imports.together(source) if names else ():
                 found[reader] = found.get(reader, frozenset()) | names
         return found
