@@ -17,7 +17,7 @@ from typing import Any
 
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.legacy import importing
-from estimator2strategy.tf1.facade import slim_copy, stand_ins, symbols
+from estimator2strategy.tf1.facade import namespace, slim_copy, stand_ins, symbols
 from estimator2strategy.tf1.facade.refused import Refused
 
 _LEGACY = "tf.contrib"
@@ -34,15 +34,16 @@ def member(module: str, name: str) -> Any:
     """The value of `name` in a contrib module: a path such as "layers" or "tpu.python.tpu".
 
     Raises:
-        AttributeError: The tables have no such name. They do not list all that TF 1.15 had.
+        AttributeError: TF 1.15 had no such name.
     """
     path = ".".join(filter(None, (_LEGACY, module, name)))
     symbol = table().find(path)
-    if path in table().modules and not (symbol and symbol.home and ":" not in symbol.home):
+    is_whole = bool(symbol and symbol.home and ":" not in symbol.home)
+    if path in table().modules and not (is_whole and path not in table().parents):
         return _module(path)
     if symbol and symbol.home:
         return _resolve(symbol.home)
-    if library := _library(path.rpartition(".")[0]):
+    if not symbol and (library := _library(path.rpartition(".")[0])):
         return getattr(_resolve(library), name)
     if symbol:
         left = f"{symbol.left}. " if symbol.left else ""
@@ -53,9 +54,9 @@ def member(module: str, name: str) -> Any:
     nearest = table().nearest(path)
     hint = f"Did you mean {nearest}? " if nearest else ""
     error = wrong_argument(
-        f"TF 1.15 has no {path}, or it is not carried over",
+        f"TF 1.15 has no {path}",
         name,
-        f"{hint}Those that are: migration_guide/contrib.md; those of TF 1.15: "
+        f"{hint}All names: migration_guide/contrib.md and "
         "https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/contrib",
         AttributeError,
     )
@@ -64,9 +65,9 @@ def member(module: str, name: str) -> Any:
 
 
 def _library(module: str) -> str:
-    """The installed module that a contrib module is as a whole; "" if it is none."""
-    symbol = table().symbols.get(module)
-    return symbol.home if symbol and symbol.status == "home" and ":" not in symbol.home else ""
+    """The module that a contrib module is as a whole, except for its own rows; "" if none is."""
+    symbol = table().find(module) if module in table().modules else None
+    return symbol.home if symbol and ":" not in symbol.home else ""
 
 
 def all_of(module: str) -> list[str]:
@@ -77,7 +78,14 @@ def all_of(module: str) -> list[str]:
     public = f"{_LEGACY}.{module.partition('.python')[0]}."
     known = (*table().symbols, *table().modules)
     names = {name.removeprefix(public) for name in known if name.startswith(public)}
-    return sorted(n for n in names if "." not in n and _is_usable(f"{_LEGACY}.{module}.{n}"))
+    own = {n for n in names if "." not in n and _is_usable(f"{_LEGACY}.{module}.{n}")}
+    return sorted(own | _of_library(f"{_LEGACY}.{module}"))
+
+
+def _of_library(module: str) -> set[str]:
+    """The public names of the module that a contrib module is as a whole."""
+    library = _library(module)
+    return {n for n in dir(_resolve(library)) if not n.startswith("_")} if library else set()
 
 
 def _is_usable(path: str) -> bool:
@@ -123,8 +131,8 @@ class _Module(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         prefix = _LEGACY + self.__name__.removeprefix(__name__) + "."
-        names = [n.removeprefix(prefix) for n in table().symbols if n.startswith(prefix)]
-        return sorted(n for n in names if "." not in n)
+        names = {n.removeprefix(prefix) for n in table().symbols if n.startswith(prefix)}
+        return sorted({n for n in names if "." not in n} | _of_library(prefix[:-1]))
 
 
 def _module(path: str) -> types.ModuleType:
@@ -145,7 +153,9 @@ def module_of(path: str) -> types.ModuleType | None:
 
 
 def _resolve(home: str) -> Any:
-    """The object at `module:attribute`."""
+    """The object at `module:attribute`, or that of a legacy `=name`."""
+    if home.startswith("="):
+        return namespace.resolve(home[1:])
     name, _, attributes = home.partition(":")
     if name.partition(".")[0] == "tf_slim":
         value: Any = slim_copy.module(name)

@@ -76,7 +76,7 @@ def _status(symbol: Symbol) -> str:
 
 def _shown(symbol: Symbol) -> str:
     """The home, where that tells a reader more than `status` does."""
-    home = symbol.home.replace(":", ".")
+    home = symbol.home.replace(":", ".").removeprefix("=")
     if symbol.status != "home" or home.startswith("tf_slim"):
         return ""
     return f"`{home.replace('tensorflow.compat.v1.', 'tf.compat.v1.')}`"

@@ -87,3 +87,27 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> tf.Tensor:
 def get_placeholders(graph: tf.Graph) -> list[tf.Tensor]:
     """The placeholders of `graph`, in the order in which they were made."""
     return [o.outputs[0] for o in graph.get_operations() if o.type == "Placeholder"]
+
+
+def remove_squeezable_dimensions(
+    predictions: Any, labels: Any, name: str | None = None
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Both tensors; where one has one axis more than the other, its last is squeezed."""
+    with _v1.name_scope(name, "remove_squeezable_dimensions", [predictions, labels]):
+        predictions, labels = tf.convert_to_tensor(predictions), tf.convert_to_tensor(labels)
+        if None not in (predictions.shape.rank, labels.shape.rank):
+            surplus = predictions.shape.rank - labels.shape.rank
+            return (
+                tf.squeeze(predictions, [-1]) if surplus == 1 else predictions,
+                tf.squeeze(labels, [-1]) if surplus == -1 else labels,
+            )
+        surplus = tf.rank(predictions) - tf.rank(labels)
+        return _squeezed_if(predictions, surplus, 1), _squeezed_if(labels, surplus, -1)
+
+
+def _squeezed_if(tensor: tf.Tensor, surplus: tf.Tensor, wanted: int) -> tf.Tensor:
+    if tensor.shape.rank is not None and not tensor.shape[-1:].is_compatible_with([1]):
+        return tensor
+    return _v1.cond(
+        tf.equal(surplus, wanted), lambda: tf.squeeze(tensor, [-1]), lambda: tf.identity(tensor)
+    )

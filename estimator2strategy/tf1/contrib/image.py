@@ -1,4 +1,4 @@
-"""`tf.contrib.image` of TF 1.15: projective transforms.
+"""`tf.contrib.image` of TF 1.15: projective transforms, and colours in YIQ.
 
 Images are [height, width], [height, width, channels] or [batch, height, width, channels]. A
 transform is [8] or [batch, 8]; it maps points of the output to points of the input: (x, y) to
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.tf1.contrib import names_of
@@ -190,3 +191,79 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> tf.Tensor:
             raise ValueError(f"Matrices should be 2D or 3D, got: {matrices}")
         transforms = tf.reshape(matrices, [-1, 9])
         return (transforms / transforms[:, 8:9])[:, :8]
+
+
+# Luminance and two axes of colour, from red, green and blue; and back.
+_TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.322], [0.211, -0.523, 0.312]], "f4")
+_FROM_YIQ = np.linalg.inv(_TO_YIQ)
+
+
+def adjust_hsv_in_yiq(
+    image: Any,
+    delta_hue: Any = 0,
+    scale_saturation: Any = 1,
+    scale_value: Any = 1,
+    name: str | None = None,
+) -> tf.Tensor:
+    """RGB images with other colours: their hue, saturation and value are changed in YIQ.
+
+    Args:
+        image: One image or several; the last axis has size 3.
+        delta_hue: The angle by which colours turn around the luminance, in radians.
+        scale_saturation: Factor of the two axes of colour.
+        scale_value: Factor of all three axes.
+        name: Of the name scope.
+    """
+    with _v1.name_scope(name, "adjust_hsv_in_yiq", [image]):
+        image = tf.convert_to_tensor(image, name="image")
+        angle = tf.cast(delta_hue, tf.float32)
+        saturation, value = tf.cast(scale_saturation, tf.float32), tf.cast(scale_value, tf.float32)
+        cos, sin = saturation * tf.cos(angle), saturation * tf.sin(angle)
+        turn = tf.stack([[1.0, 0.0, 0.0], [0.0, cos, -sin], [0.0, sin, cos]])
+        change = value * tf.matmul(tf.matmul(_FROM_YIQ, turn), _TO_YIQ)
+        pixels = tf.image.convert_image_dtype(image, tf.float32)
+        changed = tf.tensordot(pixels, change, [[-1], [1]])
+        changed.set_shape(image.shape)
+        return tf.image.convert_image_dtype(changed, image.dtype)
+
+
+def random_hsv_in_yiq(
+    image: Any,
+    max_delta_hue: float = 0,
+    lower_saturation: float = 1,
+    upper_saturation: float = 1,
+    lower_value: float = 1,
+    upper_value: float = 1,
+    seed: int | None = None,
+) -> tf.Tensor:
+    """`adjust_hsv_in_yiq` by random amounts.
+
+    Args:
+        image: One image or several; the last axis has size 3.
+        max_delta_hue: The largest angle, in both directions.
+        lower_saturation, upper_saturation, lower_value, upper_value: The ranges of the factors.
+        seed: Of the random ops.
+
+    Raises:
+        ValueError: An argument is negative, or a range is empty.
+    """
+    if max_delta_hue < 0:
+        raise ValueError("max_delta must be non-negative.")
+    for what, low, high in (
+        ("saturation", lower_saturation, upper_saturation),
+        ("value", lower_value, upper_value),
+    ):
+        if low < 0:
+            raise ValueError(f"lower_{what} must be non-negative.")
+        if low > high:
+            raise ValueError(f"lower_{what} must be < upper_{what}.")
+
+    def between(low: float, high: float) -> Any:
+        return low if low == high else tf.random.uniform([], low, high, seed=seed)
+
+    return adjust_hsv_in_yiq(
+        image,
+        between(-max_delta_hue, max_delta_hue),
+        between(lower_saturation, upper_saturation),
+        between(lower_value, upper_value),
+    )

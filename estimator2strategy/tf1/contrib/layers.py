@@ -174,3 +174,13 @@ def bow_encoder(
         return _v1.nn.safe_embedding_lookup_sparse(
             embeddings, sparse, combiner="mean", default_id=0
         )
+
+
+def poincare_normalize(
+    x: Any, axis: Any = 1, epsilon: float = 1e-5, name: str | None = None
+) -> tf.Tensor:
+    """`x`, with each slice along `axis` shortened to a norm of at most `1 - epsilon`."""
+    with _v1.name_scope(name, "poincare_normalize", [x]) as scope:
+        x = tf.convert_to_tensor(x, name="x")
+        inverse = tf.math.rsqrt(tf.reduce_sum(tf.square(x), axis, keepdims=True))
+        return tf.multiply(x, tf.minimum((1.0 - epsilon) * inverse, 1.0), name=scope)

@@ -264,13 +264,12 @@ class Estimator(core.Estimator):
 
         def receiver() -> Any:
             made = serving_input_fn()
+            key = default_output_alternative_key
+            self._served = {"default_serving_output_alternative_key": key}
             if not isinstance(made, InputFnOps):
                 return made
             inputs = list(made.default_inputs.values())
-            self._served = {
-                "default_serving_output_alternative_key": default_output_alternative_key,
-                "of_examples": len(inputs) == 1 and inputs[0].dtype == tf.string,
-            }
+            self._served["of_examples"] = len(inputs) == 1 and inputs[0].dtype == tf.string
             return core.export.ServingInputReceiver(made.features, made.default_inputs)
 
         try:

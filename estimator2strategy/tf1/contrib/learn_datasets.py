@@ -18,6 +18,10 @@ from estimator2strategy.tf1.contrib import names_of
 from estimator2strategy.tf1.contrib.learn_downloads import Dataset
 from estimator2strategy.tf1.contrib.learn_downloads import Datasets as Datasets
 from estimator2strategy.tf1.contrib.learn_downloads import maybe_download as maybe_download
+from estimator2strategy.tf1.contrib.learn_downloads import retry as retry
+from estimator2strategy.tf1.contrib.learn_downloads import (
+    urlretrieve_with_retry as urlretrieve_with_retry,
+)
 from estimator2strategy.tf1.contrib.learn_mnist import load_mnist
 
 __getattr__ = names_of("learn.datasets")

@@ -15,6 +15,7 @@ from estimator2strategy import estimator as core
 from estimator2strategy.estimator.server_jobs import serve
 from estimator2strategy.tf1.contrib.hparam import HParams
 from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec
+from estimator2strategy.tf1.contrib.learn_export_folders import garbage_collect_exports
 
 _v1 = tf.compat.v1
 
@@ -59,23 +60,23 @@ def make_export_strategy(
 ) -> ExportStrategy:
     """A strategy "Servo" that writes SavedModels, and keeps the newest `exports_to_keep`."""
 
+    key = default_output_alternative_key
+
     def export_fn(estimator, export_dir_base, checkpoint_path=None, strip_default_attrs=False):
-        if default_output_alternative_key is not None:
-            raise ValueError(
-                "default_output_alternative_key is not supported in core Estimator. "
-                f"Given: {default_output_alternative_key}"
+        if isinstance(estimator, Estimator):
+            how = (key, assets_extra, as_text, checkpoint_path)
+            strip = bool(strip_default_attrs)
+            path = estimator.export_savedmodel(
+                export_dir_base, serving_input_fn, *how, strip_default_attrs=strip
             )
-        path = estimator.export_saved_model(
-            export_dir_base,
-            serving_input_fn,
-            assets_extra=assets_extra,
-            as_text=as_text,
-            checkpoint_path=checkpoint_path,
-        )
-        if exports_to_keep:
-            kept = sorted(n for n in tf.io.gfile.listdir(export_dir_base) if n.strip("/").isdigit())
-            for old in kept[:-exports_to_keep]:
-                tf.io.gfile.rmtree(os.path.join(export_dir_base, old))
+        elif key is not None:
+            raise ValueError(
+                f"default_output_alternative_key is not supported in core Estimator. Given: {key}"
+            )
+        else:
+            how = (assets_extra, as_text, checkpoint_path)
+            path = estimator.export_saved_model(export_dir_base, serving_input_fn, *how)
+        garbage_collect_exports(export_dir_base, exports_to_keep)
         return path
 
     return ExportStrategy("Servo", export_fn, strip_default_attrs)

@@ -40,6 +40,27 @@ class PredictionKey:
     GENERIC = "output"
 
 
+class MetricKey:
+    """Names of what the canned Estimators measure."""
+
+    LOSS = "loss"
+    AUC = "auc"
+    AUC_PR = "auc_precision_recall"
+    CLASS_AUC = "auc/class%d"
+    CLASS_AUC_PR = "auc_precision_recall/class%d"
+    PREDICTION_MEAN = "labels/prediction_mean"
+    CLASS_PREDICTION_MEAN = "labels/prediction_mean/class%d"
+    CLASS_LOGITS_MEAN = "labels/logits_mean/class%d"
+    CLASS_PROBABILITY_MEAN = "labels/probability_mean/class%d"
+    LABEL_MEAN = "labels/actual_label_mean"
+    CLASS_LABEL_MEAN = "labels/actual_label_mean/class%d"
+    ACCURACY = "accuracy"
+    ACCURACY_BASELINE = "accuracy/baseline_label_mean"
+    ACCURACY_MEAN = "accuracy/threshold_%f_mean"
+    PRECISION_MEAN = "precision/positive_threshold_%f_mean"
+    RECALL_MEAN = "recall/positive_threshold_%f_mean"
+
+
 class ProblemType:
     """The kinds of problem that a model solves."""
 
@@ -178,5 +199,26 @@ def build_parsing_serving_input_fn(
         )
         features = tf.compat.v1.parse_example(examples, feature_spec)
         return InputFnOps(features, None, {"examples": examples})
+
+    return input_fn
+
+
+def build_default_serving_input_fn(
+    features: Mapping[str, tf.Tensor], default_batch_size: int | None = None
+) -> Callable[[], InputFnOps]:
+    """A serving_input_fn that takes the features themselves.
+
+    Args:
+        features: Tensors that have the types and shapes of the features.
+        default_batch_size: Number of examples; any if None.
+    """
+
+    def placeholder(tensor: tf.Tensor) -> tf.Tensor:
+        shape = [default_batch_size, *tensor.shape.as_list()[1:]]
+        return tf.compat.v1.placeholder(tensor.dtype, shape, name=tensor.op.name)
+
+    def input_fn() -> InputFnOps:
+        placeholders = {name: placeholder(tensor) for name, tensor in features.items()}
+        return InputFnOps(placeholders, None, placeholders)
 
     return input_fn

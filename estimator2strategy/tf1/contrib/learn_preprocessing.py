@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -90,6 +91,64 @@ class CategoricalVocabulary:
                 "function."
             )
         return self._reverse_mapping[class_id]
+
+
+class CategoricalProcessor:
+    """Rows of categories as rows of numbers; what is not a number (NaN) is not known.
+
+    Args:
+        min_frequency: A category must be in the rows more often.
+        share: True if all columns have one vocabulary.
+        vocabularies: A `CategoricalVocabulary` for each column, to go on with.
+    """
+
+    def __init__(
+        self,
+        min_frequency: int = 0,
+        share: bool = False,
+        vocabularies: list[CategoricalVocabulary] | None = None,
+    ):
+        self.min_frequency = min_frequency
+        self.share = share
+        self.vocabularies_ = vocabularies
+
+    def freeze(self, freeze: bool = True) -> None:
+        """Ends the learning of all vocabularies, or allows it again."""
+        for vocabulary in self.vocabularies_ or ():
+            vocabulary.freeze(freeze)
+
+    def fit(self, x: Iterable[Iterable[Any]], unused_y: Any = None) -> CategoricalProcessor:
+        """Learns the categories of each column of `x`, and no others after that."""
+        for row in x:
+            row = list(row)
+            if self.vocabularies_ is None:
+                own = CategoricalVocabulary()
+                self.vocabularies_ = [own if self.share else CategoricalVocabulary() for _ in row]
+            for vocabulary, value in zip(self.vocabularies_, row, strict=False):
+                if not _is_nan(value):
+                    vocabulary.add(value)
+        if self.min_frequency > 0:
+            for vocabulary in self.vocabularies_ or ():
+                vocabulary.trim(self.min_frequency)
+        self.freeze()
+        return self
+
+    def fit_transform(
+        self, x: Iterable[Iterable[Any]], unused_y: Any = None
+    ) -> Iterator[np.ndarray]:
+        """`fit`, then `transform`."""
+        return self.fit(x).transform(x)
+
+    def transform(self, x: Iterable[Iterable[Any]]) -> Iterator[np.ndarray]:
+        """The numbers of each row, int64."""
+        self.freeze()
+        for row in x:
+            known = zip(self.vocabularies_ or (), row, strict=False)
+            yield np.array([0 if _is_nan(v) else words.get(v) for words, v in known], np.int64)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 class VocabularyProcessor:

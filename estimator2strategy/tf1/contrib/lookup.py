@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine._tf_private import lookup_ops
+from estimator2strategy.engine._tf_private import lookup_ops as _lookup_ops
 from estimator2strategy.tf1.contrib import names_of
 
 __getattr__ = names_of("lookup")
@@ -16,7 +16,7 @@ def index_table_from_tensor(
     mapping: Any,
     num_oov_buckets: int = 0,
     default_value: int = -1,
-    hasher_spec: Any = lookup_ops.FastHashSpec,
+    hasher_spec: Any = _lookup_ops.FastHashSpec,
     dtype: Any = tf.string,
     name: str | None = None,
 ) -> Any:
@@ -27,7 +27,7 @@ def index_table_from_tensor(
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
-    return lookup_ops.index_table_from_tensor(
+    return _lookup_ops.index_table_from_tensor(
         mapping, num_oov_buckets, default_value, hasher_spec, dtype, name
     )
 
@@ -36,7 +36,7 @@ def string_to_index_table_from_tensor(
     mapping: Any,
     num_oov_buckets: int = 0,
     default_value: int = -1,
-    hasher_spec: Any = lookup_ops.FastHashSpec,
+    hasher_spec: Any = _lookup_ops.FastHashSpec,
     name: str | None = None,
 ) -> Any:
     """`index_table_from_tensor` for strings.
@@ -57,11 +57,11 @@ def string_to_index_table_from_file(
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
     default_value: int = -1,
-    hasher_spec: Any = lookup_ops.FastHashSpec,
+    hasher_spec: Any = _lookup_ops.FastHashSpec,
     name: str | None = None,
 ) -> Any:
     """A table of the numbers of the lines of a file."""
-    return lookup_ops.index_table_from_file(
+    return _lookup_ops.index_table_from_file(
         vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, name=name
     )
 
@@ -76,14 +76,14 @@ def index_to_string_table_from_tensor(
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
-    return lookup_ops.index_to_string_table_from_tensor(mapping, default_value, name)
+    return _lookup_ops.index_to_string_table_from_tensor(mapping, default_value, name)
 
 
 def index_to_string(
     tensor: tf.Tensor, mapping: Any, default_value: str = "UNK", name: str | None = None
 ) -> tf.Tensor:
     """The strings of `mapping` at the indices `tensor`, int64; `default_value` outside of it."""
-    table = lookup_ops.index_to_string_table_from_tensor(mapping, default_value, name)
+    table = _lookup_ops.index_to_string_table_from_tensor(mapping, default_value, name)
     return table.lookup(tensor)
 
 
@@ -91,5 +91,5 @@ def string_to_index(
     tensor: tf.Tensor, mapping: Any, default_value: int = -1, name: str | None = None
 ) -> tf.Tensor:
     """The indices in `mapping` of the strings `tensor`; `default_value` where there is none."""
-    table = lookup_ops.index_table_from_tensor(mapping, 0, default_value, name=name)
+    table = _lookup_ops.index_table_from_tensor(mapping, 0, default_value, name=name)
     return table.lookup(tensor)

@@ -29,7 +29,8 @@ class Symbol:
             names in it.
         status: `works`, where it is written anew in this package; `home`, where it lives on in an
             installed library; `refused`, where it imports and its use is an error.
-        home: Its place, as `module:attribute`; a module alone is itself the value.
+        home: Its place, as `module:attribute`; a module alone is itself the value. `=tf.name` is
+            another legacy module, whose names are those of this one.
         advice: The name for a migrated program; for a refused name also the reason.
         since: The version of this package from which on this is so.
         newest: The newest of `EARLIER` that had the name; "" if TF 1.15 had it.
@@ -52,25 +53,37 @@ class Symbol:
 
 
 class SymbolTable:
-    """The rows of a table, by name, and the modules of TF 1.15 that they are in."""
+    """The rows of a table, by name, and the modules of TF 1.15 that they are in.
+
+    Attributes:
+        symbols: The rows.
+        modules: Names of modules, those that have no row included.
+        parents: Names of what a row is directly in.
+    """
 
     def __init__(self, symbols: Mapping[str, Symbol], modules: frozenset[str] = frozenset()):
         self.symbols = symbols
         self.modules = modules
+        self.parents = frozenset(name.rpartition(".")[0] for name in symbols)
 
     def find(self, name: str) -> Symbol | None:
         """The row that decides about `name`.
 
-        That is its own; that of the public name behind a deep one (`m.python.a.file.name` is
-        `m.file.name` or `m.name`); or else that of the class or the refused module that it is in.
+        That is its own; that of the public name behind a deep one (`m.python.a.b.file.name` is
+        `m.b.file.name`, `m.file.name` or `m.name`, or else `m.python.name`, which none of these
+        has); or else that of the class or the refused module that it is in.
         """
         for spelling in _spellings(name):
-            if spelling in self.symbols:
-                return self.symbols[spelling]
-        parent, _, _ = name.rpartition(".")
+            row = self.symbols.get(spelling)
+            # A deep module may be the one that the public name is an alias of.
+            if row and (spelling == name or not row.home.startswith("=")):
+                return row
+        parent, _, last = name.rpartition(".")
         if not parent:
             return None
         row = self.find(parent)
+        if row and row.home.startswith("=tf.contrib."):
+            return self.find(f"{row.home[1:]}.{last}")
         inherited = row and (row.status == "refused" or parent not in self.modules)
         return row if inherited else None
 
@@ -94,7 +107,10 @@ def read(path: str, modules: str | None = None) -> SymbolTable:
 def _spellings(name: str) -> list[str]:
     """`name`, and for tf.contrib.m.python.folder.file.attribute what else it may be listed as."""
     parts = name.split(".")
-    if len(parts) < 6 or parts[3] != "python":
+    if len(parts) < 5 or parts[3] != "python":
         return [name]
-    module, file, attribute = ".".join(parts[:3]), parts[-2], parts[-1]
-    return [name, f"{module}.{file}.{attribute}", f"{module}.{attribute}"]
+    module, below, last = parts[:3], parts[4:], parts[-1]
+    ends = [below[1:], below[-2:], [last]]
+    # A package has the names of the files in it.
+    ends += [["python", *below[:end], last] for end in reversed(range(len(below) - 1))]
+    return [name, *(".".join([*module, *end]) for end in ends if end)]

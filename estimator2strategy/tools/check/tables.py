@@ -57,8 +57,13 @@ def served(name: str) -> Symbol | None:
 def _is_in_installed_module(name: str) -> bool:
     """True if a name of contrib is in a module that lives on as a whole in another library."""
     parts = name.split(".")
-    rows = (contrib().find(".".join(parts[:end])) for end in range(3, len(parts)))
-    return any(row is not None and row.home for row in rows)
+    for end in range(3, len(parts)):
+        row = contrib().find(".".join(parts[:end]))
+        if row is not None and row.home.startswith("=tf.contrib."):
+            return _is_in_installed_module(".".join([row.home[1:], *parts[end:]]))
+        if row is not None and row.home:
+            return True
+    return False
 
 
 def _private_of_the_estimator(name: str) -> Symbol | None:

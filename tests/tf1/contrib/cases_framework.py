@@ -1,6 +1,6 @@
 """Cases for `tf.contrib.framework`."""
 
-from parity import values
+from parity import deep, values
 
 
 def arg_scope(tf):
@@ -86,3 +86,39 @@ def assign_from_values(tf):
     op, feed = tf.contrib.framework.assign_from_values({"weights": values([2], "x")})
     del op, feed
     return {"weights": weights}
+
+
+def squeezed(tf):
+    squeeze = tf.contrib.framework.remove_squeezable_dimensions
+    free = tf.placeholder_with_default([[1.0], [2.0]], None)
+    results = {
+        "same": squeeze(tf.ones([2, 1]), tf.ones([2, 1])),
+        "predictions": squeeze(tf.ones([2, 1]), tf.ones([2])),
+        "labels": squeeze(tf.ones([2]), [[1.0], [2.0]]),
+        "free_predictions": squeeze(free, tf.ones([2])),
+        "free_labels": squeeze(tf.ones([2]), free),
+    }
+    return {key: list(pair) for key, pair in results.items()}
+
+
+def audio(tf):
+    audio = deep(tf, "framework.python.ops.audio_ops")
+    wave = tf.constant(values([320, 1], "wave"), tf.float32)
+    decoded = audio.decode_wav(audio.encode_wav(wave, 8000))
+    spectrogram = audio.audio_spectrogram(wave, window_size=64, stride=32)
+    return {
+        "wave": decoded.audio[:8],
+        "rate": decoded.sample_rate,
+        "spectrogram": spectrogram[0, :2, :6],
+        "mfcc": audio.mfcc(spectrogram, 8000, dct_coefficient_count=5),
+    }
+
+
+def initial_values(tf):
+    shapes = {"1d": [3, 4, 4], "2d": [3, 3, 4, 4], "3d": [2, 2, 2, 4, 4]}
+    made = {}
+    for kind, shape in shapes.items():
+        initializer = getattr(tf.contrib.framework, "convolutional_orthogonal_" + kind)(seed=3)
+        weights = initializer(shape)
+        made[kind] = tf.reduce_sum(weights * weights)
+    return made

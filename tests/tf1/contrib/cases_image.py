@@ -1,6 +1,6 @@
 """Cases for `tf.contrib.image`."""
 
-from parity import values
+from parity import deep, values
 
 
 def transforms(tf):
@@ -25,3 +25,15 @@ def transforms(tf):
 def images_of_any_size(tf):
     images = tf.placeholder_with_default(values([1, 4, 4, 1], "i").astype("float32"), [None] * 4)
     return {"turned": tf.contrib.image.rotate(images, 1.0)}
+
+
+def colours_in_yiq(tf):
+    ops = deep(tf, "image.python.ops.distort_image_ops")
+    images = tf.constant(values([2, 3, 2, 3], "images") + 0.5, tf.float32)
+    return {
+        "turned": ops.adjust_hsv_in_yiq(images, 0.7, 1.3, 0.9),
+        "grey": ops.adjust_hsv_in_yiq(images[0], scale_saturation=0.0),
+        "brighter": ops.adjust_hsv_in_yiq(images[1], scale_value=2.0),
+        "bytes": ops.adjust_hsv_in_yiq(tf.cast(images * 200, tf.uint8), 0.3, 1.2, 1.1),
+        "not_random": ops.random_hsv_in_yiq(images, 0, 0.5, 0.5, 1.5, 1.5),
+    }

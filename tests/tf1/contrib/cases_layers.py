@@ -1,6 +1,6 @@
 """Cases for `tf.contrib.layers`."""
 
-from parity import values
+from parity import deep, values
 
 
 def _images(tf):
@@ -386,3 +386,27 @@ def transformed_feature_columns(tf):
     columns = [pair, job, town, buckets, weighted, layers.embedding_column(town, 2)]
     made = layers.transform_features(_features(tf), columns)
     return {column.name: tensor for column, tensor in made.items()}
+
+
+def sparse_ops(tf):
+    ops = deep(tf, "layers.python.ops.sparse_ops")
+    dense = tf.constant([[0, 3, 0], [0, 0, 0], [1, 0, 2]])
+    sparse = ops.dense_to_sparse_tensor(dense)
+    return {
+        "sparse": sparse,
+        "without": ops.dense_to_sparse_tensor(dense, ignore_value=3),
+        "strings": ops.dense_to_sparse_tensor(tf.constant([["a", ""], ["", "b"]])),
+        "ids": ops.indicators_to_sparse_ids(tf.constant([[[0, 1], [0, 0]], [[1, 1], [1, 0]]])),
+        "few_ids": ops.indicators_to_sparse_ids(dense, ignore_value=3, dtype=tf.int32),
+        "lengths": ops.sparse_row_envelope(sparse),
+        "heights": ops.sparse_row_envelope(sparse, 1, 0),
+        "buckets": deep(tf, "layers.python.ops.bucketization_op").bucketize(
+            tf.constant([-1.0, 0.0, 3.5, 9.0]), [0.0, 4.0]
+        ),
+    }
+
+
+def poincare_normalize(tf):
+    x = tf.constant(values([3, 4], "x") * 3, tf.float32)
+    from_file = deep(tf, "layers.python.layers.layers").poincare_normalize
+    return {"rows": from_file(x), "columns": from_file(x, axis=0, epsilon=0.1)}

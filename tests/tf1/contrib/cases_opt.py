@@ -1,6 +1,6 @@
 """Cases for `tf.contrib.opt`: three steps on a dense and on a sparsely updated variable."""
 
-from parity import values
+from parity import deep, values
 
 
 def _variables(tf):
@@ -102,3 +102,19 @@ def clipped(tf):
 def clipped_iterator(tf):
     pairs, norm = tf.contrib.opt.clip_gradients_by_global_norm(iter(_gradients(tf)), 1.0)
     return {"clipped": [gradient for gradient, _ in pairs], "norm": norm}
+
+
+def sign_decay(tf):
+    decays = deep(tf, "opt.python.training.sign_decay")
+    steps = [0, 1, 3, 5, 9, 10, 12]
+
+    def at_all(function):
+        return [function(tf.constant(step)) for step in steps]
+
+    return {
+        "linear": at_all(decays.get_linear_decay_fn(10)),
+        "cosine": at_all(decays.get_cosine_decay_fn(10)),
+        "waves": at_all(decays.get_cosine_decay_fn(10, num_periods=2.0, zero_after=1.0)),
+        "restart": at_all(decays.get_restart_decay_fn(10, num_periods=2)),
+        "ended": at_all(decays.get_restart_decay_fn(10, num_periods=2, zero_after=1)),
+    }

@@ -41,6 +41,11 @@ def values(shape, name):
     return (0.5 * np.sin(0.7 * np.arange(size) + start)).reshape(shape)
 
 
+def deep(tf, path):
+    """The file of `tf.contrib` that programs import by its path."""
+    return importlib.import_module(tf.__name__ + ".contrib." + path)
+
+
 def run(tf, case, graph=None):
     """What `case` makes, by default in a graph of `tf`: its variables, the numbers of each run."""
     with (graph or tf.Graph()).as_default():

@@ -121,7 +121,7 @@ def test_export_strategies_run_after_the_evaluation(model_dir):
 
 
 def test_make_export_strategy_keeps_the_newest(tmp_path):
-    made = iter("123")
+    made = (f"100000000{number}" for number in (1, 2, 3))  # seconds since 1970
 
     class Exporting:
         def export_saved_model(self, base, *args, **kwargs):
@@ -132,7 +132,7 @@ def test_make_export_strategy_keeps_the_newest(tmp_path):
     strategy = learn.make_export_strategy(serving_input_fn, exports_to_keep=2)
     for _ in range(3):
         strategy.export(Exporting(), str(tmp_path))
-    assert sorted(os.listdir(tmp_path)) == ["2", "3"]
+    assert sorted(os.listdir(tmp_path)) == ["1000000002", "1000000003"]
 
 
 def test_continuous_train_and_eval_takes_turns(program):

@@ -134,3 +134,44 @@ def test_rare_words_are_unknown_and_frequent_ones_come_first():
     words = learn.preprocessing.VocabularyProcessor(3, min_frequency=1)
     rows = [row.tolist() for row in words.fit_transform(TEXTS)]
     assert rows == [[0, 0, 3], [0, 3, 1], [1, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (False, [[1, 0], [2, 0], [1, 1], [2, 0], [0, 1]]),
+        (True, [[1, 0], [3, 0], [1, 2], [3, 1], [0, 2]]),
+    ],
+)
+def test_categories_are_numbered_as_tf_1_15_did(share, expected):
+    from estimator2strategy.tf1.contrib.learn.python.learn.preprocessing import categorical
+
+    rows = [["a", 1.0], ["b", float("nan")], ["a", 2.0], ["b", "a"], ["c", 2.0]]
+    processor = categorical.CategoricalProcessor(min_frequency=1, share=share)
+    assert [row.tolist() for row in processor.fit_transform(rows)] == expected
+
+
+def test_a_failed_call_is_tried_again():
+    tries = []
+
+    @learn.datasets.base.retry(0.001, 0.004, is_retriable=lambda error: "again" in str(error))
+    def fail(message):
+        tries.append(message)
+        raise OSError(message)
+
+    with pytest.raises(OSError, match="again"):
+        fail("again")
+    assert len(tries) == 4
+    with pytest.raises(OSError, match="at once"):
+        fail("at once")
+    assert len(tries) == 5
+    with pytest.raises(ValueError, match="factor must be >= 1"):
+        learn.datasets.base.retry(1, 2, factor=0.5)
+
+
+def test_a_file_is_fetched_from_a_url(tmp_path):
+    source = tmp_path / "source"
+    source.write_text("data")
+    fetched, _ = learn.datasets.base.urlretrieve_with_retry(source.as_uri(), str(tmp_path / "copy"))
+    assert (tmp_path / "copy").read_text() == "data"
+    assert fetched == str(tmp_path / "copy")

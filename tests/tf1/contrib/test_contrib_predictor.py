@@ -70,6 +70,49 @@ def test_of_a_saved_model_by_names_of_tensors(exported):
     np.testing.assert_allclose(predictor({"in": FEATURES})["out"].sum(1), [1, 1], rtol=1e-6)
 
 
+def test_of_an_estimator_of_contrib_learn(tmp_path):
+    learn = tf.contrib.learn
+
+    def heads(features, labels, mode):
+        scores = tf.layers.dense(features["x"], 1, kernel_initializer=tf.ones_initializer())
+        train_op = tf.train.get_global_step().assign_add(1) if mode == "train" else None
+        outputs = {
+            "sum": (learn.ProblemType.LINEAR_REGRESSION, {"scores": scores}),
+            "twice": (learn.ProblemType.UNSPECIFIED, {"double": scores * 2.0}),
+        }
+        loss = tf.reduce_sum(scores)
+        return learn.ModelFnOps(mode, scores, loss, train_op, output_alternatives=outputs)
+
+    def serving():
+        x = tf.placeholder(tf.float32, [None, 2])
+        return learn.InputFnOps({"x": x}, None, {"points": x})
+
+    model = learn.Estimator(heads, str(tmp_path)).fit(input_fn=input_fn, steps=1)
+    from_contrib = tf.contrib.predictor.from_contrib_estimator
+    predictor = from_contrib(model, serving, output_alternative_key="sum")
+    assert predictor({"points": FEATURES})["scores"].tolist() == [[3.0], [7.0]]
+    twice = from_contrib(model, serving, output_alternative_key="twice")
+    assert twice({"points": FEATURES})["double"].tolist() == [[6.0], [14.0]]
+
+
+def test_a_program_has_predictors_of_its_own():
+    from estimator2strategy.tf1.contrib.predictor.saved_model_predictor import SavedModelPredictor
+
+    from estimator2strategy.tf1.contrib.predictor import predictor
+
+    class Doubling(predictor.Predictor):
+        def __init__(self):
+            self._graph = tf.Graph()
+            with self._graph.as_default():
+                x = tf.placeholder(tf.float32, [])
+                self._feed_tensors, self._fetch_tensors = {"x": x}, {"y": x * 2.0}
+                self._session = tf.Session()
+
+    assert Doubling()({"x": 2.0}) == {"y": 4.0}
+    assert repr(Doubling()).startswith("Doubling with feed tensors {'x'")
+    assert issubclass(SavedModelPredictor, predictor.Predictor)
+
+
 def test_unknown_inputs_and_signatures_are_refused(exported):
     with pytest.raises(ValueError, match=r"unexpected keys in input_dict: .'z'.; expected .'x'."):
         tf.contrib.predictor.from_saved_model(exported)({"z": FEATURES})

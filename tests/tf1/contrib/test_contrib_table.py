@@ -1,5 +1,6 @@
 """`symbols.csv` says what `tf.contrib` is: every row that works leads to something."""
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -48,12 +49,6 @@ def test_every_row_has_a_status_and_what_belongs_to_it():
         assert (row.status == "works") == row.home.startswith("estimator2strategy.tf1.contrib"), row
 
 
-def test_a_name_that_the_tables_lack_is_not_said_to_be_unknown_to_tf_1_15():
-    said = r"UnionClusterResolver, or it is not carried over"
-    with pytest.raises(AttributeError, match=said):
-        tf.contrib.cluster_resolver.UnionClusterResolver  # noqa: B018
-
-
 def test_a_hint_is_a_name_that_looks_alike():
     with pytest.raises(AttributeError, match=r"Did you mean tf\.contrib\.learn\.InputFnOps\?"):
         tf.contrib.learn.InputFnOp  # noqa: B018
@@ -88,6 +83,42 @@ def test_deep_paths_lead_to_the_public_names():
     assert deep.tpu_config.RunConfig is tf.contrib.tpu.RunConfig
     assert deep.tpu_estimator.TPUEstimatorSpec is tf.contrib.tpu.TPUEstimatorSpec
     assert tf.contrib.layers.python.layers.layers.layer_norm is tf.contrib.layers.layer_norm
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "layers.feature_column.real_valued_column",  # its package brought the file along
+        "lookup.lookup_ops.HashTable",
+        "predictor.predictor_factories.from_saved_model",
+        "slim.nn.relu",  # `slim` collected what its files had imported
+        "slim.init_ops.zeros_initializer",
+        "summary.summary.scalar",
+    ],
+)
+def test_modules_that_collect_names_have_them(name):
+    module, _, attribute = name.rpartition(".")
+    imported = importlib.import_module(f"estimator2strategy.tf1.contrib.{module}")
+    assert getattr(imported, attribute) is lookup(f"tf.contrib.{name}")
+    assert callable(lookup(f"tf.contrib.{name}"))
+
+
+def test_an_alias_has_what_the_module_has():
+    files = tf.contrib.layers.feature_column
+    assert files.real_valued_column is tf.contrib.layers.real_valued_column
+    assert tf.contrib.summary.summary is tf.contrib.summary
+    find = contrib.table().find
+    assert find("tf.contrib.lookup.lookup_ops.HashTable") == find("tf.contrib.lookup.HashTable")
+    assert find("tf.contrib.lookup.lookup_ops.nosuch") is None
+    with pytest.raises(AttributeError, match=r"no tf\.contrib\.lookup\.nosuch"):
+        tf.contrib.lookup.lookup_ops.nosuch  # noqa: B018
+
+
+def test_a_module_of_another_library_lacks_what_its_rows_refuse():
+    assert tf.contrib.keras.utils.to_categorical([1]).tolist() == [[0, 1]]
+    with pytest.raises(UnsupportedError, match="h5py"):
+        tf.contrib.keras.utils.HDF5Matrix("x.h5", "x")
+    assert {"HDF5Matrix", "to_categorical"} <= set(dir(tf.contrib.keras.utils))
 
 
 def test_a_private_name_of_a_deep_module_imports_and_is_refused_when_used():
