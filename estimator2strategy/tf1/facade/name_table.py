@@ -42,6 +42,30 @@ FLAT = {
     ),
 }
 
+# Names of TensorFlow 0.x -> those since 1.0.
+SINCE_1_0 = {
+    "tf.audio_summary": "tf.summary.audio",
+    "tf.batch_matmul": "tf.matmul",
+    "tf.complex_abs": "tf.abs",
+    "tf.concat_v2": "tf.concat",
+    "tf.histogram_summary": "tf.summary.histogram",
+    "tf.image_summary": "tf.summary.image",
+    "tf.inv": "tf.reciprocal",
+    "tf.listdiff": "tf.setdiff1d",
+    "tf.merge_all_summaries": "tf.summary.merge_all",
+    "tf.merge_summary": "tf.summary.merge",
+    "tf.models": "tf.nn.rnn_cell",
+    "tf.mul": "tf.multiply",
+    "tf.neg": "tf.negative",
+    "tf.pack": "tf.stack",
+    "tf.scalar_summary": "tf.summary.scalar",
+    "tf.select": "tf.where",
+    "tf.split_v": "tf.split",
+    "tf.sub": "tf.subtract",
+    "tf.train.SummaryWriter": "tf.summary.FileWriter",
+    "tf.unpack": "tf.unstack",
+}
+
 
 @functools.cache
 def rows() -> dict[str, Symbol]:
@@ -140,7 +164,9 @@ def _in_its_modules(parts: list[str], start: int) -> bool:
 
 
 def nearest(name: str) -> str | None:
-    """The existing name that looks most like `name`: in its module, else in any."""
+    """The name since TF 1.0, or the one that looks most like `name`: in its module, else in any."""
+    if name in SINCE_1_0:
+        return SINCE_1_0[name]
     module, _, last = name.rpartition(".")
     below = [m for m, listed in names().items() if m.startswith(f"{module}.") and last in listed]
     if below and module != "tf":

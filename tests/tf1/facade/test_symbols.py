@@ -103,6 +103,14 @@ def test_an_unknown_name_is_an_error_that_names_the_nearest():
         _ = tf.nn.dropuot
 
 
+@pytest.mark.parametrize(
+    ("name", "since"), [("models", "tf.nn.rnn_cell"), ("mul", "tf.multiply"), ("pack", "tf.stack")]
+)
+def test_a_name_from_before_tensorflow_1_0_is_an_error_that_says_what_it_is_now(name, since):
+    with pytest.raises(AttributeError, match=rf"no tf.{name}. Did you mean {since}\?"):
+        getattr(tf, name)
+
+
 def test_a_refused_name_imports_and_says_at_its_use_what_to_do():
     refused = tf.estimator.BoostedTreesClassifier
     assert not isinstance(3, refused)

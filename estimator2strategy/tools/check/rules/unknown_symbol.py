@@ -8,34 +8,6 @@ from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
-# Names of TensorFlow 0.x -> those since 1.0.
-_SINCE_1_0 = {
-    "tf.audio_summary": "tf.summary.audio",
-    "tf.batch_matmul": "tf.matmul",
-    "tf.complex_abs": "tf.abs",
-    "tf.concat_v2": "tf.concat",
-    "tf.histogram_summary": "tf.summary.histogram",
-    "tf.image_summary": "tf.summary.image",
-    "tf.inv": "tf.reciprocal",
-    "tf.listdiff": "tf.setdiff1d",
-    "tf.merge_all_summaries": "tf.summary.merge_all",
-    "tf.merge_summary": "tf.summary.merge",
-    "tf.mul": "tf.multiply",
-    "tf.neg": "tf.negative",
-    "tf.pack": "tf.stack",
-    "tf.scalar_summary": "tf.summary.scalar",
-    "tf.select": "tf.where",
-    "tf.split_v": "tf.split",
-    "tf.sub": "tf.subtract",
-    "tf.train.SummaryWriter": "tf.summary.FileWriter",
-    "tf.unpack": "tf.unstack",
-}
-
-# Such programs were told to copy the repository into TensorFlow's folder.
-_MODELS = (
-    "The models have a repository of their own, tensorflow/models: put the folder that is meant on "
-    "PYTHONPATH, as research/slim, and import from there: `from nets import vgg`."
-)
 _LINEAR = (
     "In a program that is run by this package: `from "
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
@@ -70,7 +42,8 @@ def find(source, context):
         if unreached.is_tried(use.node, unreached.ANY):
             continue
         if tables.exists(use.name, "v1") is False and tables.exists(use.name, "v2") is False:
-            if now := _SINCE_1_0.get(use.name):
+            now = facade.SINCE_1_0.get(use.name)
+            if now and not _leads_deeper(use, source):
                 yield Hit(use.node, f"{use.name} is gone since TensorFlow 1.0", fix=f"Use {now}.")
                 continue
             module, _, last = use.name.rpartition(".")
