@@ -17,11 +17,8 @@ import estimator2strategy.tf1 as tf1
 from estimator2strategy.tf1.contrib import all_of, names_of
 from estimator2strategy.tf1.contrib.rnn import transpose_batch_time
 from estimator2strategy.tf1.contrib.seq2seq_attention import (
-    AttentionMechanism,
     AttentionWrapper,
     AttentionWrapperState,
-    BahdanauAttention,
-    LuongAttention,
     hardmax,
 )
 from estimator2strategy.tf1.contrib.seq2seq_beam import (
@@ -41,6 +38,11 @@ from estimator2strategy.tf1.contrib.seq2seq_helpers import (
     ScheduledEmbeddingTrainingHelper,
     ScheduledOutputTrainingHelper,
     TrainingHelper,
+)
+from estimator2strategy.tf1.contrib.seq2seq_mechanisms import (
+    AttentionMechanism,
+    BahdanauAttention,
+    LuongAttention,
 )
 
 __all__ = [

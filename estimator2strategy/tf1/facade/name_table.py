@@ -120,7 +120,7 @@ def find(name: str) -> Symbol | None:
         rest = ".".join(parts[end:])
         if not rest or row.status == "refused":
             return row
-        if row.home.startswith("estimator2strategy.") and not _in_its_modules(parts, end):
+        if row.home.startswith("estimator2strategy.") and not in_its_modules(parts, end):
             return None  # what is not of TF 1.15 is not here either; libraries may have more
         joint = "." if ":" in row.home else ":"
         return Symbol(name, row.status, f"{row.home}{joint}{rest}", row.advice, row.since)
@@ -153,7 +153,7 @@ def _find_in_flat(roots: list[str], name: str) -> Symbol | None:
     return None
 
 
-def _in_its_modules(parts: list[str], start: int) -> bool:
+def in_its_modules(parts: list[str], start: int) -> bool:
     """True if each module of TF 1.15 in a dotted name, from `start` on, had what follows it."""
     prefixes = [".".join(parts[:end]) for end in range(start, len(parts) + 1)]
     return all(

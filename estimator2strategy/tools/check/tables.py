@@ -38,8 +38,6 @@ def served(name: str) -> Symbol | None:
         return Symbol(name, "works")
     if name in BEFORE_1_15:
         return None
-    if name.startswith("tf.contrib.keras.python."):
-        return None  # TF 1.3 had it; what is below is not what the public names are
     if name.startswith("tf.contrib."):
         row = contrib().find(name)
         if row is None and (name in contrib().modules or _is_in_installed_module(name)):
@@ -59,11 +57,18 @@ def _is_in_installed_module(name: str) -> bool:
     parts = name.split(".")
     for end in range(3, len(parts)):
         row = contrib().find(".".join(parts[:end]))
-        if row is not None and row.home.startswith("=tf.contrib."):
-            return _is_in_installed_module(".".join([row.home[1:], *parts[end:]]))
+        if row is not None and row.home.startswith("="):
+            return _is_in_alias(".".join([row.home[1:], *parts[end:]]))
         if row is not None and row.home:
             return True
     return False
+
+
+def _is_in_alias(name: str) -> bool:
+    """True if TF 1.15 had a name that a name of contrib stands for, as far as tables know."""
+    if name.startswith("tf.contrib."):
+        return _is_in_installed_module(name)
+    return name.startswith("tf.python.") or facade.in_its_modules(name.split("."), 1)
 
 
 def _private_of_the_estimator(name: str) -> Symbol | None:

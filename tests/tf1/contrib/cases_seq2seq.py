@@ -1,6 +1,6 @@
 """Cases for `tf.contrib.seq2seq`."""
 
-from parity import values
+from parity import deep, values
 
 
 def _target(tf):
@@ -217,3 +217,59 @@ def sequence_loss(tf):
         "mixed": {"average_across_batch": False, "sum_over_batch": True},
     }
     return {name: loss(logits, targets, weights, **how) for name, how in ways.items()}
+
+
+def parts_of_attention(tf):
+    wrapper = deep(tf, "seq2seq.python.ops.attention_wrapper")
+    memory = tf.constant(values([2, 3, 4], "memory"), tf.float32)
+    query = tf.constant(values([2, 4], "query"), tf.float32)
+    score = tf.constant(values([2, 3], "score"), tf.float32)
+    v, b = (tf.constant(values([4], name), tf.float32) for name in "vb")
+    mask = tf.constant([[True, False, True], [True, True, False]])
+    return {
+        "luong": wrapper._luong_score(query, memory, None),
+        "scaled": wrapper._luong_score(query, memory, tf.constant(2.0)),
+        "bahdanau": wrapper._bahdanau_score(query, memory, v),
+        "normalized": wrapper._bahdanau_score(query, memory, v, tf.constant(3.0), b),
+        "all": wrapper._maybe_mask_score(score),
+        "masked": wrapper._maybe_mask_score(score, [2, 3], score_mask_value=-5.0),
+        "by_mask": wrapper._maybe_mask_score(score, None, mask, -5.0),
+        "memory": wrapper._prepare_memory(memory, [1, 3]),
+        "memories": list(wrapper._prepare_memory((memory, memory[..., None]), None, mask)),
+    }
+
+
+def attention_of_a_program(tf):
+    wrapper = deep(tf, "seq2seq.python.ops.attention_wrapper")
+
+    class Dot(wrapper._BaseAttentionMechanism):
+        def __init__(self, units, memory, lengths):
+            super(Dot, self).__init__(  # noqa: UP008 - also for Python 3.7, as programs say it
+                query_layer=_projection(tf, units, "q"),
+                memory_layer=_projection(tf, units, "m"),
+                memory=memory,
+                probability_fn=lambda score, before: tf.nn.softmax(score + before),
+                memory_sequence_length=lengths,
+                name="Dot",
+            )
+
+        def __call__(self, query, state):
+            score = tf.reduce_sum(self.keys * self.query_layer(query)[:, None], 2)
+            alignments = self._probability_fn(score, state)
+            return alignments, state + alignments
+
+    memory = tf.constant(values([2, 3, 4], "memory"), tf.float32)
+    query = tf.constant(values([2, 5], "query"), tf.float32)
+    mechanism = Dot(6, memory, [2, 3])
+    state = mechanism.initial_state(2, tf.float32)
+    layer = _projection(tf, 3, "a")
+    first = wrapper._compute_attention(mechanism, query, state, None)
+    return {
+        "first": list(first),
+        "second": list(wrapper._compute_attention(mechanism, query, first[2], layer)),
+        "values": mechanism.values,
+    }
+
+
+def _projection(tf, units, name):
+    return tf.layers.Dense(units, name=name, use_bias=False, dtype=tf.float32)

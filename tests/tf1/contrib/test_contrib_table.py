@@ -253,3 +253,59 @@ def test_a_name_of_a_module_that_is_refused_may_work():
     assert "/job:localhost/replica:0/task:0/device:CPU:0" in tf.contrib.eager.list_devices()
     with pytest.raises(UnsupportedError, match="TensorFlow 2 itself"):
         tf.contrib.eager.metrics.Mean()
+
+
+@pytest.mark.oldest
+@pytest.mark.parametrize(
+    ("statement", "is_same"),
+    [
+        # Before TF 1.4.
+        ("from tensorflow.contrib.rnn.python.ops.core_rnn_cell_impl import LSTMCell", "rnn"),
+        ("from tensorflow.contrib.rnn.python.ops.core_rnn import static_rnn", "rnn"),
+        ("from tensorflow.contrib.keras.python.keras.layers import Dense", "keras.layers"),
+        ("from tensorflow.contrib.framework.python.framework.deprecation import deprecated", ""),
+        ("from tensorflow.contrib.summary.summary_ops import scalar", "summary"),
+        ("from tensorflow.contrib.signal.python.ops.window_ops import hann_window", ""),
+        # Private names.
+        ("from tensorflow.contrib.rnn.python.ops.rnn_cell import _linear", ""),
+        ("from tensorflow.contrib.rnn.python.ops.core_rnn_cell_impl import _linear", ""),
+        ("from tensorflow.contrib.layers.python.layers.layers import _build_variable_getter", ""),
+        # A package has the names of its files.
+        ("from tensorflow.contrib.learn.python import SKCompat", "learn"),
+        ("from tensorflow.contrib.learn.python.learn import run_config; run_config.RunConfig", ""),
+        ("from tensorflow.contrib.learn.python.learn.session_run_hook import SessionRunHook", ""),
+        ("from tensorflow.contrib.lookup.lookup_ops import HashTable", "lookup"),
+    ],
+)
+def test_imports_of_public_programs_work(statement, is_same):
+    program = types.ModuleType("program")
+    importing.execute(compile(statement, "program.py", "exec"), program)
+    name = statement.partition(";")[0].split()[-1]
+    value = getattr(program, name)
+    assert not isinstance(value, contrib.Refused)
+    if is_same:
+        assert value is lookup(f"tf.contrib.{is_same}.{name}")
+
+
+def test_a_signature_is_found_by_its_key():
+    graph = tf.MetaGraphDef()
+    graph.signature_def["best"].method_name = "predict"
+    from_file = lookup(
+        "tf.contrib.saved_model.python.saved_model.signature_def_utils.get_signature_def_by_key"
+    )
+    assert from_file(graph, "best").method_name == "predict"
+    with pytest.raises(ValueError, match="No SignatureDef with key 'worst' found"):
+        tf.contrib.saved_model.get_signature_def_by_key(graph, "worst")
+
+
+def test_columns_have_the_classes_that_programs_ask_for():
+    columns = importlib.import_module(
+        "estimator2strategy.tf1.contrib.layers.python.layers.feature_column"
+    )
+    price = tf.contrib.layers.real_valued_column("price")
+    words = tf.contrib.layers.sparse_column_with_hash_bucket("words", 10)
+    assert isinstance(price, columns._RealValuedColumn)
+    assert isinstance(words, columns._SparseColumn)
+    embedded = tf.contrib.layers.embedding_column(words, 4)
+    assert isinstance(embedded, tf.contrib.layers.feature_column._EmbeddingColumn)
+    assert not isinstance(price, columns._EmbeddingColumn)
