@@ -1,7 +1,8 @@
-"""`tf.contrib.nn` of TF 1.15: a softplus, and derivatives along a direction."""
+"""`tf.contrib.nn` of TF 1.15: a softplus, a dropout, and derivatives along a direction."""
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,3 +61,42 @@ def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = Non
         alpha = tf.convert_to_tensor(alpha, x.dtype, name="alpha")
         y = alpha * tf.nn.softplus(x / alpha)
         return y if clip is None else tf.minimum(y, tf.convert_to_tensor(clip, x.dtype))
+
+
+_LEAST_SELU = -1.7580993408473766
+
+
+def alpha_dropout(
+    x: Any,
+    keep_prob: Any,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tf.Tensor:
+    """Dropout after a SELU (arXiv:1706.02515): mean and variance stay as they are.
+
+    Args:
+        x: Of a floating point type.
+        keep_prob: The probability that an element is kept.
+        noise_shape: Shape of what is drawn, by default that of `x`.
+        seed: Of the random op.
+        name: Of the name scope.
+
+    Raises:
+        ValueError: `keep_prob` is not in (0, 1].
+    """
+    with _v1.name_scope(name, "alpha_dropout", [x]):
+        x = tf.convert_to_tensor(x, name="x")
+        if isinstance(keep_prob, numbers.Real) and not 0 < float(keep_prob) <= 1:
+            raise ValueError(
+                f"keep_prob must be a scalar tensor or a float in the range (0, 1], got {keep_prob}"
+            )
+        keep = tf.convert_to_tensor(keep_prob, x.dtype, name="keep_prob")
+        if tf.get_static_value(keep) == 1:
+            return x
+        shape = tf.shape(x) if noise_shape is None else noise_shape
+        drawn = tf.random.uniform(shape, dtype=x.dtype, seed=seed)
+        kept = tf.cast(drawn >= 1 - keep, x.dtype)
+        dropped = x * kept + _LEAST_SELU * (1 - kept)
+        scale = (keep + keep * (1 - keep) * _LEAST_SELU**2) ** -0.5
+        return scale * dropped - scale * _LEAST_SELU * (1 - keep)

@@ -136,7 +136,7 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, _v1.train.AdamOptimizer):
         )
 
 
-def _kernel(name: str, var: Any, slots: dict[str, Any], **kwargs: Any) -> Any:
+def kernel_update(name: str, var: Any, slots: dict[str, Any], **kwargs: Any) -> Any:
     """TensorFlow's own update of a variable: the kernel `name` of reference variables, or its twin
     of resource variables."""
     if hasattr(var, "handle"):
@@ -209,7 +209,7 @@ class LARSOptimizer(_v1.train.Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         rate, grad = self.compute_lr(grad, var)
-        return _kernel(
+        return kernel_update(
             "ApplyMomentum",
             var,
             {"accum": self.get_slot(var, "momentum")},
@@ -225,7 +225,7 @@ class LARSOptimizer(_v1.train.Optimizer):
         return self._resource_apply_sparse(grad.values, var, grad.indices)
 
     def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
-        return _kernel(
+        return kernel_update(
             "SparseApplyMomentum",
             var,
             {"accum": self.get_slot(var, "momentum")},
@@ -279,7 +279,7 @@ class NadamOptimizer(_AdamFamily):
     """Adam with Nesterov momentum (Dozat, 2015)."""
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return _kernel(
+        return kernel_update(
             "ApplyAdam",
             var,
             {slot: self.get_slot(var, slot) for slot in ("m", "v")},
@@ -302,6 +302,75 @@ class NadamOptimizer(_AdamFamily):
             m_bar = (1 - n["beta1"]) * grad + n["beta1"] * tf.gather(m, indices)
             step = self._rate(n) * m_bar / (tf.sqrt(tf.gather(v, indices)) + n["epsilon"])
             return _v1.scatter_sub(var, indices, step)
+
+
+class AdaMaxOptimizer(_v1.train.AdamOptimizer):
+    """Adam with the largest gradient so far in place of their mean square (arXiv:1412.6980, 7.1).
+
+    Of a sparsely updated variable only rows with a gradient change.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        use_locking: bool = False,
+        name: str = "AdaMax",
+    ):
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+
+    def _beta1_power(self) -> Any:
+        return self._get_non_slot_variable("beta1_power", graph=_v1.get_default_graph())
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        first = min(var_list, key=lambda variable: variable.name)
+        self._create_non_slot_variable(self._beta1, name="beta1_power", colocate_with=first)
+        for variable in var_list:
+            self._zeros_slot(variable, "m", self._name)
+            self._zeros_slot(variable, "v", self._name)
+
+    def _numbers(self, dtype: Any) -> dict[str, Any]:
+        numbers = {
+            "beta1_power": self._beta1_power(),
+            "lr": self._lr_t,
+            "beta1": self._beta1_t,
+            "beta2": self._beta2_t,
+            "epsilon": self._epsilon_t,
+        }
+        return {name: tf.cast(value, dtype) for name, value in numbers.items()}
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        slots = {slot: self.get_slot(var, slot) for slot in ("m", "v")}
+        numbers = self._numbers(grad.dtype.base_dtype)
+        return kernel_update(
+            "ApplyAdaMax", var, slots, grad=grad, use_locking=self._use_locking, **numbers
+        )
+
+    _resource_apply_dense = _apply_dense
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        return self._resource_apply_sparse(grad.values, var, grad.indices)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        n = self._numbers(var.dtype.base_dtype)
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        mean = n["beta1"] * tf.gather(m, indices) + (1 - n["beta1"]) * grad
+        largest = tf.maximum(n["beta2"] * tf.gather(v, indices), tf.abs(grad))
+        step = n["lr"] / (1 - n["beta1_power"]) * mean / (largest + n["epsilon"])
+        with tf.control_dependencies([step]):
+            return tf.group(
+                _v1.scatter_sub(var, indices, step),
+                _v1.scatter_update(m, indices, mean),
+                _v1.scatter_update(v, indices, largest),
+            )
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        with tf.control_dependencies(update_ops):
+            power = self._beta1_power()
+            update = power.assign(power * self._beta1_t, use_locking=self._use_locking)
+        return tf.group(*update_ops, update, name=name_scope)
 
 
 class MovingAverageOptimizer(_v1.train.Optimizer):

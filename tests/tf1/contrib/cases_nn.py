@@ -34,3 +34,13 @@ def nth_element(tf):
     x = tf.constant(values([2, 5], "x"), tf.float32)
     nth_element = tf.contrib.nn.nth_element
     return {"second": nth_element(x, 1), "largest": nth_element(x, 0, True)}
+
+
+def alpha_dropout(tf):
+    dropout = tf.contrib.nn.alpha_dropout
+    x = tf.constant(values([3, 8], "x"), tf.float32)
+    return {
+        "dropped": dropout(x, 0.6, seed=4),
+        "rows": dropout(x, tf.constant(0.5), noise_shape=[3, 1], seed=5),
+        "all": dropout(x, 1.0),
+    }

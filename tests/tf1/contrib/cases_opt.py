@@ -104,6 +104,29 @@ def clipped_iterator(tf):
     return {"clipped": [gradient for gradient, _ in pairs], "norm": norm}
 
 
+def adamax(tf):
+    return _train(tf, tf.contrib.opt.AdaMaxOptimizer(0.1, beta2=0.9))
+
+
+def _train_dense(tf, optimizer):
+    # TF 1.15 had no sparse update of resource variables for these.
+    weights = _variables(tf)[0]
+    step = tf.train.get_or_create_global_step()
+    gradients = [tf.constant(values([4], name), tf.float32) for name in ("one", "other")]
+    first, second = [optimizer.apply_gradients([(g, weights)], step) for g in gradients]
+    kept = {v.op.name: v for v in tf.global_variables()}
+    return [{"train": first}, {"train": second}, {"train": first}, kept]
+
+
+def add_sign(tf):
+    return _train_dense(tf, tf.contrib.opt.AddSignOptimizer(0.1, alpha=1.5))
+
+
+def power_sign(tf):
+    decay = deep(tf, "opt.python.training.sign_decay").get_linear_decay_fn(4)
+    return _train_dense(tf, tf.contrib.opt.PowerSignOptimizer(0.1, 2.0, 0.8, decay))
+
+
 def sign_decay(tf):
     decays = deep(tf, "opt.python.training.sign_decay")
     steps = [0, 1, 3, 5, 9, 10, 12]
