@@ -34,8 +34,9 @@ those of TF 1.15; the tests compare them with goldens that TF 1.15 made.
 Names that an earlier release had, and TF 1.15 no longer, are here too. The table says which release
 had them last.
 
-A name that is in no table did not exist in TF 1.4 to 1.15, or was private. You can also import private
-names of deep modules; their use is refused.
+A name of a deep file is here under the shortest path that has it: `python.x` of a module is in all of its
+files. A name that is in no table did not exist in TF 1.4 to 1.15, or was private. You can also import
+private names of deep modules; their use is refused.
 
 ## Modules that are refused as a whole
 

@@ -1,4 +1,4 @@
-"""The part of `tf.contrib.legacy_seq2seq` that character models of 2016 to 2018 took.
+"""Decoders and losses of `tf.contrib.legacy_seq2seq`, which character models of 2016 to 2018 took.
 
 Sequences are lists with one tensor for each step, and the graph is as long as they are.
 

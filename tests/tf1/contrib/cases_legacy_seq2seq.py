@@ -56,3 +56,109 @@ def losses(tf):
             softmax_loss_function=lambda labels, logits: tf.to_float(labels) + logits[:, 0],
         ),
     }
+
+
+def _symbols(tf, *steps):
+    return [tf.constant(step) for step in steps]
+
+
+def _source(tf):
+    return _symbols(tf, [1, 3], [0, 2], [4, 4])
+
+
+def _target(tf):
+    return _symbols(tf, [0, 0], [2, 1])
+
+
+def _both(made):
+    outputs, state = made
+    return {"outputs": outputs, "state": list(state) if isinstance(state, tuple) else state}
+
+
+def attention(tf):
+    states = tf.constant(values([2, 5, 3], "states"), tf.float32)
+    cell = tf.nn.rnn_cell.BasicLSTMCell(4)
+    return _both(
+        tf.contrib.legacy_seq2seq.attention_decoder(
+            _sequence(tf, "inputs"),
+            cell.zero_state(2, tf.float32),
+            states,
+            cell,
+            output_size=6,
+            num_heads=2,
+            initial_state_attention=True,
+        )
+    )
+
+
+def chatbot(tf):
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    legacy = tf.contrib.legacy_seq2seq
+    return _both(
+        legacy.embedding_attention_seq2seq(
+            _source(tf), _target(tf), cell, 5, 4, 3, feed_previous=True
+        )
+    )
+
+
+def chatbot_with_a_projection(tf):
+    projection = (tf.get_variable("w", [4, 6]), tf.get_variable("b", [6]))
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    legacy = tf.contrib.legacy_seq2seq
+    made = legacy.embedding_attention_seq2seq(
+        _source(tf), _target(tf), cell, 5, 6, 3, output_projection=projection, feed_previous=True
+    )
+    embedding = next(v for v in tf.trainable_variables() if "decoder/embedding" in v.name)
+    loss = tf.add_n([tf.reduce_sum(output) for output in made[0]])
+    slope = tf.convert_to_tensor(tf.gradients(loss, embedding)[0])
+    return dict(_both(made), slope=slope)
+
+
+def embedded(tf):
+    cell = tf.nn.rnn_cell.BasicLSTMCell(4)
+    legacy = tf.contrib.legacy_seq2seq
+    return _both(legacy.embedding_rnn_seq2seq(_source(tf), _target(tf), cell, 5, 4, 3))
+
+
+def embedded_and_tied(tf):
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    legacy = tf.contrib.legacy_seq2seq
+    return _both(
+        legacy.embedding_tied_rnn_seq2seq(_source(tf), _target(tf), cell, 5, 3, feed_previous=True)
+    )
+
+
+def several_decoders(tf):
+    cells = {name: tf.nn.rnn_cell.GRUCell(4) for name in ("de", "fr")}
+    outputs, states = tf.contrib.legacy_seq2seq.one2many_rnn_seq2seq(
+        _source(tf),
+        {"de": _target(tf), "fr": _target(tf)[:1]},
+        tf.nn.rnn_cell.GRUCell(4),
+        cells,
+        5,
+        {"de": 4, "fr": 3},
+        2,
+    )
+    return {"de": outputs["de"], "fr": outputs["fr"], "last": states["fr"]}
+
+
+def fed_by_a_tensor(tf):
+    answers = tf.placeholder_with_default(True, [])
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    legacy = tf.contrib.legacy_seq2seq
+    return _both(
+        legacy.embedding_rnn_seq2seq(_source(tf), _target(tf), cell, 5, 4, 3, feed_previous=answers)
+    )
+
+
+def buckets(tf):
+    legacy = tf.contrib.legacy_seq2seq
+
+    def model(source, target):
+        cell = tf.nn.rnn_cell.GRUCell(4)
+        return legacy.embedding_attention_seq2seq(source, target, cell, 5, 4, 3)
+
+    weights = [tf.constant([1.0, 1.0]), tf.constant([1.0, 0.0])]
+    given = (_source(tf), _target(tf), _target(tf), weights, [(2, 1), (3, 2)], model)
+    outputs, losses = legacy.model_with_buckets(*given)
+    return {"outputs": outputs[0] + outputs[1], "losses": losses}
