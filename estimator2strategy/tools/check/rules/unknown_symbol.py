@@ -8,6 +8,11 @@ from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
+# Such programs were told to copy the repository into TensorFlow's folder.
+_MODELS = (
+    "The models have a repository of their own, tensorflow/models: put the folder that is meant on "
+    "PYTHONPATH, as research/slim, and import from there: `from nets import vgg`."
+)
 _LINEAR = (
     "In a program that is run by this package: `from "
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
