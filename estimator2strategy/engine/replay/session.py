@@ -167,7 +167,9 @@ class ReplaySession(_tf_private.SessionInterface):
 
     def _alone(self, tensor: str) -> tf.Tensor:
         variable = self.replay.variable_read(tensor)
-        return self._read(variable) if variable else self._evaluate(Request((tensor,)), ())[0]
+        if variable is None:
+            return self._evaluate(Request((tensor,)), ())[0]
+        return self._counted[variable] if variable in self._counted else self.replay.read(variable)
 
     def _evaluate(self, request: Request, feeds: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         self._counted = {}
@@ -224,9 +226,6 @@ class ReplaySession(_tf_private.SessionInterface):
             uninitialized.refuse_if_uninitialized(self.state, node)
             value = self.replay.read(node).numpy()
             return value
-
-    def _read(self, node: str) -> tf.Tensor:
-        return self._counted[node] if node in self._counted else self.replay.read(node)
 
     def as_default(self) -> AbstractContextManager[Any]:
         """A context in which `tensor.eval()` and `op.run()` use this session."""
