@@ -33,11 +33,27 @@ SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
 _REDUCTIONS = ("auto", SUM, SUM_OVER_BATCH_SIZE)
 
 
-class Head(abc.ABC):
+class _HeadType(abc.ABCMeta):
+    """Lets `isinstance` tell the heads of TF 2 from those of TF 1, as programs do.
+
+    Those of TF 1 (v1.py) are built on those of TF 2 here; in TensorFlow they were not.
+    """
+
+    _of_tf_1: bool
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if getattr(type(instance), "_of_tf_1", False) and not cls._of_tf_1:
+            return False
+        return super().__instancecheck__(instance)
+
+
+class Head(metaclass=_HeadType):
     """The interface of heads; subclasses of programs implement it or `create_estimator_spec`.
 
     Source: `tf.estimator.Head`, tensorflow_estimator 2.15 base_head.py.
     """
+
+    _of_tf_1 = False
 
     @property
     @abc.abstractmethod
@@ -261,7 +277,8 @@ class SingleHead(BuiltInHead):
         del mode
         with tf1.name_scope("losses"):
             logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
-            _, unweighted, weights = self._losses(features, logits, labels)
+            labels = self._processed_labels(logits, labels)
+            unweighted, weights = self._unweighted_loss_and_weights(logits, labels, features)
             loss = self._reduced(unweighted, weights)
             if regularization_losses is not None:
                 loss += tf.add_n(regularization_losses)
@@ -280,20 +297,16 @@ class SingleHead(BuiltInHead):
             rows = self._rows_with(regularization_losses)
             return {self._summary_key(row.key): row.keras_metric() for row in rows}
 
-    def update_metrics(
-        self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None
-    ):
-        del mode
+    def update_metrics(self, eval_metrics, features, logits, labels, regularization_losses=None):
         observed = self._observed(features, logits, labels, regularization_losses)
         for row in self._rows_with(regularization_losses):
             row.update(eval_metrics[self._summary_key(row.key)], observed)
         return eval_metrics
 
-    def _losses(
-        self, features: Mapping[str, Any] | None, logits: tf.Tensor, labels: Any
-    ) -> tuple[tf.Tensor, tf.Tensor, Any]:
-        """(processed labels, unweighted losses, weights)."""
-        labels = self._processed_labels(logits, labels)
+    def _unweighted_loss_and_weights(
+        self, logits: tf.Tensor, labels: tf.Tensor, features: Mapping[str, Any] | None
+    ) -> tuple[tf.Tensor, Any]:
+        """(unweighted losses, weights); subclasses of programs override this one, by its name."""
         if self._loss_fn:
             size = self._loss_dimension()
             unweighted = head_checks.call_loss_fn(self._loss_fn, labels, logits, features, size)
@@ -302,14 +315,15 @@ class SingleHead(BuiltInHead):
         weights = head_checks.get_weights_and_check_match_logits(
             features, self._weight_column, logits, self._per_logit_weights
         )
-        return labels, unweighted, weights
+        return unweighted, weights
 
     def _observed(
         self, features: Mapping[str, Any], logits: Any, labels: Any, regularization_losses: Any
     ) -> Observed:
         """The tensors that the rows measure."""
         logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
-        labels, unweighted, weights = self._losses(features, logits, labels)
+        labels = self._processed_labels(logits, labels)
+        unweighted, weights = self._unweighted_loss_and_weights(logits, labels, features)
         observed = {
             **self.predictions(logits),
             "labels": labels,

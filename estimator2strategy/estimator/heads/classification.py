@@ -38,24 +38,29 @@ class ClassHead(SingleHead):
     _label_vocabulary: Sequence[str] | None
     _n_classes: int
 
-    def _class_ids(self, names: tf.Tensor) -> tf.Tensor:
+    @property
+    def _class_id_table(self) -> Any:
         """Class names -> int64 ids; -1 for what is not in the vocabulary."""
-        keys = tf.constant(list(self._label_vocabulary or ()))
-        ids = tf.range(self._n_classes_named(), dtype=tf.int64)
-        initializer = tf.lookup.KeyValueTensorInitializer(keys, ids)
-        return _looked_up(initializer, -1, names, "class_id_lookup")
+        ids, names = self._vocabulary()
+        initializer = tf.lookup.KeyValueTensorInitializer(names, ids)
+        return tf1.lookup.StaticHashTable(initializer, -1, name="class_id_lookup")
+
+    @property
+    def _class_string_table(self) -> Any:
+        """Class ids, int64 -> their names."""
+        ids, names = self._vocabulary()
+        initializer = tf.lookup.KeyValueTensorInitializer(ids, names)
+        return tf1.lookup.StaticHashTable(initializer, "UNK", name="class_string_lookup")
+
+    def _vocabulary(self) -> tuple[tf.Tensor, tf.Tensor]:
+        names = list(self._label_vocabulary or ())
+        return tf.range(len(names), dtype=tf.int64), tf.constant(names, tf.string)
 
     def _class_names(self, ids: tf.Tensor) -> tf.Tensor:
-        """Class ids, int64 -> their names."""
+        """Class ids, int64 -> their names, or their digits where there is no vocabulary."""
         if not self._label_vocabulary:
             return tf.strings.as_string(ids, name="str_classes")
-        keys = tf.range(self._n_classes_named(), dtype=tf.int64)
-        names = tf.constant(list(self._label_vocabulary))
-        initializer = tf.lookup.KeyValueTensorInitializer(keys, names)
-        return _looked_up(initializer, "UNK", ids, "class_string_lookup")
-
-    def _n_classes_named(self) -> int:
-        return len(self._label_vocabulary or ())
+        return self._class_string_table.lookup(ids)
 
     def _class_predictions(self, scores: tf.Tensor, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         """Everything that classes are called, from a score of each: [D0, D1, ... DN, classes]."""
@@ -78,10 +83,6 @@ class ClassHead(SingleHead):
             CLASSIFY_SERVING_KEY: output,
             PREDICT_SERVING_KEY: export.PredictOutput(predictions),
         }
-
-
-def _looked_up(initializer: Any, default: Any, keys: tf.Tensor, name: str) -> tf.Tensor:
-    return tf1.lookup.StaticHashTable(initializer, default, name=name).lookup(keys)
 
 
 class BinaryClassHead(ClassHead):
@@ -133,7 +134,7 @@ class BinaryClassHead(ClassHead):
     def _processed_labels(self, logits, labels):
         labels = head_checks.check_dense_labels_match_logits_and_reshape(labels, logits, 1)
         if self._label_vocabulary is not None:
-            labels = self._class_ids(labels)
+            labels = self._class_id_table.lookup(labels)
         return head_checks.check_label_range(tf.cast(labels, tf.float32), n_classes=2)
 
     def _unweighted_loss(self, labels, logits):
@@ -225,7 +226,7 @@ class MultiClassHead(ClassHead):
                     "Labels dtype should be string if there is a vocabulary. "
                     f"Instead got {labels.dtype}"
                 )
-            labels = self._class_ids(labels)
+            labels = self._class_id_table.lookup(labels)
         elif not labels.dtype.is_integer:
             raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
         return head_checks.check_label_range(labels, self._n_classes)

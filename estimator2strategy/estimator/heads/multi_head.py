@@ -46,7 +46,7 @@ class MultiHead(BuiltInHead):
                 f"{len(heads)}. Given len(head_weights): {len(head_weights)}."
             )
         for head in heads:
-            if not head.name:
+            if head.name is None:
                 raise ValueError(f"All given heads must have name specified. Given: {head}")
         self._heads = tuple(heads)
         self._head_weights = tuple(head_weights or ())
@@ -100,9 +100,7 @@ class MultiHead(BuiltInHead):
             rows.update({_head_loss_key(head): _LOSS for head in self._heads})
             return {key: row.keras_metric(key) for key, row in rows.items()}
 
-    def update_metrics(
-        self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None
-    ):
+    def update_metrics(self, eval_metrics, features, logits, labels, regularization_losses=None):
         by_name = self._logits_by_name(logits, labels)
         if regularization_losses is not None:
             observed = {MetricKeys.LOSS_REGULARIZATION: tf.add_n(regularization_losses)}

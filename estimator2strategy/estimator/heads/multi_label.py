@@ -58,7 +58,7 @@ class MultiLabelHead(ClassHead):
         self._thresholds = head_checks.checked_thresholds(thresholds)
         self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary, n_classes)
         self._measured_classes = _class_ids(
-            classes_for_class_based_metrics or (), n_classes, label_vocabulary
+            tuple(classes_for_class_based_metrics or ()), n_classes, label_vocabulary
         )
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
 
@@ -87,7 +87,7 @@ class MultiLabelHead(ClassHead):
 
     def _indicators(self, labels: tf.SparseTensor) -> tf.Tensor:
         if labels.dtype == tf.string:
-            ids = self._class_ids(labels.values)
+            ids = self._class_id_table.lookup(labels.values)
         else:
             if not labels.dtype.is_integer:
                 raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
@@ -130,7 +130,7 @@ class MultiLabelHead(ClassHead):
         ]
 
 
-def _class_ids(classes: Sequence[Any], n_classes: int, vocabulary: Any) -> tuple[int, ...]:
+def _class_ids(classes: tuple[Any, ...], n_classes: int, vocabulary: Any) -> tuple[int, ...]:
     """Ids of `classes`, which may be names."""
     if classes and isinstance(classes[0], str):
         if not vocabulary:
@@ -145,4 +145,4 @@ def _class_ids(classes: Sequence[Any], n_classes: int, vocabulary: Any) -> tuple
                 "All classes_for_class_based_metrics must be in range "
                 f"[0, {n_classes - 1}]. Given: {class_id}"
             )
-    return tuple(classes)
+    return classes

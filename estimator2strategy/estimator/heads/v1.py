@@ -45,6 +45,7 @@ class LossSpec(NamedTuple):
 class _V1(SingleHead):
     """Before a head of `tf.estimator` among the bases, makes it one of TF 1."""
 
+    _of_tf_1 = True
     _loss_fn_arguments = ("features",)
 
     def create_loss(
@@ -53,7 +54,8 @@ class _V1(SingleHead):
         """The loss and what it is made of."""
         del mode
         logits = tf.convert_to_tensor(logits)
-        labels, unweighted, weights = self._losses(features, logits, labels)
+        labels = self._processed_labels(logits, labels)
+        unweighted, weights = self._unweighted_loss_and_weights(logits, labels, features)
         return LossSpec(self._reduced(unweighted, weights), unweighted, weights, labels)
 
     def create_estimator_spec(self, *args, **kwargs):
@@ -166,6 +168,8 @@ class _MultiLabel(_V1, MultiLabelHead):
 
 
 class _Multi(MultiHead):
+    _of_tf_1 = True
+
     def create_loss(
         self, features: Mapping[str, Any], mode: str, logits: Any, labels: Any
     ) -> LossSpec:
