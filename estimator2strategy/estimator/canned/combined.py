@@ -63,8 +63,7 @@ class Parts:
             )
 
     def linear_learning_rate(self) -> float:
-        """The learning rate of an optimizer that is given by its name."""
-        return min(_LINEAR_LEARNING_RATE, 1.0 / math.sqrt(len(self.linear.feature_columns)))
+        return linear_learning_rate(len(self.linear.feature_columns))
 
     def check_hidden_units(self) -> None:
         if not self.dnn.hidden_units:
@@ -75,31 +74,40 @@ class Parts:
             )
 
 
-def _checked(optimizer: Any) -> Any:
+def linear_learning_rate(num_linear_feature_columns: int) -> float:
+    """The learning rate of the linear model's optimizer, if that is given by its name."""
+    return min(_LINEAR_LEARNING_RATE, 1.0 / math.sqrt(num_linear_feature_columns))
+
+
+def check_no_sync_replicas_optimizer(optimizer: Any) -> None:
+    """Raises ValueError for an optimizer of which a model can have only one."""
     if isinstance(optimizer, tf1.train.SyncReplicasOptimizer):
         raise ValueError(
             "SyncReplicasOptimizer does not support multi optimizers case. Therefore, it is not "
             "supported in DNNLinearCombined model. If you want to use this optimizer, please use "
             "either DNN or Linear model."
         )
-    return optimizer
 
 
-def _model_fn(head: Any, parts: Parts) -> ModelFn:
+def model_fn_v1(head: Any, parts: Parts) -> ModelFn:
+    """The model_fn of TF 1."""
+
     def model_fn(features, labels, mode, config):
         columns.check_features(features)
         units = head.logits_dimension
         logits, trained = [], []  # trained: (optimizer, variable scope)
         dnn = parts.dnn.cut(config)
         if dnn.feature_columns:
-            optimizer = _checked(get_optimizer_instance(parts.dnn_optimizer, _DNN_LEARNING_RATE))
+            optimizer = get_optimizer_instance(parts.dnn_optimizer, _DNN_LEARNING_RATE)
+            check_no_sync_replicas_optimizer(optimizer)
             parts.check_hidden_units()
             with tf1.variable_scope("dnn", partitioner=partitioner(config, SMALL)) as scope:
                 logits.append(dnn.logits(features, mode, units))
             trained.append((optimizer, scope.name))
         if parts.linear.feature_columns:
             rate = parts.linear_learning_rate()
-            optimizer = _checked(get_optimizer_instance(parts.linear_optimizer, rate))
+            optimizer = get_optimizer_instance(parts.linear_optimizer, rate)
+            check_no_sync_replicas_optimizer(optimizer)
             with tf1.variable_scope("linear", partitioner=dnn.input_layer_partitioner) as scope:
                 logits.append(parts.linear.logits(features, units))
                 add_layer_summary(logits[-1], scope.name)
@@ -151,7 +159,7 @@ def _model_fn_v2(head: Any, parts: Parts) -> ModelFn:
             loss = share_of_replica(loss, head.loss_reduction)
             steps = list(update_ops)
             for index, (optimizer, rate, variables) in enumerate(trained):
-                instance = _checked(get_optimizer_instance_v2(optimizer, rate))
+                instance = get_optimizer_instance_v2(optimizer, rate)
                 if index == 0:  # the other counts its steps by itself
                     instance.iterations = tf1.train.get_or_create_global_step()
                 steps += instance.get_updates(loss, variables)
@@ -236,7 +244,7 @@ class DNNLinearCombinedClassifier(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.classifier_v1, _model_fn))
+        super().__init__(*_estimator(locals(), construction.classifier_v1, model_fn_v1))
 
 
 class DNNLinearCombinedRegressor(Estimator):
@@ -269,7 +277,7 @@ class DNNLinearCombinedRegressor(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
+        super().__init__(*_estimator(locals(), construction.regressor_v1, model_fn_v1))
 
 
 class DNNLinearCombinedEstimator(Estimator):
@@ -297,7 +305,7 @@ class DNNLinearCombinedEstimator(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
+        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v1))
 
 
 class DNNLinearCombinedClassifierV2(Estimator):

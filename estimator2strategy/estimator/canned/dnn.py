@@ -36,13 +36,18 @@ tf1 = tf.compat.v1
 _LEARNING_RATE = 0.05
 
 
-def _model_fn(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
+def model_fn_v1(head: Any, network: Dnn, optimizer: Any, use_tpu: bool = False) -> ModelFn:
+    """The model_fn of TF 1; a TPU's variables stay whole."""
+    make_spec = head._create_tpu_estimator_spec if use_tpu else head.create_estimator_spec
+
     def model_fn(features, labels, mode, config):
         instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
         columns.check_features(features)
-        with tf1.variable_scope("dnn", partitioner=partitioner(config, SMALL)):
-            logits = network.cut(config).logits(features, mode, head.logits_dimension)
-            return head.create_estimator_spec(
+        cut = None if use_tpu else partitioner(config, SMALL)
+        with tf1.variable_scope("dnn", partitioner=cut):
+            model = network if use_tpu else network.cut(config)
+            logits = model.logits(features, mode, head.logits_dimension)
+            return make_spec(
                 features=features, mode=mode, labels=labels, optimizer=instance, logits=logits
             )
 
@@ -127,7 +132,7 @@ class DNNClassifier(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         batch_norm: bool = False,
     ):
-        super().__init__(*_estimator(locals(), construction.classifier_v1, _model_fn))
+        super().__init__(*_estimator(locals(), construction.classifier_v1, model_fn_v1))
 
 
 class DNNRegressor(Estimator):
@@ -157,7 +162,7 @@ class DNNRegressor(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         batch_norm: bool = False,
     ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
+        super().__init__(*_estimator(locals(), construction.regressor_v1, model_fn_v1))
 
 
 class DNNEstimator(Estimator):
@@ -183,7 +188,7 @@ class DNNEstimator(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
+        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v1))
 
 
 class DNNClassifierV2(Estimator):

@@ -40,7 +40,9 @@ def _default_learning_rate(network: Linear) -> float:
     return min(_LEARNING_RATE, 1.0 / math.sqrt(len(network.feature_columns)))
 
 
-def _model_fn(head: Any, network: Linear, optimizer: Any) -> ModelFn:
+def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
+    """The model_fn of TF 1."""
+
     def model_fn(features, labels, mode, config):
         columns.check_features(features)
         cut = network.partitioner or partitioner(config)
@@ -124,7 +126,7 @@ class LinearClassifier(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.classifier_v1, _model_fn))
+        super().__init__(*_estimator(locals(), construction.classifier_v1, model_fn_v1))
 
 
 class LinearRegressor(Estimator):
@@ -151,7 +153,7 @@ class LinearRegressor(Estimator):
         loss_reduction: str = v1.Reduction.SUM,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
+        super().__init__(*_estimator(locals(), construction.regressor_v1, model_fn_v1))
 
 
 class LinearEstimator(Estimator):
@@ -174,7 +176,7 @@ class LinearEstimator(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
+        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v1))
 
 
 class LinearClassifierV2(Estimator):

@@ -191,10 +191,15 @@ def _summarize(model: columns.LinearSums, units: int) -> None:
         tf1.summary.histogram("bias", bias)
     else:
         tf1.summary.scalar("bias", bias[0][0])
-    weights = _parts(model.weights)
-    zeros = tf.add_n([tf.math.zero_fraction(w) * tf.cast(tf.size(w), tf.float32) for w in weights])
+    tf1.summary.scalar("fraction_of_zero_weights", fraction_of_zero(model.weights))
+
+
+def fraction_of_zero(variables: Any) -> tf.Tensor:
+    """The fraction of all weights that are 0, in variables that may be nested in lists."""
+    weights = _parts(variables)
     total = tf.add_n([tf.size(w, out_type=tf.int64) for w in weights])
-    tf1.summary.scalar("fraction_of_zero_weights", zeros / tf.cast(total, tf.float32))
+    others = tf.add_n([tf.math.count_nonzero(w) for w in weights])
+    return tf.cast(total - others, tf.float32) / tf.cast(total, tf.float32)
 
 
 def _parts(variables: Any) -> list[tf.Variable]:

@@ -30,7 +30,6 @@ tf1 = tf.compat.v1
 # tf.keras.losses.Reduction of TF 2.15: Keras 3 has no such class.
 SUM = "sum"
 SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
-_REDUCTIONS = ("auto", SUM, SUM_OVER_BATCH_SIZE)
 
 
 class _HeadType(abc.ABCMeta):
@@ -344,11 +343,7 @@ class SingleHead(BuiltInHead):
     # Overridden by TF 1's heads (v1.py).
 
     def _check_loss_reduction(self, loss_reduction: str) -> None:
-        if loss_reduction not in _REDUCTIONS:
-            raise ValueError(
-                f"Invalid loss_reduction: {loss_reduction}. See `tf.losses.Reduction` for valid "
-                f"options: {', '.join(_REDUCTIONS)}."
-            )
+        head_checks.validate_loss_reduction(loss_reduction)
 
     def _reduced(self, unweighted: tf.Tensor, weights: Any) -> tf.Tensor:
         losses = unweighted * weights

@@ -206,9 +206,7 @@ class MultiClassHead(ClassHead):
     ):
         if n_classes is None:
             raise ValueError("n_classes cannot be None")
-        if isinstance(n_classes, int) and n_classes <= 2:
-            raise ValueError(f"n_classes must be > 2: {n_classes}.")
-        self._n_classes = n_classes
+        self._n_classes = head_checks.validate_n_classes(n_classes)
         self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary, n_classes)
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
 

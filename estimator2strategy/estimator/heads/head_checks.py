@@ -21,6 +21,7 @@ NO_LABELS = (
     "your data contains your label feature. Check that your input_fn properly parses and returns "
     "labels."
 )
+_REDUCTIONS = ("auto", "sum", "sum_over_batch_size")
 _LOGITS_SHAPE = "logits shape must be [D0, D1, ... DN, logits_dimension]"
 
 
@@ -222,7 +223,25 @@ def check_label_range(labels: tf.Tensor, n_classes: int, message: str | None = N
         )
 
 
-def validate_loss_fn_args(loss_fn: Callable, optional: Iterable[str]) -> None:
+def validate_loss_reduction(loss_reduction: Any) -> None:
+    """Raises ValueError unless it is a `tf.losses.Reduction` of TF 2, and not NONE."""
+    if loss_reduction not in _REDUCTIONS:
+        raise ValueError(
+            f"Invalid loss_reduction: {loss_reduction}. See `tf.losses.Reduction` for valid "
+            f"options: {', '.join(_REDUCTIONS)}."
+        )
+
+
+def validate_n_classes(n_classes: Any) -> Any:
+    """`n_classes`; raises ValueError if it is an int below 3."""
+    if isinstance(n_classes, int) and n_classes <= 2:
+        raise ValueError(f"n_classes must be > 2: {n_classes}.")
+    return n_classes
+
+
+def validate_loss_fn_args(
+    loss_fn: Callable, optional: Iterable[str] = ("features", "loss_reduction")
+) -> None:
     """Raises ValueError unless `loss_fn` takes labels and logits, and of others only `optional`."""
     names = argument_names(loss_fn)
     for required in ("labels", "logits"):

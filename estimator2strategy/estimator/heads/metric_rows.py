@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -19,33 +20,39 @@ tf1 = tf.compat.v1
 Observed = Mapping[str, Any]
 
 
-def _mean(values: Any, weights: Any, name: str) -> Any:
-    return tf1.metrics.mean(values, weights, name=name)
-
-
-def _accuracy_baseline(labels: Any, weights: Any, name: str) -> Any:
-    value, update = _mean(labels, weights, name)
+def accuracy_baseline(labels_mean: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The accuracy of always predicting the more frequent one of two classes."""
+    value, update = labels_mean
     return tf.maximum(value, 1.0 - value), tf.maximum(update, 1.0 - update)
 
 
-def _auc(curve: str) -> Callable[..., Any]:
-    def auc(labels: Any, predictions: Any, weights: Any, name: str) -> Any:
-        return tf1.metrics.auc(labels, predictions, weights, curve=curve, name=name)
-
-    return auc
+def _baseline(labels: Any, weights: Any, name: str) -> tuple[Any, Any]:
+    return accuracy_baseline(tf1.metrics.mean(labels, weights, name=name))
 
 
-def _accuracy_at(labels: Any, predictions: Any, weights: Any, name: str, threshold: float) -> Any:
+def accuracy_at_threshold(
+    labels: Any, predictions: Any, weights: Any, threshold: float, name: str | None = None
+) -> tuple[Any, Any]:
+    """The accuracy if predictions of at least `threshold` mean 1."""
     positive = tf.cast(predictions >= threshold, tf.float32)
     return tf1.metrics.accuracy(labels, positive, weights, name=name)
 
 
-def _at(function: Callable[..., Any]) -> Callable[..., Any]:
-    def at_threshold(labels: Any, predictions: Any, weights: Any, name: str, threshold: float):
-        pair = function(labels, predictions, (threshold,), weights, name=name)
-        return tuple(tf.squeeze(part) for part in pair)
+def _squeezed(function: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    def at_threshold(
+        labels: Any, predictions: Any, weights: Any, threshold: float, name: str | None = None
+    ) -> tuple[Any, Any]:
+        value, update = function(labels, predictions, (threshold,), weights, name=name)
+        return tf.squeeze(value), tf.squeeze(update)
 
     return at_threshold
+
+
+precision_at_threshold = _squeezed(tf1.metrics.precision_at_thresholds)
+recall_at_threshold = _squeezed(tf1.metrics.recall_at_thresholds)
+
+
+_auc_pr = functools.partial(tf1.metrics.auc, curve="PR")
 
 
 class _Kind(NamedTuple):
@@ -56,16 +63,16 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
-    "mean": _Kind(_mean, "Mean", {}),
+    "mean": _Kind(tf1.metrics.mean, "Mean", {}),
     "accuracy": _Kind(tf1.metrics.accuracy, "Accuracy", {}),
     "precision": _Kind(tf1.metrics.precision, "Precision", {}),
     "recall": _Kind(tf1.metrics.recall, "Recall", {}),
-    "accuracy_baseline": _Kind(_accuracy_baseline, "AccuracyBaseline", {}),
-    "auc": _Kind(_auc("ROC"), "AUC", {}),
-    "auc_precision_recall": _Kind(_auc("PR"), "AUC", {"curve": "PR"}),
-    "accuracy_at": _Kind(_accuracy_at, "BinaryAccuracy", {}, "threshold"),
-    "precision_at": _Kind(_at(tf1.metrics.precision_at_thresholds), "Precision", {}, "thresholds"),
-    "recall_at": _Kind(_at(tf1.metrics.recall_at_thresholds), "Recall", {}, "thresholds"),
+    "accuracy_baseline": _Kind(_baseline, "AccuracyBaseline", {}),
+    "auc": _Kind(tf1.metrics.auc, "AUC", {}),
+    "auc_precision_recall": _Kind(_auc_pr, "AUC", {"curve": "PR"}),
+    "accuracy_at": _Kind(accuracy_at_threshold, "BinaryAccuracy", {}, "threshold"),
+    "precision_at": _Kind(precision_at_threshold, "Precision", {}, "thresholds"),
+    "recall_at": _Kind(recall_at_threshold, "Recall", {}, "thresholds"),
 }
 
 

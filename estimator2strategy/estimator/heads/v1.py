@@ -9,6 +9,8 @@ Source: tensorflow_estimator 2.15 canned/head.py; 1.15 contrib/estimator head.py
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -150,16 +152,38 @@ def _minimized(
     raise ValueError("train_op_fn and optimizer cannot both be None.")
 
 
-class _Binary(_V1, BinaryClassHead):
-    pass
+def summed(make: Callable) -> Callable:
+    """A maker of heads whose losses are added up by default, as in canned Estimators."""
+    signature = inspect.signature(make)
+
+    @functools.wraps(make)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        given.arguments.setdefault("loss_reduction", Reduction.SUM)
+        return make(*given.args, **given.kwargs)
+
+    return made
 
 
-class _MultiClass(_V1, MultiClassHead):
-    pass
+# Programs derive heads of theirs from these three, by the private names that they had.
 
 
-class _Regression(_V1, RegressionHead):
-    pass
+class Binary(_V1, BinaryClassHead):
+    """Two classes, by one logit: sigmoid cross entropy."""
+
+    __init__ = summed(BinaryClassHead.__init__)
+
+
+class MultiClass(_V1, MultiClassHead):
+    """More than two classes, by a logit for each: softmax cross entropy."""
+
+    __init__ = summed(MultiClassHead.__init__)
+
+
+class Regression(_V1, RegressionHead):
+    """Real values, by a logit for each: squared error."""
+
+    __init__ = summed(RegressionHead.__init__)
 
 
 class _MultiLabel(_V1, MultiLabelHead):
@@ -238,7 +262,7 @@ def binary_classification_head(
         raise TypeError(
             f"label_vocabulary should be a list or tuple. Given type: {type(label_vocabulary)}"
         )
-    return _Binary(weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name)
+    return Binary(weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def multi_class_head(
@@ -250,7 +274,7 @@ def multi_class_head(
     name: str | None = None,
 ) -> _V1:
     """More than two classes, by a logit for each: softmax cross entropy."""
-    return _MultiClass(n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
+    return MultiClass(n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
 
 
 def regression_head(
@@ -262,7 +286,7 @@ def regression_head(
     name: str | None = None,
 ) -> _V1:
     """Real values, by a logit for each: squared error."""
-    return _Regression(
+    return Regression(
         label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import abc
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +9,6 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.record.input_fn import DatasetInitializerHook
-from estimator2strategy.estimator.heads import v1
 
 tf1 = tf.compat.v1
 
@@ -121,59 +118,3 @@ class _TrainingOps:
 
 
 training_ops = _TrainingOps()
-
-
-class Head(abc.ABC):
-    """The interface of TF 1's heads, for programs that write one.
-
-    Source: `_Head`, tensorflow_estimator 1.15 canned/head.py.
-    """
-
-    @property
-    @abc.abstractmethod
-    def name(self) -> str | None:
-        """Appended to the keys of metrics and summaries."""
-
-    @property
-    @abc.abstractmethod
-    def logits_dimension(self) -> int:
-        """Size of the last dimension of the logits."""
-
-    @abc.abstractmethod
-    def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> Any:
-        """The loss, and what it is made of: a `LossSpec`."""
-
-    @abc.abstractmethod
-    def create_estimator_spec(
-        self,
-        features: Any,
-        mode: str,
-        logits: Any,
-        labels: Any = None,
-        optimizer: Any = None,
-        train_op_fn: Callable | None = None,
-        regularization_losses: Any = None,
-    ) -> Any:
-        """The spec that a model_fn returns."""
-
-
-Head.register(v1._V1)  # type: ignore[type-abstract]
-Head.register(v1._Multi)
-
-
-def _summed(head: Callable) -> Callable:
-    """A maker of heads whose losses are added up, as they were in canned Estimators."""
-    signature = inspect.signature(head)
-
-    @functools.wraps(head)
-    def made(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        given.arguments.setdefault("loss_reduction", tf1.losses.Reduction.SUM)
-        return head(*given.args, **given.kwargs)
-
-    return made
-
-
-binary_head = _summed(v1.binary_classification_head)
-multi_class_head = _summed(v1.multi_class_head)
-regression_head = _summed(v1.regression_head)
