@@ -75,3 +75,21 @@ def test_classes_to_measure_may_be_a_set():
 def test_heads_of_a_multi_head_may_have_an_empty_name():
     heads = [estimator.RegressionHead(name=""), estimator.RegressionHead(name="b")]
     assert estimator.MultiHead(heads).name == "_b"
+
+
+def test_a_vocabulary_of_tf_1_may_lack_the_last_classes():
+    head = v1.multi_class_head(3, label_vocabulary=["a", "b"])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        spec = head.create_estimator_spec({}, "infer", tf.constant([[0.0, 1.0, 0.0], [0.0, 0, 1]]))
+        session.run(tf.compat.v1.tables_initializer())
+        classes = session.run(spec.predictions["classes"])
+    assert classes.tolist() == [[b"b"], [b"UNK"]]
+    with pytest.raises(ValueError, match="Length of label_vocabulary"):
+        estimator.MultiClassHead(3, label_vocabulary=["a", "b"])
+
+
+def test_the_train_op_of_tf_1_is_what_train_op_fn_returned():
+    with tf.Graph().as_default():
+        arguments = {}, "train", tf.zeros([2, 1]), tf.zeros([2, 1])
+        spec = v1.regression_head().create_estimator_spec(*arguments, train_op_fn=tf.identity)
+        assert spec.train_op.op.type == "Identity"

@@ -195,6 +195,8 @@ class MultiClassHead(ClassHead):
     Source: `tf.estimator.MultiClassHead`, tensorflow_estimator 2.15 multi_class_head.py.
     """
 
+    _all_classes_have_names = True
+
     def __init__(
         self,
         n_classes: int,
@@ -207,7 +209,8 @@ class MultiClassHead(ClassHead):
         if n_classes is None:
             raise ValueError("n_classes cannot be None")
         self._n_classes = head_checks.validate_n_classes(n_classes)
-        self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary, n_classes)
+        names = n_classes if self._all_classes_have_names else None
+        self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary, names)
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
 
     def _prediction_keys(self):

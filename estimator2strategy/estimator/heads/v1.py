@@ -96,10 +96,7 @@ class _V1(SingleHead):
             if mode == ModeKeys.EVAL:
                 metrics = self._eval_metrics(predictions, parts, losses)
                 return TPUEstimatorSpec(mode, predictions, loss, eval_metrics=metrics)
-            train_op = tf.group(
-                _minimized(loss, optimizer, train_op_fn),
-                *tf1.get_collection(tf1.GraphKeys.UPDATE_OPS),
-            )
+            train_op = append_update_ops(_minimized(loss, optimizer, train_op_fn))
             if self._loss_reduction == Reduction.SUM:
                 total = tf.reduce_sum(parts.weights * tf.ones_like(parts.unreduced_loss))
                 losses[MetricKeys.LOSS_MEAN] = parts.training_loss / total
@@ -140,6 +137,12 @@ class _V1(SingleHead):
         )
 
 
+def append_update_ops(train_op: Any) -> Any:
+    """`train_op`, and the update ops of the graph if there are any."""
+    update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+    return tf.group(train_op, *update_ops) if update_ops else train_op
+
+
 def _minimized(
     loss: tf.Tensor, optimizer: Any, train_op_fn: Callable[[tf.Tensor], Any] | None
 ) -> Any:
@@ -177,6 +180,7 @@ class Binary(_V1, BinaryClassHead):
 class MultiClass(_V1, MultiClassHead):
     """More than two classes, by a logit for each: softmax cross entropy."""
 
+    _all_classes_have_names = False  # labels may be of the first classes alone
     __init__ = summed(MultiClassHead.__init__)
 
 

@@ -82,12 +82,6 @@ def summary_key(head_name: str | None, val: str) -> str:
     return f"{val}/{head_name}" if head_name else val
 
 
-def append_update_ops(train_op: Any) -> Any:
-    """`train_op`, and the update ops of the graph if there are any."""
-    update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
-    return tf.group(train_op, *update_ops) if update_ops else train_op
-
-
 # Of TF 2 a loss_fn may take loss_reduction, too.
 validate_loss_fn_args = functools.partial(head_checks.validate_loss_fn_args, optional=("features",))
 
