@@ -81,6 +81,9 @@ def _as_resource(next_creator, **kwargs):
         wanted = tf1.get_variable_scope().use_resource
     if wanted is None:
         wanted = tf1.resource_variables_enabled()
+    if not wanted and kwargs.get("validate_shape") is False:
+        # A reference variable then had no static shape: programs let it grow.
+        kwargs["shape"] = tf.TensorShape(None)
     variable = next_creator(**{**kwargs, "use_resource": True})
     if not wanted and not isinstance(variable.handle, tf.__internal__.EagerTensor):
         variable.graph.add_to_collection(REFERENCES, variable.handle.op.name)

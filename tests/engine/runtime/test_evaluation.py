@@ -124,3 +124,17 @@ def test_a_metric_of_a_program_does_not_count_the_batch_that_is_not_there(model_
         return tf.data.Dataset.from_tensors([1.0, 2.0, 3.0]).repeat(2)
 
     assert model.evaluate(input_fn)["mean"] == 2.0
+
+
+@pytest.mark.oldest
+def test_a_reference_variable_of_no_certain_shape_grows_with_the_batches(model_dir):
+    def seen(features):
+        kept = tf1.get_local_variable(
+            "seen", initializer=tf.zeros([0]), validate_shape=False, use_resource=False
+        )
+        assert kept.shape.rank is None
+        update = tf1.assign(kept, tf.concat([kept, features], 0), validate_shape=False)
+        return tf.size(kept), update
+
+    model = host_estimator(model_dir, model_fn=with_metric("examples", seen))
+    assert model.evaluate(numbers(3))["examples"] == 3
