@@ -371,6 +371,11 @@ SPEC_RULES: Mapping[str, ArgumentRule] = {
 }
 
 
+def is_lone_column(value: Any) -> bool:
+    """True for a column of `tf.feature_column` that is in no list: some Estimators took one."""
+    return hasattr(value, "parse_example_spec") or hasattr(value, "_parse_example_spec")
+
+
 def _is_columns(value: Any) -> bool:
     """False for names of features, and for a lone column, which is a named tuple itself."""
     several = _is_several(value) and not hasattr(value, "_fields")
@@ -411,6 +416,9 @@ _OPTIMIZER_RULE = ArgumentRule(
     _OPTIMIZER,
     ValueError,
 )
+_ONE_OR_MORE_COLUMNS = _FEATURE_COLUMNS._replace(
+    holds=_or_none(lambda value: is_lone_column(value) or _is_columns(value))
+)
 _ACTIVATION = ArgumentRule(
     _or_none(lambda value: callable(value) or isinstance(value, str)),
     "must be callable",
@@ -432,8 +440,8 @@ CANNED_RULES: Mapping[str, ArgumentRule] = {
         must="must not be empty, and a list of feature columns",
         error=ValueError,
     ),
-    "linear_feature_columns": _FEATURE_COLUMNS,
-    "dnn_feature_columns": _FEATURE_COLUMNS,
+    "linear_feature_columns": _ONE_OR_MORE_COLUMNS,
+    "dnn_feature_columns": _ONE_OR_MORE_COLUMNS,
     "n_classes": ArgumentRule(
         _or_none(is_number), "must be a number", "Pass the number of classes, 2 or more."
     ),

@@ -199,6 +199,19 @@ def test_two_optimizers_cannot_be_synchronized():
 # --- Networks.
 
 
+def test_wide_and_deep_takes_one_column_without_a_list():
+    word = tf.feature_column.categorical_column_with_hash_bucket("word", 5)
+    features = {**FEATURES, "word": ["a", "b"]}
+    for columns in ({"linear_feature_columns": word}, {"dnn_feature_columns": SIZE}):
+        model = estimator.DNNLinearCombinedClassifier(dnn_hidden_units=[2], **columns)
+        in_list = {name: [column] for name, column in columns.items()}
+        same = estimator.DNNLinearCombinedClassifier(dnn_hidden_units=[2], **in_list)
+        made = [names(graph_of(one, features=features)) for one in (model, same)]
+        assert made[0] == made[1]
+    with pytest.raises(ValueError, match="a list of feature columns"):
+        estimator.DNNClassifier([2], SIZE)
+
+
 def test_a_partitioner_cuts_variables_up_and_the_parts_are_trained(model_dir):
     ids = fc.categorical_column_with_identity("ids", 4)
     halves = tf1.fixed_size_partitioner(2)

@@ -35,6 +35,7 @@ from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
+from estimator2strategy.estimator.contract_rules import is_lone_column
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
@@ -176,18 +177,23 @@ def _model_fn_v2(head: Any, parts: Parts) -> ModelFn:
     return model_fn
 
 
+def _columns(given: Any) -> tuple[Any, ...]:
+    """From a list of columns, one column, or None."""
+    return (given,) if is_lone_column(given) else tuple(given or ())
+
+
 def _estimator(
     given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
 ) -> tuple[Any, ...]:
     dnn = Dnn.of(
         given["dnn_hidden_units"],
-        given["dnn_feature_columns"],
+        _columns(given["dnn_feature_columns"]),
         given["dnn_activation_fn"],
         given["dnn_dropout"],
         given["batch_norm"],
         given.get("input_layer_partitioner"),
     )
-    linear_columns = tuple(given["linear_feature_columns"] or ())
+    linear_columns = _columns(given["linear_feature_columns"])
     linear = Linear(linear_columns, given["linear_sparse_combiner"])
     parts = Parts(linear, given["linear_optimizer"], dnn, given["dnn_optimizer"])
     return construction.estimator_arguments(given, make_model_fn(head_of(given), parts))
