@@ -81,11 +81,17 @@ _RECEIVER = (
     "Pass a function that returns a ServingInputReceiver, and not its result: "
     "estimator.export.build_parsing_serving_input_receiver_fn(feature_spec)."
 )
-_SIZE = "Pass the number of examples in a batch of all cores, above 0."
 _SECONDS = "Pass a number of seconds, 0 or more."
 _STRATEGY = "Pass an instance of tf.distribute.Strategy, such as tf.distribute.MirroredStrategy()."
 _CONFIG = (
     "Pass an instance of estimator.RunConfig, or of estimator.tpu.RunConfig for a TPUEstimator."
+)
+
+# What is no number is refused for cores alone: on the host, a program may convert a flag's string.
+_BATCH_SIZE = ArgumentRule(
+    lambda value: True,
+    "must be int",
+    "Pass the number of examples in a batch of all cores, above 0.",
 )
 
 RULES: Mapping[str, ArgumentRule] = {
@@ -192,9 +198,9 @@ RULES: Mapping[str, ArgumentRule] = {
     "eval_on_tpu": _flag("Pass True or False"),
     "export_to_tpu": _flag("Pass True or False"),
     "export_to_cpu": _flag("Pass True or False"),
-    "train_batch_size": ArgumentRule(_or_none(is_number), "must be int", _SIZE),
-    "eval_batch_size": ArgumentRule(_or_none(is_number), "must be int", _SIZE),
-    "predict_batch_size": ArgumentRule(_or_none(is_number), "must be int", _SIZE),
+    "train_batch_size": _BATCH_SIZE,
+    "eval_batch_size": _BATCH_SIZE,
+    "predict_batch_size": _BATCH_SIZE,
     "batch_axis": ArgumentRule(
         _or_none(
             lambda value: (

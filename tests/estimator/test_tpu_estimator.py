@@ -122,6 +122,23 @@ def test_model_fn_without_params_is_refused_when_it_is_called(model_dir):
         model.train(ones, steps=1)
 
 
+def test_on_the_host_a_program_may_convert_the_batch_size_itself(model_dir):
+    sizes = []
+
+    def input_fn(params):
+        sizes.append(params["batch_size"])
+        return tf.data.Dataset.from_tensors(tf.ones([int(params["batch_size"])]))
+
+    config = tpu.RunConfig(model_dir=model_dir)
+    given = {"config": config, "train_batch_size": 4.0, "eval_batch_size": "2"}
+    model = tpu.TPUEstimator(falling_on_cores, use_tpu=False, **given)
+    model.train(input_fn, steps=1)
+    model.evaluate(input_fn, steps=1)
+    assert sizes == [4.0, "2"]
+    with pytest.raises(TypeError, match="train_batch_size must be int"):
+        tpu.TPUEstimator(falling_on_cores, use_tpu=True, **given)
+
+
 @pytest.mark.parametrize("limit", ["steps", "max_steps"])
 def test_number_of_training_steps_must_be_whole(model_dir, limit):
     with pytest.raises(TypeError, match="must be int"):
