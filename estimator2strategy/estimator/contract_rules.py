@@ -439,7 +439,7 @@ _HEAD = ArgumentRule(
 # Of canned Estimators and of heads.
 CANNED_RULES: Mapping[str, ArgumentRule] = {
     **RULES,
-    "hidden_units": _UNITS,
+    "hidden_units": _UNITS._replace(holds=_is_units),
     "dnn_hidden_units": _UNITS,
     "feature_columns": _FEATURE_COLUMNS._replace(
         holds=lambda value: bool(value) and _is_columns(value),

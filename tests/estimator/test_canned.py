@@ -245,6 +245,12 @@ def test_parameter_servers_cut_up_what_is_large(monkeypatch):
     assert "dnn/logits/kernel/part_1" not in found
 
 
+@pytest.mark.parametrize("model", [estimator.DNNClassifier, estimator.DNNRegressorV2])
+def test_hidden_units_of_a_deep_network_are_not_none(model):
+    with pytest.raises(TypeError, match="hidden_units must be a list of numbers above 0"):
+        model(None, [SIZE])
+
+
 def test_hidden_units_may_be_what_a_flag_was_split_into():
     graph = graph_of(estimator.DNNClassifier(["3", "2"], [SIZE]))
     sizes = {v.op.name: v.shape.as_list() for v in graph.get_collection("trainable_variables")}
