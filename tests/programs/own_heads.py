@@ -21,6 +21,7 @@ from tensorflow.python.estimator.canned import (
 )
 from tensorflow.python.estimator.canned import head as head_lib
 from tensorflow.python.estimator.export import export_output
+from tensorflow_estimator.contrib.estimator.python.estimator import head as contrib_head
 from tensorflow_estimator.python.estimator import model_fn as model_fn_lib
 
 FEATURES = {
@@ -156,7 +157,19 @@ def combined_fn(features, labels, mode, config):
     )
 
 
-CASES = {"linear": linear_fn, "steep": steep_fn, "dnn": dnn_fn, "combined": combined_fn}
+def poisson_fn(features, labels, mode, config):
+    head = contrib_head.poisson_regression_head()
+    columns = [SIZE]
+    return linear._linear_model_fn(features, labels, mode, head, columns, optimizer, None, config)
+
+
+CASES = {
+    "poisson": poisson_fn,
+    "linear": linear_fn,
+    "steep": steep_fn,
+    "dnn": dnn_fn,
+    "combined": combined_fn,
+}
 
 
 def input_fn():
