@@ -16,7 +16,6 @@ from estimator2strategy.engine.plan.calls import as_partitioned_calls
 from estimator2strategy.engine.plan.edges import input_node, tensor_name
 from estimator2strategy.engine.plan.effects import (
     READERS,
-    WRITERS,
     calls_python,
     changes_something,
 )
@@ -287,7 +286,7 @@ class RecordedGraph:
             edges = [input_node(edge) for edge in self[name].input]
             if following.intersection(edges):
                 following.add(name)
-            elif name not in behind and self[name].op in WRITERS:
+            elif name not in behind and self.written_by(name) and self.have_effects([name]):
                 writers.add(name)
         return writers, takers
 

@@ -180,6 +180,20 @@ class TestNan:
         assert hook.seen == [1, 2]
 
 
+# Updates of a variable that do not depend on the batch.
+UPDATES = {
+    "add": lambda count: count.assign_add([1.0]),
+    "scatter_add": lambda count: tf1.scatter_add(count, [0], [1.0]),
+    "scatter_nd_add": lambda count: tf1.scatter_nd_add(count, [[0]], [1.0]),
+    "apply_gradients": lambda count: tf1.train.GradientDescentOptimizer(1.0).apply_gradients(
+        [(tf.constant([-1.0]), count)]
+    ),
+    "cond": lambda count: tf.cond(
+        tf1.train.get_global_step() >= 0, lambda: count.assign_add([1.0]), lambda: count + 0.0
+    ),
+}
+
+
 class TestEndOfInput:
     @few_or_many
     def test_loss_of_the_last_step_is_logged_when_input_ends_within_a_block(
@@ -200,6 +214,19 @@ class TestEndOfInput:
         model.train(numbers(0))
         assert any("Training with estimator made no steps" in line for line in log())
         assert model.get_variable_value("global_step") == 0
+
+    @few_or_many
+    def test_no_count_of_steps_counts_the_batch_that_is_not_there(self, model_dir, batches):
+        def model_fn(features, labels, mode, params):
+            spec = falling(features, labels, mode, params)
+            counts = {name: tf1.get_variable(name, initializer=[0.0]) for name in UPDATES}
+            updates = [UPDATES[name](count) for name, count in counts.items()]
+            return spec._replace(train_op=tf.group(spec.train_op, *updates))
+
+        model = host_estimator(model_dir, model_fn)
+        model.train(numbers(batches))
+        found = {name: float(model.get_variable_value(name)[0]) for name in UPDATES}
+        assert found == dict.fromkeys(UPDATES, float(batches))
 
     def test_last_partial_block_on_cores_counts(self, emulated_cores, model_dir, log):
         emulated_cores(2)
