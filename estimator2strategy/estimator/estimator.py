@@ -134,6 +134,13 @@ class Estimator(Exporting):
             or callers.makes_estimator()
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes without traced functions, which cannot leave the process."""
+        return {**vars(self), "_replays": None, "_evaluation_cache": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _replays=ReplayCache())
+
     @property
     def model_dir(self) -> str:
         assert self._config.model_dir  # `completed` saw to it

@@ -137,6 +137,9 @@ class TPUEstimator(Estimator):
         self._tpu_cores: devices.TpuCores | None = None
         self._iterations = parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_tpu_cores": None}
+
     # Where each mode runs.
 
     def _deployment(self, mode: str) -> Deployment:

@@ -133,8 +133,12 @@ class PoissonRegressionHead(RegressionHead):
         compute_full_loss: bool = True,
         name: str | None = None,
     ):
-        loss_fn = poisson_loss(compute_full_loss)
+        self._compute_full_loss = compute_full_loss
+        loss_fn = self._poisson_loss  # no closure, which pickle refuses
         super().__init__(label_dimension, weight_column, loss_reduction, loss_fn, tf.exp, name)
+
+    def _poisson_loss(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        return poisson_loss(self._compute_full_loss)(labels, logits)
 
 
 class LogisticRegressionHead(RegressionHead):

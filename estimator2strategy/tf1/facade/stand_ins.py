@@ -131,6 +131,12 @@ def class_of_tf115(real: type, make: Callable) -> type:
     return made
 
 
+def _new(real: Any) -> Any:
+    """A blank Estimator of TF 1.15, for pickle and copy to fill."""
+    made = estimator_of_tf115(real)
+    return made.__new__(made)
+
+
 @functools.cache
 def estimator_of_tf115(real: Any) -> type:
     """An Estimator class for programs of TF 1.15, in which variables count as references.
@@ -144,10 +150,17 @@ def estimator_of_tf115(real: Any) -> type:
         # Not by `issubclass`, which would ask all subclasses of `real`, and so this one, again.
         return real in subclass.__mro__ if cls is made else NotImplemented
 
+    def reduce_ex(self: Any, protocol: Any) -> Any:
+        # pickle finds `real` by the name of this class.
+        if type(self) is made:
+            return _new, (real,), self.__getstate__()
+        return object.__reduce_ex__(self, protocol)
+
     attributes = {
         "__doc__": real.__doc__,
         "__module__": real.__module__,
         "__qualname__": real.__qualname__,
+        "__reduce_ex__": reduce_ex,
         "__subclasshook__": classmethod(subclasshook),
         OF_TF115: True,
     }
