@@ -18,7 +18,7 @@ from estimator2strategy.engine.wrong_argument import ArgumentRule
 _FALSE_STRINGS = frozenset(["false", "f", "no", "n", "off", "0", "none", "null"])
 
 
-def _or_none(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def or_none(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or holds(value)
 
 
@@ -46,7 +46,7 @@ def is_strategy(value: Any) -> bool:
     return not value or hasattr(type(value), "num_replicas_in_sync")
 
 
-def _is_several(value: Any) -> bool:
+def is_several(value: Any) -> bool:
     """True for what the original's `list(value or [])` made a list of."""
     if hasattr(value, "__iter__"):
         return not isinstance(value, (str, bytes, dict)) or not value
@@ -57,7 +57,7 @@ def _is_string(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _flag(instead: str) -> ArgumentRule:
+def flag_rule(instead: str) -> ArgumentRule:
     return ArgumentRule(
         is_flag, "must be True or False", f"{instead}: a string such as 'False' is true."
     )
@@ -70,7 +70,7 @@ _INPUT = (
 _INPUT_FN = ArgumentRule(callable, "`input_fn` must be callable", _INPUT)
 _STEPS = "Pass a number above 0; None: until the input ends."
 _HOOKS = ArgumentRule(
-    _is_several,
+    is_several,
     "must be a list; each must be a SessionRunHook",
     "Pass a list of instances of classes derived from tf.compat.v1.train.SessionRunHook.",
 )
@@ -97,12 +97,12 @@ _BATCH_SIZE = ArgumentRule(
 RULES: Mapping[str, ArgumentRule] = {
     # Of constructors.
     "model_fn": ArgumentRule(
-        _or_none(callable),
+        or_none(callable),
         "must be callable",
         "Pass a function model_fn(features, labels, mode, params, config) that returns a spec.",
     ),
     "model_dir": ArgumentRule(
-        _or_none(is_path), "must be a path", "Pass the folder of checkpoints as a string, or None."
+        or_none(is_path), "must be a path", "Pass the folder of checkpoints as a string, or None."
     ),
     "config": ArgumentRule(lambda value: True, "must be a RunConfig", _CONFIG),
     "params": ArgumentRule(
@@ -121,16 +121,16 @@ RULES: Mapping[str, ArgumentRule] = {
     "strategy": ArgumentRule(is_strategy, "must be a tf.distribute.Strategy", _STRATEGY),
     # Of calls.
     "input_fn": _INPUT_FN,
-    "steps": ArgumentRule(_or_none(is_number), "must be a number", _STEPS),
+    "steps": ArgumentRule(or_none(is_number), "must be a number", _STEPS),
     "max_steps": ArgumentRule(
-        _or_none(is_number),
+        or_none(is_number),
         "must be a number",
         "Pass the global step at which to stop, above 0, or None; and only one of steps and "
         "max_steps.",
     ),
     "hooks": _HOOKS,
     "saving_listeners": ArgumentRule(
-        _is_several,
+        is_several,
         "must be a list of CheckpointSaverListener",
         "Pass a list of instances of classes derived from "
         "tf.compat.v1.train.CheckpointSaverListener.",
@@ -148,12 +148,12 @@ RULES: Mapping[str, ArgumentRule] = {
         "must be a list of strings",
         "Pass the names of some of the predictions of model_fn, in a list.",
     ),
-    "yield_single_examples": _flag("Pass True for examples, False for batches"),
+    "yield_single_examples": flag_rule("Pass True for examples, False for batches"),
     # Of exports.
     "export_dir_base": ArgumentRule(
         is_path, "must be a path", "Pass the folder of exports as a string."
     ),
-    "serving_input_receiver_fn": ArgumentRule(_or_none(callable), "must be callable", _RECEIVER),
+    "serving_input_receiver_fn": ArgumentRule(or_none(callable), "must be callable", _RECEIVER),
     "input_receiver_fn_map": ArgumentRule(
         lambda value: isinstance(value, Mapping),
         "must be a dict",
@@ -163,12 +163,12 @@ RULES: Mapping[str, ArgumentRule] = {
         _is_string, "must be a mode", "Pass ModeKeys.PREDICT, ModeKeys.EVAL or ModeKeys.TRAIN."
     ),
     "assets_extra": ArgumentRule(
-        _or_none(lambda value: isinstance(value, Mapping)),
+        or_none(lambda value: isinstance(value, Mapping)),
         "must be a dict",
         "Pass a dict from the path below assets.extra to the file to copy there.",
     ),
-    "as_text": _flag("Pass True for saved_model.pbtxt, False for saved_model.pb"),
-    "strip_default_attrs": _flag("Pass True or False"),
+    "as_text": flag_rule("Pass True for saved_model.pbtxt, False for saved_model.pb"),
+    "strip_default_attrs": flag_rule("Pass True or False"),
     # Of TrainSpec, EvalSpec, exporters and hooks.
     "exporters": ArgumentRule(
         lambda value: True, "", "Pass an Exporter, or a list of some that have different names."
@@ -176,17 +176,17 @@ RULES: Mapping[str, ArgumentRule] = {
     "start_delay_secs": ArgumentRule(is_number, "must be a number", _SECONDS),
     "throttle_secs": ArgumentRule(is_number, "must be a number", _SECONDS),
     "exports_to_keep": ArgumentRule(
-        _or_none(is_number),
+        or_none(is_number),
         "must be a positive number",
         "Pass the number of exports to keep, above 0; None keeps all.",
     ),
     "compare_fn": ArgumentRule(
-        _or_none(callable),
+        or_none(callable),
         "must be callable",
         "Pass a function compare_fn(best_eval_result, current_eval_result) that returns a bool.",
     ),
     "event_file_pattern": ArgumentRule(
-        _or_none(_is_string), "must be a string", "Pass a pattern such as 'eval/*.tfevents.*'."
+        or_none(_is_string), "must be a string", "Pass a pattern such as 'eval/*.tfevents.*'."
     ),
     "estimator": ArgumentRule(lambda value: True, "", "Pass the Estimator itself."),
     "train_spec": ArgumentRule(
@@ -194,15 +194,15 @@ RULES: Mapping[str, ArgumentRule] = {
     ),
     "eval_spec": ArgumentRule(lambda value: True, "", "Pass estimator.EvalSpec(input_fn, steps)."),
     # Of TPUEstimator.
-    "use_tpu": _flag("Pass True or False"),
-    "eval_on_tpu": _flag("Pass True or False"),
-    "export_to_tpu": _flag("Pass True or False"),
-    "export_to_cpu": _flag("Pass True or False"),
+    "use_tpu": flag_rule("Pass True or False"),
+    "eval_on_tpu": flag_rule("Pass True or False"),
+    "export_to_tpu": flag_rule("Pass True or False"),
+    "export_to_cpu": flag_rule("Pass True or False"),
     "train_batch_size": _BATCH_SIZE,
     "eval_batch_size": _BATCH_SIZE,
     "predict_batch_size": _BATCH_SIZE,
     "batch_axis": ArgumentRule(
-        _or_none(
+        or_none(
             lambda value: (
                 isinstance(value, (list, tuple))
                 and all(isinstance(axis, (int, np.integer)) for axis in value)
@@ -232,7 +232,7 @@ TPU_RULES: Mapping[str, ArgumentRule] = {
         lambda value: True, "", "Pass estimator.tpu.RunConfig(tpu_config=TPUConfig(...), ...)."
     ),
     "params": ArgumentRule(
-        _or_none(_has_params),
+        or_none(_has_params),
         "must be a dict",
         "Pass a dict of hyperparameters without batch_size and context, which TPUEstimator adds.",
     ),
@@ -257,14 +257,14 @@ HOOK_RULES: Mapping[str, ArgumentRule] = {
     "max_steps_without_decrease": ArgumentRule(is_number, "must be a number", _NUMBER),
     "min_steps": ArgumentRule(is_number, "must be a number", _NUMBER),
     "eval_dir": ArgumentRule(
-        _or_none(is_path), "must be a path", "Pass the folder of events, or None: eval_dir()."
+        or_none(is_path), "must be a path", "Pass the folder of events, or None: eval_dir()."
     ),
     "should_stop_fn": ArgumentRule(
         callable, "must be callable", "Pass a function without arguments."
     ),
-    "run_every_secs": ArgumentRule(_or_none(is_number), "must be a number", _INTERVAL),
-    "run_every_steps": ArgumentRule(_or_none(is_number), "must be a number", _INTERVAL),
-    "every_n_iter": ArgumentRule(_or_none(is_number), "must be a number", "Pass a number above 0."),
+    "run_every_secs": ArgumentRule(or_none(is_number), "must be a number", _INTERVAL),
+    "run_every_steps": ArgumentRule(or_none(is_number), "must be a number", _INTERVAL),
+    "every_n_iter": ArgumentRule(or_none(is_number), "must be a number", "Pass a number above 0."),
     "last_step": ArgumentRule(is_number, "must be a number", "Pass the global step to stop at."),
     "metric_fn": ArgumentRule(
         callable,
@@ -277,7 +277,7 @@ HOOK_RULES: Mapping[str, ArgumentRule] = {
 _SHUFFLE = "Pass shuffle=True for training, shuffle=False for evaluation and prediction."
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
     return is_number(value) and value >= 1
 
 
@@ -290,15 +290,15 @@ INPUT_RULES: Mapping[str, ArgumentRule] = {
         lambda value: True, "", "Pass the labels, as many as there are rows in x, or None."
     ),
     "shuffle": ArgumentRule(lambda value: True, "", _SHUFFLE),
-    "batch_size": ArgumentRule(_is_count, "must be a number above 0", "Pass the rows of a batch."),
+    "batch_size": ArgumentRule(is_count, "must be a number above 0", "Pass the rows of a batch."),
     "num_epochs": ArgumentRule(
-        _or_none(is_number), "must be a number", "Pass a number of epochs; None: no end."
+        or_none(is_number), "must be a number", "Pass a number of epochs; None: no end."
     ),
     "queue_capacity": ArgumentRule(
-        _or_none(is_number), "must be a number", "Pass a number of rows."
+        or_none(is_number), "must be a number", "Pass a number of rows."
     ),
     "num_threads": ArgumentRule(
-        _or_none(_is_count), "must be a number above 0", "Leave it out: it multiplies the epochs."
+        or_none(is_count), "must be a number above 0", "Leave it out: it multiplies the epochs."
     ),
     "target_column": ArgumentRule(
         lambda value: True, "", "Pass the name that the labels get, a string that x has not."
@@ -375,139 +375,3 @@ SPEC_RULES: Mapping[str, ArgumentRule] = {
     "eval_metrics": ArgumentRule(lambda value: True, "", _PAIR),
     "host_call": ArgumentRule(lambda value: True, "", _PAIR),
 }
-
-
-def is_lone_column(value: Any) -> bool:
-    """True for a column of `tf.feature_column` that is in no list: some Estimators took one."""
-    return hasattr(value, "parse_example_spec") or hasattr(value, "_parse_example_spec")
-
-
-def _is_columns(value: Any) -> bool:
-    """False for names of features, and for a lone column, which is a named tuple itself."""
-    several = _is_several(value) and not hasattr(value, "_fields")
-    return several and not any(isinstance(column, str) for column in value or ())
-
-
-def _is_units(value: Any) -> bool:
-    if value is None or not _is_several(value) or isinstance(value, str):
-        return False
-    try:
-        return all(int(units) > 0 for units in value)
-    except (TypeError, ValueError):
-        return False
-
-
-def _is_optimizer(value: Any) -> bool:
-    if isinstance(value, str):
-        return value in ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD")
-    return not isinstance(value, (int, float, list, tuple, dict))
-
-
-_OPTIMIZER = (
-    "Pass 'Adagrad', 'Adam', 'Ftrl', 'RMSProp' or 'SGD', an optimizer, or a function without "
-    "arguments that returns one."
-)
-_COLUMNS = "Pass a list of columns of tf.feature_column, such as numeric_column('size')."
-_UNITS = ArgumentRule(
-    _or_none(_is_units),
-    "must be a list of numbers above 0",
-    "Pass the sizes of the hidden layers, such as [64, 32].",
-)
-_FEATURE_COLUMNS = ArgumentRule(
-    _or_none(_is_columns), "must be a list of feature columns", _COLUMNS
-)
-_OPTIMIZER_RULE = ArgumentRule(
-    _is_optimizer,
-    "must be an optimizer. Unsupported optimizer name or instance",
-    _OPTIMIZER,
-    ValueError,
-)
-_ONE_OR_MORE_COLUMNS = _FEATURE_COLUMNS._replace(
-    holds=_or_none(lambda value: is_lone_column(value) or _is_columns(value))
-)
-_ACTIVATION = ArgumentRule(
-    _or_none(lambda value: callable(value) or isinstance(value, str)),
-    "must be callable",
-    "Pass a function such as tf.nn.relu, the name of one, or None.",
-)
-_HEAD = ArgumentRule(
-    lambda value: hasattr(value, "logits_dimension"),
-    "must be a head",
-    "Pass a head, such as estimator.BinaryClassHead().",
-)
-
-# Of canned Estimators and of heads.
-CANNED_RULES: Mapping[str, ArgumentRule] = {
-    **RULES,
-    "hidden_units": _UNITS._replace(holds=_is_units),
-    "dnn_hidden_units": _UNITS,
-    "feature_columns": _FEATURE_COLUMNS._replace(
-        holds=lambda value: bool(value) and _is_columns(value),
-        must="must not be empty, and a list of feature columns",
-        error=ValueError,
-    ),
-    "linear_feature_columns": _ONE_OR_MORE_COLUMNS,
-    "dnn_feature_columns": _ONE_OR_MORE_COLUMNS,
-    "n_classes": ArgumentRule(
-        _or_none(is_number), "must be a number", "Pass the number of classes, 2 or more."
-    ),
-    "label_dimension": ArgumentRule(
-        is_number, "must be a number", "Pass the number of values of a label, 1 or more."
-    ),
-    "weight_column": ArgumentRule(
-        lambda value: not isinstance(value, (int, float, list, tuple)) or hasattr(value, "key"),
-        "must be a string or NumericColumn. Weight column must be either a string or NumericColumn",
-        "Pass the name of the feature that weights examples, or None.",
-    ),
-    "label_vocabulary": ArgumentRule(
-        lambda value: True, "", "Pass a list of the names of all classes, or None."
-    ),
-    "optimizer": _OPTIMIZER_RULE,
-    "linear_optimizer": _OPTIMIZER_RULE,
-    "dnn_optimizer": _OPTIMIZER_RULE,
-    "activation_fn": _ACTIVATION,
-    "dnn_activation_fn": _ACTIVATION,
-    "dropout": ArgumentRule(
-        lambda value: not isinstance(value, (str, list, dict)) and (value is None or value < 1),
-        "must be a number below 1",
-        "Pass the part of a hidden layer's outputs to drop, such as 0.5, or None.",
-    ),
-    "batch_norm": _flag("Pass True or False"),
-    "loss_reduction": ArgumentRule(lambda value: True, "", "Pass a tf.compat.v1.losses.Reduction."),
-    "head": _HEAD,
-    "sparse_combiner": ArgumentRule(
-        lambda value: value in ("sum", "mean", "sqrtn"),
-        "must be a combiner",
-        "Pass 'sum', 'mean' or 'sqrtn'.",
-        ValueError,
-    ),
-    "num_clusters": ArgumentRule(
-        lambda value: not isinstance(value, (int, float, str, list)) or _is_count(value),
-        "must be a number above 0",
-        "Pass the number of clusters.",
-    ),
-    "initial_clusters": ArgumentRule(
-        lambda value: True, "", "Pass KMeans.RANDOM_INIT, KMEANS_PLUS_PLUS_INIT, or the centers."
-    ),
-    "distance_metric": ArgumentRule(
-        lambda value: True, "", "Pass KMeans.SQUARED_EUCLIDEAN_DISTANCE or COSINE_DISTANCE."
-    ),
-    "thresholds": ArgumentRule(
-        _or_none(_is_several),
-        "must be a list of numbers",
-        "Pass a list of numbers between 0 and 1, such as [0.5].",
-    ),
-    "loss_fn": ArgumentRule(
-        _or_none(callable), "must be callable", "Pass a function loss_fn(labels, logits), or None."
-    ),
-    "heads": ArgumentRule(
-        lambda value: (
-            not value
-            or (_is_several(value) and all(hasattr(head, "logits_dimension") for head in value))
-        ),
-        "must be a list of heads",
-        "Pass a list of heads that have names, such as [estimator.BinaryClassHead(name='a')].",
-    ),
-    "head_weights": ArgumentRule(lambda value: True, "", "Pass a number for each head, or None."),
-}
-KMEANS_RULES: Mapping[str, ArgumentRule] = {**CANNED_RULES, "feature_columns": _FEATURE_COLUMNS}

@@ -40,7 +40,7 @@ from estimator2strategy.estimator.canned.parsing import (
     classifier_parse_example_spec,
     regressor_parse_example_spec,
 )
-from estimator2strategy.estimator.contract_rules import CANNED_RULES
+from estimator2strategy.estimator.canned_rules import CANNED_RULES
 
 __all__ = [
     "BaselineClassifier",

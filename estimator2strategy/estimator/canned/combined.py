@@ -35,7 +35,7 @@ from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
-from estimator2strategy.estimator.contract_rules import is_lone_column
+from estimator2strategy.estimator.canned_rules import is_lone_column
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE

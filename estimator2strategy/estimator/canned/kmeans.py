@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.wrong_argument import checked
-from estimator2strategy.estimator.contract_rules import KMEANS_RULES
+from estimator2strategy.estimator.canned_rules import KMEANS_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.export import PredictOutput
 from estimator2strategy.estimator.run_config import RunConfig

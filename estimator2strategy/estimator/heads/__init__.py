@@ -1,7 +1,7 @@
 """Heads: from logits to loss, predictions, metrics and signatures."""
 
 from estimator2strategy.engine.wrong_argument import checked_init
-from estimator2strategy.estimator.contract_rules import CANNED_RULES
+from estimator2strategy.estimator.canned_rules import CANNED_RULES
 from estimator2strategy.estimator.heads.base import Head
 from estimator2strategy.estimator.heads.classification import BinaryClassHead, MultiClassHead
 from estimator2strategy.estimator.heads.multi_head import MultiHead

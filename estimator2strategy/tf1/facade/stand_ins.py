@@ -133,7 +133,7 @@ def class_of_tf115(real: type, make: Callable) -> type:
 
 def _new(real: Any) -> Any:
     """A blank Estimator of TF 1.15, for pickle and copy to fill."""
-    made = estimator_of_tf115(real)
+    made: Any = estimator_of_tf115(real)
     return made.__new__(made)
 
 
