@@ -384,9 +384,9 @@ class Estimator(Exporting):
         strategy = strategies.get(mode)
         if mode == ModeKeys.EVAL:
             check_evaluation(strategy)
-        # One device needs no strategy; one core of a TPU does.
+        # One device runs without its strategy; one core of a TPU does not.
         if strategy is None or (strategy.num_replicas_in_sync == 1 and not is_tpu(strategy)):
-            return OnHost()
+            return OnHost(under_strategy=strategy is not None)
         start_for(strategy)
         return OnReplicas(strategy)
 

@@ -65,6 +65,35 @@ class TestTraining:
         assert model.get_variable_value("weight") == pytest.approx(1.5 + 3.5 + 5.5)
         assert model.get_variable_value("global_step") == 3
 
+    @pytest.mark.parametrize("replicas", [1, 2])
+    def test_both_functions_see_the_strategy_and_predict_does_not(self, model_dir, replicas):
+        """What TF 1.15 shows them: (a strategy, across replicas, how many)."""
+        seen = {}
+
+        def note(function, mode):
+            now = tf.distribute
+            count = now.get_strategy().num_replicas_in_sync
+            seen[function, mode] = (now.has_strategy(), now.in_cross_replica_context(), count)
+
+        def noting_input_fn(mode):
+            note("input_fn", mode)
+            return numbers(8, 1)()
+
+        def noting_model_fn(features, labels, mode):
+            note("model_fn", mode)
+            return model_fn(features, labels, mode)
+
+        strategy = mirrored(replicas)
+        config = run_config(model_dir, train_distribute=strategy, eval_distribute=strategy)
+        model = estimator.Estimator(noting_model_fn, config=config)
+        model.train(noting_input_fn, steps=2)
+        model.evaluate(noting_input_fn)
+        list(model.predict(noting_input_fn))
+        for mode in ("train", "eval"):
+            assert seen["input_fn", mode] == (True, True, replicas)
+            assert seen["model_fn", mode] == (True, False, replicas)
+        assert seen["input_fn", "infer"] == seen["model_fn", "infer"] == (False, False, 1)
+
     def test_the_argument_strategy_is_train_distribute(self, model_dir, strategy):
         model = estimator.Estimator(model_fn, model_dir, strategy=strategy)
         model.train(endless(), steps=1)

@@ -18,7 +18,11 @@ from estimator2strategy.engine.record.input_fn import features_and_labels
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
+from estimator2strategy.engine.record.recording_strategy import (
+    all_replicas_of,
+    one_replica_of,
+    reports_mean_loss,
+)
 from estimator2strategy.engine.record.replicated import RecordedReplicas
 
 tf1 = tf.compat.v1
@@ -55,7 +59,8 @@ class Worker(Placement):
         return tf.distribute.InputContext(self.count, self.number, self.replicas)
 
     def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Any:
-        result = program.start(input_fn, mode, input_context=self.input_context)
+        with all_replicas_of(self.replicas):
+            result = program.start(input_fn, mode, input_context=self.input_context)
         several = self.strategy is not None
         return feeding.per_replica(result, self.devices) if several else features_and_labels(result)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 
@@ -12,16 +13,24 @@ from estimator2strategy.engine.record.input_fn import Inputs, ends, features_and
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.record.recording_strategy import all_replicas_of, one_replica_of
 
 tf1 = tf.compat.v1
 
 
 @dataclasses.dataclass(frozen=True)
 class OnHost(Placement):
-    """One device of this process."""
+    """One device of this process.
+
+    Attributes:
+        under_strategy: True if it is that of a strategy, which the functions can see.
+    """
+
+    under_strategy: bool = False
 
     def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Inputs:
-        result = program.start(input_fn, mode)
+        with all_replicas_of(1) if self.under_strategy else contextlib.nullcontext():
+            result = program.start(input_fn, mode)
         if mode != ModeKeys.PREDICT:
             return features_and_labels(result)
         element, hooks = iterate(result)
@@ -34,5 +43,6 @@ class OnHost(Placement):
         return Inputs(features, None, hooks)
 
     def record_model(self, program: ModelProgram, mode: str, inputs: Inputs) -> Recording:
-        spec = program.call_model_fn(inputs.features, inputs.labels, mode)
+        with one_replica_of(1) if self.under_strategy else contextlib.nullcontext():
+            spec = program.call_model_fn(inputs.features, inputs.labels, mode)
         return Recording(tf1.get_default_graph(), spec, inputs.hooks)

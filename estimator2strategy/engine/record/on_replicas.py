@@ -18,7 +18,11 @@ from estimator2strategy.engine.record.eval_metrics import metric_pairs
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.record.recording_strategy import one_replica_of, reports_mean_loss
+from estimator2strategy.engine.record.recording_strategy import (
+    all_replicas_of,
+    one_replica_of,
+    reports_mean_loss,
+)
 from estimator2strategy.engine.record.replicated import RecordedReplicas
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.worlds import modern_world
@@ -34,7 +38,10 @@ class OnReplicas(Placement):
 
     def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> feeding.Fed:
         feed = feeding.per_replica_to_the_end if mode == ModeKeys.EVAL else feeding.per_replica
-        return feed(program.start(input_fn, mode), self.strategy.num_replicas_in_sync)
+        replicas = self.strategy.num_replicas_in_sync
+        with all_replicas_of(replicas):
+            result = program.start(input_fn, mode)
+        return feed(result, replicas)
 
     def record_model(self, program: ModelProgram, mode: str, inputs: feeding.Fed) -> Recording:
         records = _record_evaluation if mode == ModeKeys.EVAL else _record_training

@@ -30,16 +30,23 @@ class _RecordingExtended(_tf_private.OneDeviceExtended):
 
     def _reduce_to(self, reduce_op, value, destinations, options):
         del destinations, options
+        if self._replicas == 1:
+            return value
         value = tf.convert_to_tensor(value)  # IndexedSlices become dense, as in CrossShardOptimizer
         total = tf1.tpu.cross_replica_sum(value)
         return total / self._replicas if reduce_op == tf.distribute.ReduceOp.MEAN else total
 
 
 class RecordingStrategy(tf1.distribute.Strategy):
-    """The strategy that model_fn sees as `tf.distribute.get_strategy()` while it is recorded."""
+    """What input_fn and model_fn see as `tf.distribute.get_strategy()` while they are recorded."""
 
     def __init__(self, num_replicas: int):
         super().__init__(_RecordingExtended(self, num_replicas))
+
+
+def all_replicas_of(num_replicas: int) -> contextlib.AbstractContextManager:
+    """The context in which Estimator called input_fn under a strategy: for all of its replicas."""
+    return RecordingStrategy(num_replicas).scope()
 
 
 @contextlib.contextmanager

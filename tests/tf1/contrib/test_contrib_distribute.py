@@ -45,3 +45,12 @@ def test_a_distribute_config_gives_a_run_its_strategies():
 def test_a_client_that_drives_the_servers_of_a_cluster_is_refused():
     with pytest.raises(UnsupportedError, match="TF_CONFIG"):
         tf.contrib.distribute.DistributeConfig(remote_cluster={"worker": ["a:1"]})
+
+
+def test_the_first_names_of_the_contexts_are_there():
+    assert not distribute.has_distribution_strategy()
+    with distribute.OneDeviceStrategy("/cpu:0").scope():
+        assert distribute.has_distribution_strategy()
+        assert isinstance(distribute.get_distribution_strategy(), tensorflow.distribute.Strategy)
+        assert distribute.get_cross_replica_context() is distribute.get_distribution_strategy()
+    distribute.require_replica_context(distribute.get_replica_context())
