@@ -1,10 +1,13 @@
 """Modules and names of Python's own library that are gone."""
 
+import ast
 import os
 
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import all_of
+from estimator2strategy.tools.check.own_classes import stored
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import MODULES, unguarded
 from estimator2strategy.tools.check.symbol_uses import imported_and_used
@@ -33,6 +36,7 @@ _TODAY = {
     },
 }
 _ENCODING = "sys.setdefaultencoding"
+_FIELD_TYPES = "_field_types"
 _UNICODE = "Delete this line, and `reload(sys)` before it: text is Unicode in Python 3."
 
 
@@ -69,6 +73,17 @@ def find(source, context):
             fix = f"Today: {_TODAY[old]}."
         gone = f"{old} is gone: Python {since} does not have it"
         yield Hit(node, gone, severity=severity, fix=fix)
+    yield from _field_types(source, context.project)
+
+
+def _field_types(source, project):
+    """`Row._field_types` of a typing.NamedTuple; no other class of Python's had it."""
+    if _FIELD_TYPES in stored(project):
+        return
+    for node in all_of(source, ast.Attribute):
+        if node.attr == _FIELD_TYPES and isinstance(node.ctx, ast.Load) and unguarded(node):
+            gone = "_field_types of a NamedTuple is gone: Python 3.9 does not have it"
+            yield Hit(node, gone, fix="Today: __annotations__.")
 
 
 def _is_own(module, project):

@@ -116,6 +116,14 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
     "set_color_cycle": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_prop_cycle"),
 }  # fmt: skip
 _WITH_METHODS = {library for library, *_ in _METHODS.values()}
+# Attribute of a model's `wv` -> what has its place since gensim 4, which Python 3.10 needs.
+_OF_VECTORS = {
+    "index2entity": "index_to_key",
+    "index2word": "index_to_key",
+    "syn0": "vectors",
+    "vectors_norm": "get_normed_vectors()",
+    "vocab": "key_to_index",
+}
 # Functions of other libraries have this name, and take what they write: `ElementTree.tostring(x)`.
 _WITHOUT_ARGUMENTS = {"tostring"}
 
@@ -158,6 +166,7 @@ def find(source, context):
             yield Hit(call.node, message, fix="Make it again from its .proto file.")
             break
     yield from _methods(source)
+    yield from _word_vectors(source)
     for call in source.calls:
         if call.name == "yaml.load" and call.argument("Loader", 1) is None and not call.is_open:
             message = "yaml.load needs a Loader since PyYAML 6"
@@ -199,6 +208,18 @@ def _is_item_of_argument(node: ast.expr) -> bool:
 
 def _names(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _word_vectors(source: Source) -> Iterator[Hit]:
+    """Attributes of the word vectors of gensim 3: `model.wv.vocab`."""
+    if "gensim" not in source.modules:
+        return
+    for node in all_of(source, ast.Attribute):
+        owner = getattr(node.value, "attr", None)
+        if node.attr in _OF_VECTORS and owner == "wv" and isinstance(node.ctx, ast.Load):
+            if not unreached.is_expendable(node):
+                today = f"Today: {_OF_VECTORS[node.attr]}."
+                yield Hit(node, f".wv.{node.attr} is gone since gensim 4", fix=today)
 
 
 def _instead(old: str, on_tf2: bool) -> str:

@@ -13,6 +13,8 @@ _MODELS = (
     "The models have a repository of their own, tensorflow/models: put the folder that is meant on "
     "PYTHONPATH, as research/slim, and import from there: `from nets import vgg`."
 )
+# The one name with an underscore that many programs read; tables have the public ones.
+_LOGGER = "tf.logging._logger"
 _LINEAR = (
     "In a program that is run by this package: `from "
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
@@ -38,6 +40,10 @@ def find(source, context):
         if use.name in tables.BEFORE_1_15 and not unreached.is_tried(use.node, unreached.ANY):
             written = use.name.replace("tf.python.", "tensorflow.python.")
             yield Hit(use.node, f"{written} is neither in TensorFlow 1.15 nor in 2", fix=_LINEAR)
+        if use.name == _LOGGER and not unreached.is_tried(use.node, unreached.ANY):
+            message = f"{_LOGGER} is neither in TensorFlow 1.15 nor in 2"
+            yield Hit(use.node, message, fix='Today: logging.getLogger("tensorflow").')
+            continue
         if (
             use.row is not None
             or use.flavour is symbol_uses.Flavour.V2

@@ -1,0 +1,89 @@
+"""Flags that two modules of one program define."""
+
+import ast
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.source import parents
+
+_HOMES = ("tf.flags.DEFINE", "tf.app.flags.DEFINE", "absl.flags.DEFINE")
+# Words of a program that may define a flag again all the same.
+_TAKES_AWAY = ("remove_flag_values", "__delattr__", "delattr(", "FlagValues", "del FLAGS")
+_OTHERS = {"DEFINE_alias", "DEFINE"}  # a name of another flag; a flag that is made elsewhere
+
+
+@rule(
+    "E2S020",
+    "flag-of-two-modules",
+    Severity.ERROR,
+    title="A flag that two modules of one program define",
+    why="A module imports two others that define a flag of the same name, or one that defines a "
+    "flag of its own: absl.flags.DuplicateFlagError. Only what stands at the top of the files "
+    "counts, outside of `if`, `try` and functions. No sample of one file can show it.",
+    fix="Define it in one of them, and read FLAGS in the other; or pass allow_override=True.",
+    bad=None,
+    good=None,
+)
+def find(source, context):
+    project = context.project
+    imported = project.imports_at_top.get(source, ())
+    if not imported or any(_takes_away(other) for other in project.sources):
+        return
+    homes, told = dict.fromkeys(_flags(source), source), set()
+    twice: dict = {}
+    for top, statement in imported:
+        inner = _closure(top, project)
+        if source in inner:  # each imports the other: who is first depends on the start
+            continue
+        within: dict = {}
+        for module in inner:
+            for flag in _flags(module):
+                if within.setdefault(flag, module) is not module:
+                    told.add(flag)  # a finding of the imported module, or of one below it
+                first = homes.setdefault(flag, module)
+                if first is not module and flag not in told:
+                    told.add(flag)
+                    twice.setdefault((first, module, statement), []).append(flag)
+    for (first, module, statement), flags in twice.items():
+        yield _hit(source, first, module, statement, flags)
+
+
+def _hit(source, first, module, statement, flags):
+    flag, *others = flags
+    which = f"the flag {flag!r}" + (f" and {len(others)} more" if others else "")
+    where = f"{module.shown}:{_flags(module)[flag].node.lineno}"
+    if first is source:
+        return Hit(_flags(source)[flag].node, f"{where} defines {which}, too")
+    there = f"{first.shown}:{_flags(first)[flag].node.lineno}"
+    return Hit(statement, f"{where} and {there} both define {which}")
+
+
+def _takes_away(source):
+    return any(word in source.text for word in _TAKES_AWAY)
+
+
+def _flags(source):
+    """The first definition of each flag at the top of a file."""
+    found: dict = {}
+    for call in source.calls:
+        if not (call.name or "").startswith(_HOMES) or call.is_open or call.last in _OTHERS:
+            continue
+        statement = next(parents(call.node), None)
+        if not isinstance(statement, ast.Expr) or statement not in source.tree.body:
+            continue
+        if call.argument("allow_override") is None and call.argument("flag_values") is None:
+            flag = call.value("name", 0)
+            if isinstance(flag, str):
+                found.setdefault(flag, call)
+    return found
+
+
+def _closure(source, project):
+    """A file, those that it imports, and those that they import."""
+    found, todo = [], [source]
+    while todo:
+        module = todo.pop()
+        if module not in found:
+            found.append(module)
+            todo += [other for other, _ in project.imports_at_top.get(module, ())]
+    return found
