@@ -155,3 +155,11 @@ def test_the_finding_is_in_the_line_of_the_name():
 def test_the_bytes_of_an_array_have_another_name(line, count):
     assert len(dropped(f"import numpy as np\n\n{line}\n")) == count
     assert dropped(f"import other\n\n{line.replace('np', 'other')}\n") == []
+
+
+def test_word_vectors_of_gensim_3_are_gone():
+    line = "from gensim.models import Word2Vec\n\nprint(Word2Vec.load('m').wv.{})\n"
+    assert len(dropped(line.format("vocab"))) == 1
+    assert len(dropped(line.format("index2word"))) == 1
+    assert dropped(line.format("key_to_index")) == []
+    assert dropped(line.replace("gensim", "other").format("vocab")) == []

@@ -341,3 +341,99 @@ def test_a_module_of_a_folder_that_no_import_reads_may_be_a_library_s(tmp_path):
 )
 def test_a_check_of_the_version_that_ends_the_program(line, found):
     assert len(messages(f"import tensorflow as tf\n\n{line}\n", "E2S018")) == found
+
+
+FLAG = "import tensorflow as tf\n\ntf.app.flags.DEFINE_string('{}', '', ''{})\n"
+
+
+def flags_of_two_modules(folder):
+    found = check([str(folder)], Settings()).findings
+    return [finding.message for finding in found if finding.rule == "E2S020"]
+
+
+def test_a_flag_of_two_imported_modules_is_found_where_they_meet(tmp_path):
+    write(
+        tmp_path,
+        first=FLAG.format("steps", ""),
+        second=FLAG.format("steps", "") + FLAG.format("lr", ""),
+        middle="import second\n",
+        main="import first\nimport middle\n",
+        outer="import main\n",
+    )
+    (message,) = flags_of_two_modules(tmp_path)
+    assert "both define the flag 'steps'" in message
+
+
+def test_a_flag_of_a_module_and_of_one_that_it_imports_is_found(tmp_path):
+    write(tmp_path, first=FLAG.format("lr", ""), main="import first\n" + FLAG.format("lr", ""))
+    (message,) = flags_of_two_modules(tmp_path)
+    assert "defines the flag 'lr', too" in message
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "import first\n",
+        "import first\n\n\ndef f():\n    import second\n",
+        "import first\ntry:\n    import second\nexcept Exception:\n    pass\n",
+        "import first\nimport third\n",
+        "import first\nimport second\nfirst.tf.flags.FLAGS.remove_flag_values(['lr'])\n",
+    ],
+)
+def test_modules_that_are_not_both_imported_may_define_the_same_flag(tmp_path, main):
+    second, third = FLAG.format("lr", ""), FLAG.format("lr", ", allow_override=True")
+    write(tmp_path, first=FLAG.format("lr", ""), second=second, third=third, main=main)
+    assert flags_of_two_modules(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("caught", "found"),
+    [
+        ("ValueError", True),
+        ("(OSError, KeyError)", True),
+        ("NameError", False),
+        ("Exception", False),
+        ("(ValueError, own.Errors)", False),
+    ],
+)
+def test_a_name_in_a_try_is_found_where_no_handler_takes_its_error(caught, found):
+    text = f"import own\n\ntry:\n    own.f(nowhere)\nexcept {caught}:\n    own.g()\n"
+    assert bool(messages(text, "E2S007")) == found
+
+
+ARRAY = """\
+import numpy as np
+import tensorflow as tf
+
+def scaled(x):
+    size = {made}
+    return np.abs(size)
+
+def model_fn(features, labels, mode):
+    return tf.estimator.EstimatorSpec(mode, loss=scaled(features))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [("tf.transpose(x)", 1), ("x", 0), ("len(x)", 0), ("tf.shape(x).numpy()", 0)],
+)
+def test_numpy_makes_no_array_of_a_tensor(made, found):
+    assert len(messages(ARRAY.format(made=made), "E2S021")) == found
+
+
+def test_tensors_have_values_in_eager_programs_and_py_functions():
+    text = ARRAY.format(made="tf.transpose(x)")
+    assert messages(text + "\ntf.enable_eager_execution()\n", "E2S021") == []
+    assert messages(text + "\ntf.py_function(scaled, [1.0], [tf.float32])\n", "E2S021") == []
+
+
+def test_field_types_of_a_named_tuple_are_gone():
+    assert len(messages("import rows\n\nprint(rows.Row._field_types)\n", "E2S012")) == 1
+    own = "class Row:\n    def __init__(self):\n        self._field_types = 1\n"
+    assert messages(own + "\nprint(Row()._field_types)\n", "E2S012") == []
+
+
+def test_the_logger_of_tf_logging_is_gone():
+    line = "import tensorflow as tf\n\ntf.logging._logger.setLevel(30)\n"
+    assert len(messages(line, "E2S105")) == 1

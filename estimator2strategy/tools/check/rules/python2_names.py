@@ -78,11 +78,16 @@ def find(source, context):
                 yield Hit(call.node, message)
 
 
-def unguarded(node: ast.AST) -> bool:
-    """True if no `try` and no question for the version is around it, nor before it in an `and`."""
+def unguarded(node: ast.AST, *, tries: bool = True) -> bool:
+    """True if no `try` and no question for the version is around it, nor before it in an `and`.
+
+    Args:
+        node: What may be guarded.
+        tries: False if a `try` is none of the guards.
+    """
     inner = node
     for outer in parents(node):
-        if isinstance(outer, ast.Try):
+        if tries and isinstance(outer, ast.Try):
             return False
         if isinstance(outer, (ast.If, ast.IfExp)) and _asks(outer.test):
             return False

@@ -56,7 +56,7 @@ def find(source, context):
             continue
         if free is None:
             free = _free(source)
-        if name.id in free and unguarded(name) and not _is_annotation(name):
+        if name.id in free and _unguarded(name) and not _is_annotation(name):
             seen.add(name.id)
             yield Hit(name, f"nothing binds the name {name.id}", fix=_hint(name.id, scope))
 
@@ -128,3 +128,21 @@ def _is_annotation(node: ast.AST) -> bool:
             return True
         inner = outer
     return False
+
+
+def _unguarded(name):
+    """True if it is `unguarded`, or only by a `try` that lets a NameError pass."""
+    outer, inner = name.parent, name
+    while isinstance(outer, ast.AST):
+        if isinstance(outer, ast.Try):
+            if inner not in outer.body or any(map(_may_catch, outer.handlers)):
+                return False
+        inner, outer = outer, getattr(outer, "parent", None)
+    return unguarded(name, tries=False)
+
+
+def _may_catch(handler):
+    """True unless it catches errors of Python that a NameError is none of."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = [getattr(builtins, getattr(kind, "id", ""), Exception) for kind in kinds]
+    return any(not isinstance(kind, type) or issubclass(NameError, kind) for kind in caught)
