@@ -216,10 +216,11 @@ def _word_vectors(source: Source) -> Iterator[Hit]:
         return
     for node in all_of(source, ast.Attribute):
         owner = getattr(node.value, "attr", None)
-        if node.attr in _OF_VECTORS and owner == "wv" and isinstance(node.ctx, ast.Load):
-            if not unreached.is_expendable(node):
-                today = f"Today: {_OF_VECTORS[node.attr]}."
-                yield Hit(node, f".wv.{node.attr} is gone since gensim 4", fix=today)
+        if node.attr not in _OF_VECTORS or owner != "wv" or not isinstance(node.ctx, ast.Load):
+            continue
+        if not unreached.is_expendable(node):
+            today = f"Today: {_OF_VECTORS[node.attr]}."
+            yield Hit(node, f".wv.{node.attr} is gone since gensim 4", fix=today)
 
 
 def _instead(old: str, on_tf2: bool) -> str:

@@ -134,9 +134,9 @@ def _unguarded(name):
     """True if it is `unguarded`, or only by a `try` that lets a NameError pass."""
     outer, inner = name.parent, name
     while isinstance(outer, ast.AST):
-        if isinstance(outer, ast.Try):
-            if inner not in outer.body or any(map(_may_catch, outer.handlers)):
-                return False
+        caught = isinstance(outer, ast.Try) and any(map(_may_catch, outer.handlers))
+        if caught or (isinstance(outer, ast.Try) and inner not in outer.body):
+            return False
         inner, outer = outer, getattr(outer, "parent", None)
     return unguarded(name, tries=False)
 
