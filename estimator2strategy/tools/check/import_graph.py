@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -38,6 +39,18 @@ class ImportGraph:
         found = _closure(_closure({source}, self._above), self._below)
         if any(call.last in _IMPORTERS for other in found for call in other.calls):
             return set(self._sources)
+        return found
+
+    @functools.cached_property
+    def at_top(self) -> dict[Source, list[tuple[Source, ast.stmt]]]:
+        """The files that each file imports in any case, with the statements."""
+        found: dict[Source, list[tuple[Source, ast.stmt]]] = {}
+        for source in self._sources:
+            top = set(source.tree.body)
+            for target, _ in source.imports:
+                other = self._imported(source, target) if target.node in top else None
+                if other is not None and other is not source:
+                    found.setdefault(source, []).append((other, target.node))
         return found
 
     @functools.cached_property

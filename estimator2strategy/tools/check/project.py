@@ -288,19 +288,6 @@ class Project:
                     todo.append(other)
         return found
 
-    @functools.cached_property
-    def imports_at_top(self) -> dict[Source, list[tuple[Source, ast.stmt]]]:
-        """The files of the program that each file imports in any case, with the statements."""
-        found: dict[Source, list[tuple[Source, ast.stmt]]] = {}
-        for source in self.sources:
-            top = set(source.tree.body)
-            for target, _ in source.imports:
-                path = self.imported_file(source, target) if target.node in top else None
-                other = self._by_path.get(path) if path else None
-                if other is not None and other is not source:
-                    found.setdefault(source, []).append((other, target.node))
-        return found
-
     def imported_file(self, source: Source, target: Import) -> str | None:
         """The file of the program that an import reads, or the folder of a package without one."""
         path = self._module(source, target.module, target.level)

@@ -26,7 +26,7 @@ _OTHERS = {"DEFINE_alias", "DEFINE"}  # a name of another flag; a flag that is m
 )
 def find(source, context):
     project = context.project
-    imported = project.imports_at_top.get(source, ())
+    imported = project.imports.at_top.get(source, ())
     if not imported or any(_takes_away(other) for other in project.sources):
         return
     homes, told = dict.fromkeys(_flags(source), source), set()
@@ -85,5 +85,5 @@ def _closure(source, project):
         module = todo.pop()
         if module not in found:
             found.append(module)
-            todo += [other for other, _ in project.imports_at_top.get(module, ())]
+            todo += [other for other, _ in project.imports.at_top.get(module, ())]
     return found
