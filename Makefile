@@ -4,8 +4,8 @@
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.10 python3; do \
     $$python -c 'import sys; assert (3, 10) <= sys.version_info[:2] <= (3, 13)' 2>/dev/null \
     && echo $$python && break; done)
-# TensorFlow keeps each worker at about 1 GB.
-WORKERS ?= 2
+# One more than two cores: some tests wait. TensorFlow keeps each worker at about 1 GB.
+WORKERS ?= 3
 PYTEST_ARGS ?=
 
 VENV := .venv
@@ -39,6 +39,8 @@ lint: $(VENV)/.dev  ## style and types
 unit: $(VENV)/.dev  ## tests only; PYTEST_ARGS="-k name" chooses some
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" $(PYTEST_ARGS)
 
+# Each of these may start four processes.
+slow: WORKERS = 2
 slow: $(VENV)/.dev  ## the slow tests: kills, clusters, whole programs of others
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow $(PYTEST_ARGS)
 

@@ -25,7 +25,9 @@ Pipeline = tpu.InputPipelineConfig
 TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
 CORES, EXAMPLES, FEATURES, CLASSES = 8, 48, 4, 3
 
-one_and_two_hosts = pytest.mark.parametrize("num_hosts", [1, 2], ids=["1x8", "2x4"])
+one_and_two_hosts = pytest.mark.parametrize(
+    "num_hosts", [pytest.param(1, id="1x8", marks=pytest.mark.slow), pytest.param(2, id="2x4")]
+)
 
 _random = np.random.RandomState(0)
 IMAGES = _random.rand(EXAMPLES, FEATURES).astype(np.float32)
@@ -194,19 +196,15 @@ def test_training_ends_with_the_same_variables(machines, num_hosts):
     assert [steps for steps, _ in reported] == [[step] * CORES for step in range(17)]
 
 
+@one_and_two_hosts
 @pytest.mark.parametrize(
-    ("pipeline", "feed", "num_hosts"),
+    ("pipeline", "feed"),
     [
-        (Pipeline.PER_HOST_V1, input_fn, 1),
-        (Pipeline.PER_HOST_V1, input_fn, 2),
-        (Pipeline.PER_SHARD_V1, tensors, 1),
-        (Pipeline.PER_SHARD_V1, tensors, 2),
-        (Pipeline.BROADCAST, input_fn, 1),
-        (Pipeline.BROADCAST, input_fn, 2),
-        (Pipeline.SLICED, input_fn, 1),
-        (Pipeline.SLICED, input_fn, 2),
-        (Pipeline.PER_HOST_V2, input_fn, 1),
-        (Pipeline.PER_HOST_V2, input_fn, 2),
+        (Pipeline.PER_HOST_V1, input_fn),
+        (Pipeline.PER_SHARD_V1, tensors),
+        (Pipeline.BROADCAST, input_fn),
+        (Pipeline.SLICED, input_fn),
+        (Pipeline.PER_HOST_V2, input_fn),
     ],
 )
 @pytest.mark.evidence("inputs", "rehearsed")
@@ -271,7 +269,9 @@ def test_training_ends_where_the_input_does(machines, num_hosts):
     assert rehearsed[1] == [5, 10]
 
 
-@pytest.mark.parametrize("machine", ["emulated", "1x8", "2x4"])
+@pytest.mark.parametrize(
+    "machine", ["emulated", pytest.param("1x8", marks=pytest.mark.slow), "2x4"]
+)
 @pytest.mark.evidence("nan", "rehearsed")
 def test_nan_ends_training_after_its_block_and_is_told_with_its_step(machines, machine, log):
     """Source: `NanTensorHook` in a TPUEstimator of TF 1.15: it sees a block's last loss."""

@@ -91,7 +91,11 @@ def test_cores_train_as_the_host_does(model_dir, emulated_cores, pipeline):
 @pytest.mark.evidence("embeddings", "cpu")
 @pytest.mark.parametrize("accumulates", [True, False])
 @pytest.mark.parametrize(
-    "pipeline", [tpu.InputPipelineConfig.PER_HOST_V1, tpu.InputPipelineConfig.PER_HOST_V2]
+    "pipeline",
+    [
+        pytest.param(tpu.InputPipelineConfig.PER_HOST_V1, marks=pytest.mark.slow),
+        tpu.InputPipelineConfig.PER_HOST_V2,
+    ],
 )
 @pytest.mark.evidence("embeddings", "rehearsed")
 def test_a_tpu_trains_as_emulated_cores_do(

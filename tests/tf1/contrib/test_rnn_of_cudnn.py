@@ -208,7 +208,7 @@ def sums(params):
     return data.repeat().batch(params["batch_size"], drop_remainder=True)
 
 
-@pytest.mark.parametrize("cores", [None, 2])
+@pytest.mark.parametrize("cores", [pytest.param(None, marks=pytest.mark.slow), 2])
 def test_an_estimator_trains_a_layer_and_goes_on_from_its_checkpoint(cores, tmp_path):
     if cores:
         emulate_tpu(num_cores=cores)
