@@ -76,30 +76,43 @@ def train(
         store=store,
         max_restarts=options.max_restarts,
     )
-    loss = None
-    logged = FetchingHook()
-    with Interruption() as interruption, contextlib.ExitStack() as afterwards:
+    with Interruption() as interruption:
         # A checkpoint in the making is restored; where training fails, no hook's `end` is called.
         creator.on_lost = functools.partial(_wait_for, savers)
-        afterwards.callback(creator.on_lost)
-        monitor = _on_tpu if is_tpu(recording.strategy) else tf1.train.MonitoredSession
-        with monitor(creator, [*all_hooks, logged]) as monitored:
-            pace = _pace(recording, all_hooks)
-            logged.tensors = pace.logged()
-            assert creator.session  # a MonitoredSession makes it first of all
-            profile = Profile(options.profile_folder)
-            afterwards.enter_context(profile.current())
-            step = _step(recording, creator.session, pace, options, profile)
-            loss = _loop(monitored, creator, step, pace, interruption, profile, on_first_block)
+        try:
+            loss = _run(recording, creator, all_hooks, options, interruption, on_first_block)
+        finally:
+            creator.on_lost()
         if position and not interruption.requested:
             position.remove()  # the next training starts its input anew
         interruption.explain(config.model_dir)
-    # Not in the `with`: it swallows the error with which an input ends.
     if loss is None and creator.session:
         loss = creator.session.last_loss()
     if loss is None:
         warn_of_no_steps()
     return loss
+
+
+def _run(
+    recording: Recording,
+    creator: ReplaySessionCreator,
+    hooks: Sequence[Hook],
+    options: TrainingOptions,
+    interruption: Interruption,
+    on_first_block: Callable[[], None],
+) -> Any:
+    """Runs the session; returns the loss of the last step, None where the input has ended."""
+    logged = FetchingHook()
+    monitor = _on_tpu if is_tpu(recording.strategy) else tf1.train.MonitoredSession
+    with contextlib.ExitStack() as afterwards, monitor(creator, [*hooks, logged]) as monitored:
+        pace = _pace(recording, hooks)
+        logged.tensors = pace.logged()
+        assert creator.session  # a MonitoredSession makes it first of all
+        profile = Profile(options.profile_folder)
+        afterwards.enter_context(profile.current())
+        step = _step(recording, creator.session, pace, options, profile)
+        return _loop(monitored, creator, step, pace, interruption, profile, on_first_block)
+    return None  # the `with` has swallowed the error with which an input ends
 
 
 def _refuse_jit_on_several(recording: Recording, options: TrainingOptions) -> None:
