@@ -270,7 +270,6 @@ def test_a_name_with_a_word_more_is_not_taken_for_the_one_without(name, meant):
         ("learn.read_batch_record_features", "make_batched_features_dataset"),
         ("cloud.configure_gcs", "GOOGLE_APPLICATION_CREDENTIALS"),
         ("cloud.BigQueryReader", "BigQuery"),
-        ("data.sliding_window_batch", "dataset.window"),
         ("compiler.xla.estimator_model_fn", "TrainingOptions(jit_compile=True)"),
     ],
 )
