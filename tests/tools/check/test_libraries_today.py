@@ -25,27 +25,13 @@ def test_each_row_is_of_a_name_that_is_gone():
     assert [name for name in ROWS if (libraries.gone(name) or [""])[0] != name] == []
 
 
-@pytest.mark.parametrize(
-    "library",
-    [
-        "PIL",
-        "gensim",
-        "h5py",
-        "joblib",
-        "keras",
-        "librosa",
-        "matplotlib",
-        "networkx",
-        "numpy",
-        "pandas",
-        "scipy",
-        "seaborn",
-        "skimage",
-        "sklearn",
-        "statsmodels",
-        "werkzeug",
-    ],
+LIBRARIES = (
+    "PIL gensim h5py joblib keras librosa matplotlib networkx numpy pandas scipy seaborn skimage "
+    "sklearn statsmodels werkzeug"
 )
+
+
+@pytest.mark.parametrize("library", LIBRARIES.split())
 def test_names_that_the_advice_gives_are_there(library):
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
