@@ -236,9 +236,16 @@ def test_the_advice_about_a_name_that_contrib_never_had():
     assert advice(text.format("data._make_csv_dataset"), "E2S101") == [
         "Did you mean tf.contrib.data.make_csv_dataset?"
     ]
-    assert advice(text.format("rnn.no_cell"), "E2S101") == [
-        "migration_guide/contrib.md lists those that are."
+    assert advice(text.format("layers.python.layers.layers._build_variable_getter"), "E2S101") == [
+        "If the program needs it, copy it from TensorFlow 1.15's "
+        "tensorflow/contrib/layers/python/layers/layers, with what it calls."
     ]
+
+
+def test_the_advice_about_a_private_name_of_the_estimator_says_where_it_was():
+    text = "from tensorflow.python.estimator.canned import dnn\n\nx = dnn._dnn_model_fn(1)\n"
+    (said,) = advice(text, "E2S101")
+    assert "TensorFlow 1.15's tensorflow_estimator/python/estimator/canned/dnn," in said
 
 
 def test_a_module_is_not_said_to_be_another_one_of_its_name():
@@ -271,6 +278,9 @@ def test_a_name_with_a_word_more_is_not_taken_for_the_one_without(name, meant):
         ("cloud.configure_gcs", "GOOGLE_APPLICATION_CREDENTIALS"),
         ("cloud.BigQueryReader", "BigQuery"),
         ("compiler.xla.estimator_model_fn", "TrainingOptions(jit_compile=True)"),
+        ("eager.implicit_gradients", "tf.GradientTape"),
+        ("eager.python.tfe.num_gpus", "tf.config.list_physical_devices('GPU')"),
+        ("learn.infer", "predict"),
     ],
 )
 def test_the_advice_about_names_that_lie_beside_others(name, said):

@@ -39,7 +39,8 @@ def find(source, context):
             yield _unknown(use, times)
         elif use.row is None and use.name.startswith("tf.python.estimator."):
             message = f"{use.name} was private to tensorflow_estimator{times}"
-            yield Hit(use.node, message, severity=Severity.WARNING, fix="Nothing stands for it.")
+            source_of = _copied(use.name.replace("tf.python", "tensorflow_estimator/python", 1))
+            yield Hit(use.node, message, severity=Severity.WARNING, fix=source_of)
 
 
 def _unknown(use, times):
@@ -47,7 +48,12 @@ def _unknown(use, times):
     nearest = tables.contrib().nearest(use.name) or ""
     last, near = (name.rpartition(".")[2] for name in (use.name, nearest))
     alike = difflib.get_close_matches(last, [near], cutoff=0.9)
-    listed = "migration_guide/contrib.md lists those that are."
-    fix = f"Did you mean {nearest}?" if alike else listed
+    fix = f"Did you mean {nearest}?" if alike else _copied(use.name.replace("tf", "tensorflow", 1))
     message = f"{use.name} is not among the names that are carried over{times}"
     return Hit(use.node, message, fix=fix)
+
+
+def _copied(name):
+    """The advice to copy what lies in a module of TF 1.15."""
+    path = name.rpartition(".")[0].replace(".", "/")
+    return f"If the program needs it, copy it from TensorFlow 1.15's {path}, with what it calls."
