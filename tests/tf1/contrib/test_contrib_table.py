@@ -235,4 +235,4 @@ def test_names_of_eager_that_graphs_have_too_work_in_them():
         with tf.Session() as session:
             session.run(weight.initializer)
             assert session.run(gradient) == 6.0
-    assert not tf.contrib.eager.executing_eagerly()
+        assert not tfe.executing_eagerly()
