@@ -291,3 +291,22 @@ def test_the_advice_about_names_that_lie_beside_others(name, said):
 def test_the_advice_about_the_session_of_keras():
     text = "from keras.backend.tensorflow_backend import set_session\n"
     assert advice(text, "E2S109") == ["Today: tf.keras.backend."]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("learn.python.learn.run_config", "Did you mean tf.contrib.learn.python.learn.estimators."),
+        ("learn.python.learn.run_config._UID", "tensorflow/contrib/learn/python/learn/estimators/"),
+        ("opt.ElasticAverageCustomGetter", "ElasticAverageOptimizer wrapped"),
+        ("opt.LazyAdamGSOptimizer", "tf.contrib.opt.LazyAdamOptimizer"),
+    ],
+)
+def test_the_advice_about_a_name_of_contrib_leads_to_what_there_is(name, said):
+    (fix,) = advice(f"import tensorflow as tf\n\nx = tf.contrib.{name}(1)\n", "E2S101")
+    assert said in fix
+
+
+def test_a_private_module_is_told_the_public_one():
+    text = "import tensorflow as tf\n\nx = tf.backend_config.epsilon()\n"
+    assert advice(text, "E2S105") == ["Its names are in tf.keras.backend."]
