@@ -45,3 +45,8 @@ def test_a_distribute_config_gives_a_run_its_strategies():
 def test_a_client_that_drives_the_servers_of_a_cluster_is_refused():
     with pytest.raises(UnsupportedError, match="TF_CONFIG"):
         tf.contrib.distribute.DistributeConfig(remote_cluster={"worker": ["a:1"]})
+
+
+def test_older_names_of_the_strategy_are_those_of_today():
+    assert not tf.contrib.distribute.has_distribution_strategy()
+    assert tf.contrib.distribute.get_distribution_strategy() is tf.distribute.get_strategy()

@@ -151,6 +151,11 @@ def test_what_is_proposed_is_taken_today(name, today):
         ),
         ("import numpy as np\n\nnp.corrcoef(a, bias=1)\n", "Leave it out: nothing has its place."),
         ("from skimage.feature import hog\n\nhog(x, visualise=True)\n", "Today: visualize."),
+        (
+            "import pandas\n\npandas.concat(a, pandas.read_csv('b'))\n",
+            "Put the tables into a list: pandas.concat([a, b]).",
+        ),
+        ("import pandas\n\npandas.concat(tables, 1)\n", "Give the others by their names."),
     ],
 )
 def test_the_advice_about_an_argument_says_what_to_write(text, advice):

@@ -300,6 +300,9 @@ def test_the_advice_about_the_session_of_keras():
         ("learn.python.learn.run_config._UID", "tensorflow/contrib/learn/python/learn/estimators/"),
         ("opt.ElasticAverageCustomGetter", "ElasticAverageOptimizer wrapped"),
         ("opt.LazyAdamGSOptimizer", "tf.contrib.opt.LazyAdamOptimizer"),
+        ("graph_editor.get_tensors", "for op in graph.get_operations() for t in op.outputs"),
+        ("tfprof.ProfileContext", "tf.train.ProfilerHook"),
+        ("distribute.get_cross_replica_context", "tf.distribute.in_cross_replica_context()"),
     ],
 )
 def test_the_advice_about_a_name_of_contrib_leads_to_what_there_is(name, said):
@@ -310,3 +313,8 @@ def test_the_advice_about_a_name_of_contrib_leads_to_what_there_is(name, said):
 def test_a_private_module_is_told_the_public_one():
     text = "import tensorflow as tf\n\nx = tf.backend_config.epsilon()\n"
     assert advice(text, "E2S105") == ["Its names are in tf.keras.backend."]
+
+
+def test_the_levels_of_pythons_logging_are_told_by_tensorflows_names():
+    text = "import tensorflow as tf\n\nlevel = tf.compat.v1.logging.WARNING\n"
+    assert advice(text, "E2S105") == ["Did you mean tf.logging.WARN?"]

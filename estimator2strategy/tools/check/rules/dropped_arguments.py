@@ -1,5 +1,7 @@
 """Arguments that functions of Keras, NumPy, pandas and others took once, and refuse today."""
 
+import ast
+
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
@@ -146,6 +148,8 @@ _VALUES = {
     ("sklearn.tree.DecisionTreeRegressor", "criterion"): {"mse": "squared_error"},
     ("sklearn.ensemble.RandomForestClassifier", "max_features"): {"auto": "sqrt"},
 }
+# Function of a list -> the advice for a call that gives the items one by one.
+_OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b])."}
 
 
 @rule(
@@ -178,7 +182,9 @@ def find(source, context):
         most = libraries.most(name)
         if most is not None and len(call.node.args) > most and not call.is_open:
             message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"
-            yield Hit(call.node, message, fix=f"Give {_OTHERS[most > 0]} by their names.")
+            is_list = name in _OF_A_LIST and not isinstance(call.node.args[1], ast.Constant)
+            by_name = f"Give {_OTHERS[most > 0]} by their names."
+            yield Hit(call.node, message, fix=_OF_A_LIST[name] if is_list else by_name)
 
 
 def _instead(name: str, argument: str) -> str | None:

@@ -125,7 +125,9 @@ def find(source, context):
             hit = Hit(node, f"{old} is gone", fix=f"Today: {now}.")
         elif (lost := libraries.gone(name)) and not removed_names.todays(lost[0]):
             old, release = lost
-            hit = Hit(node, f"{old} is gone: {release} does not have it", fix=_instead(old, on_tf2))
+            gone = f"{old} is gone: {release} does not have it"
+            is_private = name.rpartition(".")[2].startswith("_")
+            hit = Hit(node, gone, fix=_copied(old) if is_private else _instead(old, on_tf2))
         if old is None or old in seen or unreached.is_expendable(node):
             continue
         seen.add(old)
@@ -189,6 +191,10 @@ def _instead(old: str, on_tf2: bool) -> str:
         return _KERAS_2
     if module == "keras.backend" and last in _OPS.split():
         return f"Today: keras.ops.{last}, whose defaults may differ."
+    return _copied(old)
+
+
+def _copied(old: str) -> str:
     return f"{libraries.release_of_old(old)} had it: copy what the program needs of its source."
 
 

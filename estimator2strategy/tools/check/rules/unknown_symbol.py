@@ -49,6 +49,8 @@ _PRIVATE = {
     "tf.tpu_estimator": "tf.contrib.tpu",
     "tf.tpu_optimizer": "tf.contrib.tpu",
 }
+# Names of Python's logging, and how TensorFlow calls them.
+_MEANT = {"tf.logging.WARNING": "tf.logging.WARN", "tf.logging.CRITICAL": "tf.logging.FATAL"}
 _LINEAR = (
     "In a program that is run by this package: `from "
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
@@ -89,6 +91,7 @@ def find(source, context):
             module, _, last = use.name.rpartition(".")
             reducing = f"{module}.reduce_{last}"
             nearest = reducing if tables.exists(reducing, "v1") else facade.nearest(use.name) or ""
+            nearest = _MEANT.get(use.name, nearest)
             # A name that is only alike, and of another module, is not what was meant.
             near = nearest.rpartition(".")[0] == module or nearest.rpartition(".")[2] == last
             near = near and not _leads_deeper(use, source)
