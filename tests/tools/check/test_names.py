@@ -318,3 +318,13 @@ def test_a_private_module_is_told_the_public_one():
 def test_the_levels_of_pythons_logging_are_told_by_tensorflows_names():
     text = "import tensorflow as tf\n\nlevel = tf.compat.v1.logging.WARNING\n"
     assert advice(text, "E2S105") == ["Did you mean tf.logging.WARN?"]
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("tensorflow.compat.v1", "write tf.compat.v2.nn.RNNCell"), ("tensorflow", "e2s run --tf2")],
+)
+def test_a_name_that_compat_v1_never_had_is_told_so(module, said):
+    text = f"import {module} as tf\n\nx = tf.nn.RNNCellDropoutWrapper(1)\n"
+    (fix,) = advice(text, "E2S113")
+    assert said in fix
