@@ -65,7 +65,7 @@ def _module_of_that_name(name):
     if name in modules or name == root:
         return None
     found = [m for m in modules if m.startswith(f"{root}.") and m.endswith(f".{last}")]
-    return min(found, key=lambda m: (len(m), m), default=None)
+    return min(found, key=lambda m: (".python." not in m, len(m), m), default=None)
 
 
 def _copied(module):
