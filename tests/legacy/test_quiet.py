@@ -29,7 +29,7 @@ REFUSED = """\
 import tensorflow as tf
 
 def build(x):
-    return tf.contrib.eager.Variable(x)
+    return tf.contrib.eager.Iterator(x)
 
 def model_fn(features, labels, mode):
     build(1.0)
@@ -149,7 +149,7 @@ def test_a_refusal_ends_in_its_message_and_shows_lines_of_the_program_only(tmp_p
     assert len(files) == 3
     assert all('program.py", line' in line for line in files)
     assert "KeyError" not in errors  # what the program was handling has no part in it
-    assert "tf.contrib.eager.Variable" in errors.splitlines()[-1]
+    assert "tf.contrib.eager.Iterator" in errors.splitlines()[-1]
 
 
 def test_a_full_traceback_is_a_variable_away(tmp_path):

@@ -1,6 +1,7 @@
 """Names and arguments that the libraries around TensorFlow have dropped since TF 1.15's day.
 
     gone("keras.layers.CuDNNLSTM")       # ("keras.layers.CuDNNLSTM", "keras 3.15")
+    today("scipy.integrate.simps")       # what has its place
     refused("keras.optimizers.Adam")     # {"lr"}: arguments that it has no more
     most("sklearn.svm.SVC")              # 0: none of its arguments may stand at a position
 
@@ -8,6 +9,7 @@
 
 `libraries.json` is made by tests/tools/check/library_names.py, which tries every name and call of
 the old releases on the new ones; `python.json` by tests/tools/check/python_names.py.
+`libraries_today.json` is written by hand.
 """
 
 from __future__ import annotations
@@ -32,6 +34,52 @@ def release(name: str) -> str:
     """The release that was tried: "keras 3.15"."""
     library = name.partition(".")[0]
     return f"{library} {table()['releases'][library]}"
+
+
+# The releases of TensorFlow 1.15's day that library_names.py took the names from.
+_OLD = {
+    "PIL": "Pillow 5.4",
+    "cv2": "OpenCV 4.1",
+    "flask": "Flask 1.0",
+    "gensim": "gensim 3.8",
+    "gin": "gin-config 0.1",
+    "gym": "gym 0.12",
+    "h5py": "h5py 2.10",
+    "imageio": "imageio 2.5",
+    "jinja2": "Jinja 2.10",
+    "keras": "Keras 2.2",
+    "librosa": "librosa 0.6",
+    "matplotlib": "Matplotlib 2.2",
+    "moviepy": "MoviePy 1.0",
+    "networkx": "NetworkX 2.2",
+    "nltk": "NLTK 3.4",
+    "numpy": "NumPy 1.18",
+    "pandas": "pandas 0.24",
+    "scipy": "SciPy 1.1",
+    "seaborn": "seaborn 0.9",
+    "skimage": "scikit-image 0.15",
+    "sklearn": "scikit-learn 0.20",
+    "statsmodels": "statsmodels 0.10",
+    "tensorflow_hub": "tensorflow-hub 0.7",
+    "werkzeug": "Werkzeug 0.15",
+}
+
+
+def release_of_old(name: str) -> str:
+    """A release that had a dropped name: "SciPy 1.1"."""
+    return _OLD[name.partition(".")[0]]
+
+
+@functools.cache
+def _today() -> dict[str, dict[str, str]]:
+    path = Path(__file__).parent / "libraries_today.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def today(name: str) -> str | None:
+    """What has the place of a dropped name; None if nothing is known to have it."""
+    module, _, last = name.rpartition(".")
+    return _today().get(module, {}).get(last)
 
 
 @functools.cache

@@ -251,7 +251,7 @@ def test_a_star_import_brings_the_names_that_work_and_nothing_of_ours(module, so
 
 def test_a_name_of_a_module_that_is_refused_may_work():
     assert "/job:localhost/replica:0/task:0/device:CPU:0" in tf.contrib.eager.list_devices()
-    with pytest.raises(UnsupportedError, match="TensorFlow 2 itself"):
+    with pytest.raises(UnsupportedError, match="Legacy programs run as graphs"):
         tf.contrib.eager.metrics.Mean()
 
 
@@ -309,3 +309,17 @@ def test_columns_have_the_classes_that_programs_ask_for():
     embedded = tf.contrib.layers.embedding_column(words, 4)
     assert isinstance(embedded, tf.contrib.layers.feature_column._EmbeddingColumn)
     assert not isinstance(price, columns._EmbeddingColumn)
+
+
+def test_names_of_eager_that_graphs_have_too_work_in_them():
+    from estimator2strategy.tf1.contrib.eager.python import tfe
+
+    with tf.Graph().as_default():
+        weight = tfe.Variable(3.0)
+        with tfe.GradientTape() as tape:
+            loss = weight * weight
+        gradient = tape.gradient(loss, weight)
+        with tf.Session() as session:
+            session.run(weight.initializer)
+            assert session.run(gradient) == 6.0
+        assert not tfe.executing_eagerly()

@@ -136,3 +136,28 @@ def test_what_is_proposed_is_taken_today(name, today):
     home, _, last = name.rpartition(".")
     function = getattr(pytest.importorskip(home), last)
     assert today in inspect.signature(function).parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            "import pandas\n\npandas.read_csv('a', squeeze=True)\n",
+            "Today: the method squeeze('columns') of the result.",
+        ),
+        (
+            "import scipy.linalg\n\nscipy.linalg.solve(a, b, sym_pos=True)\n",
+            "Today: assume_a='pos'.",
+        ),
+        ("import numpy as np\n\nnp.corrcoef(a, bias=1)\n", "Leave it out: nothing has its place."),
+        ("from skimage.feature import hog\n\nhog(x, visualise=True)\n", "Today: visualize."),
+        (
+            "import pandas\n\npandas.concat(a, pandas.read_csv('b'))\n",
+            "Put the tables into a list: pandas.concat([a, b]).",
+        ),
+        ("import pandas\n\npandas.concat(tables, 1)\n", "Give the others by their names."),
+    ],
+)
+def test_the_advice_about_an_argument_says_what_to_write(text, advice):
+    found = check_text(text, Settings()).findings
+    assert [f.fix for f in found if f.rule == "E2S114"] == [advice]

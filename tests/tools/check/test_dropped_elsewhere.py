@@ -49,6 +49,11 @@ def test_names_that_nothing_brings_back_are_errors_for_both(target):
         ("pandas.io.json.json_normalize({})", "pandas.json_normalize"),
         ("scipy.interp(1, [1], [1])", "numpy.interp"),
         ("skimage.morphology.skeletonize_3d(x)", "skimage.morphology.skeletonize"),
+        ("keras.optimizers.rmsprop(0.1)", "keras.optimizers.RMSprop"),
+        ("scipy.array([1])", "numpy.array"),
+        ("scipy.float_(1)", "numpy.float64"),
+        ("scipy.int0(1)", "numpy.intp"),
+        ("skimage.data.imread('a')", "skimage.io.imread"),
     ],
 )
 def test_the_advice_names_what_has_the_place(name, today):

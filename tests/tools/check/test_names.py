@@ -236,9 +236,16 @@ def test_the_advice_about_a_name_that_contrib_never_had():
     assert advice(text.format("data._make_csv_dataset"), "E2S101") == [
         "Did you mean tf.contrib.data.make_csv_dataset?"
     ]
-    assert advice(text.format("rnn.no_cell"), "E2S101") == [
-        "migration_guide/contrib.md lists those that are."
+    assert advice(text.format("layers.python.layers.layers._no_such_name"), "E2S101") == [
+        "If the program needs it, copy it from TensorFlow 1.15's "
+        "tensorflow/contrib/layers/python/layers/layers, with what it calls."
     ]
+
+
+def test_the_advice_about_a_private_name_of_the_estimator_says_where_it_was():
+    text = "from tensorflow.python.estimator.canned import dnn\n\nx = dnn._no_such_name(1)\n"
+    (said,) = advice(text, "E2S101")
+    assert "TensorFlow 1.15's tensorflow_estimator/python/estimator/canned/dnn," in said
 
 
 def test_a_module_is_not_said_to_be_another_one_of_its_name():
@@ -270,8 +277,10 @@ def test_a_name_with_a_word_more_is_not_taken_for_the_one_without(name, meant):
         ("learn.read_batch_record_features", "make_batched_features_dataset"),
         ("cloud.configure_gcs", "GOOGLE_APPLICATION_CREDENTIALS"),
         ("cloud.BigQueryReader", "BigQuery"),
-        ("data.sliding_window_batch", "dataset.window"),
         ("compiler.xla.estimator_model_fn", "TrainingOptions(jit_compile=True)"),
+        ("eager.implicit_gradients", "tf.GradientTape"),
+        ("eager.python.tfe.num_gpus", "tf.config.list_physical_devices('GPU')"),
+        ("learn.infer", "predict"),
     ],
 )
 def test_the_advice_about_names_that_lie_beside_others(name, said):
@@ -282,3 +291,39 @@ def test_the_advice_about_names_that_lie_beside_others(name, said):
 def test_the_advice_about_the_session_of_keras():
     text = "from keras.backend.tensorflow_backend import set_session\n"
     assert advice(text, "E2S109") == ["Today: tf.keras.backend."]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("layers.python.encoders", "Did you mean tf.contrib.layers.python.layers.encoders?"),
+        ("opt.ElasticAverageCustomGetter", "ElasticAverageOptimizer wrapped"),
+        ("opt.LazyAdamGSOptimizer", "tf.contrib.opt.LazyAdamOptimizer"),
+        ("graph_editor.get_tensors", "for op in graph.get_operations() for t in op.outputs"),
+        ("tfprof.ProfileContext", "tf.train.ProfilerHook"),
+        ("training.bucket_by_sequence_length", "tf.data.experimental.bucket_by_sequence_length"),
+    ],
+)
+def test_the_advice_about_a_name_of_contrib_leads_to_what_there_is(name, said):
+    (fix,) = advice(f"import tensorflow as tf\n\nx = tf.contrib.{name}(1)\n", "E2S101")
+    assert said in fix
+
+
+def test_a_private_module_is_told_the_public_one():
+    text = "import tensorflow as tf\n\nx = tf.backend_config.epsilon()\n"
+    assert advice(text, "E2S105") == ["Its names are in tf.keras.backend."]
+
+
+def test_the_levels_of_pythons_logging_are_told_by_tensorflows_names():
+    text = "import tensorflow as tf\n\nlevel = tf.compat.v1.logging.WARNING\n"
+    assert advice(text, "E2S105") == ["Did you mean tf.logging.WARN?"]
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("tensorflow.compat.v1", "write tf.compat.v2.nn.RNNCell"), ("tensorflow", "e2s run --tf2")],
+)
+def test_a_name_that_compat_v1_never_had_is_told_so(module, said):
+    text = f"import {module} as tf\n\nx = tf.nn.RNNCellDropoutWrapper(1)\n"
+    (fix,) = advice(text, "E2S113")
+    assert said in fix

@@ -638,3 +638,45 @@ def main():
 def test_a_program_that_refuses_tpus_before_a_call_is_not_told_about_them(before, found):
     rules = [f.rule for f in findings(RUNS.format(before))]
     assert [rules.count(rule) for rule in ("E2S213", "E2S217")] == [found, found]
+
+
+_PREDICTING = """\
+import tensorflow as tf
+
+def input_fn(mode):
+    dataset = tf.data.TFRecordDataset("a").batch(8)
+    {first}
+    return dataset.repeat()
+
+estimator = tf.estimator.Estimator(model_fn=None)
+estimator.predict(input_fn)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [
+        ('if mode == "infer":\n        return dataset', 0),
+        ('if mode == "infer":\n        dataset = dataset.take(3)', 0),
+        ('if mode == "train":\n        dataset = dataset.shuffle(9)', 1),
+    ],
+)
+def test_an_input_that_may_return_before_it_repeats_may_end(first, count):
+    report = check_text(_PREDICTING.format(first=first), Settings())
+    assert [f.rule for f in report.findings].count("E2S212") == count
+
+
+@pytest.mark.parametrize(("training", "told"), [("", True), (", training=True", False)])
+def test_batch_norm_that_does_not_train_is_told_so(training, told):
+    text = f"""\
+import tensorflow as tf
+
+def model_fn(features, labels, mode):
+    hidden = tf.layers.batch_normalization(features{training})
+    loss = tf.losses.mean_squared_error(labels, tf.layers.dense(hidden, 1))
+    train_op = tf.train.AdamOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+    (fix,) = [f.fix for f in check_text(text, Settings()).findings if f.rule == "E2S220"]
+    assert ("Give training=" in fix) == told
+    assert "UPDATE_OPS" in fix

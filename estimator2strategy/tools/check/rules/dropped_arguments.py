@@ -1,57 +1,142 @@
 """Arguments that functions of Keras, NumPy, pandas and others took once, and refuse today."""
 
+import ast
+
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.symbol_uses import Flavour
 
-# Library -> its arguments of old, and what has their place.
+# Library or module -> its arguments of old, and what has their place.
 _TODAY = {
     "flask": {
+        "add_etags": "etag",
         "attachment_filename": "download_name",
         "cache_timeout": "max_age",
         "filename_or_fp": "path_or_file",
     },
-    "gensim": {"size": "vector_size", "iter": "epochs"},
+    "gensim": {"common_terms": "connector_words", "iter": "epochs", "size": "vector_size"},
     "gin": {"blacklist": "denylist", "whitelist": "allowlist"},
+    "jinja2": {"indentfirst": "first"},
     "keras": {
+        "alpha": "negative_slope",
         "batch_input_shape": "batch_shape of a keras.Input",
+        "input_dtype": "dtype of a keras.Input",
+        "l": "the number at its position",
         "lr": "learning_rate",
         "period": "save_freq",
         "weights": "set_weights, or an initializer",
+        "y": "the array at its position",
     },
+    "keras.layers": {"batch_size": "batch_size of a keras.Input"},
+    "librosa": {"filename": "path"},
     "matplotlib": {
+        "arg": "backend",
         "b": "visible",
         "labels": "tick_labels",
         "lineprops": "props",
+        "manage_xticks": "manage_ticks",
         "marker_props": "handle_props",
         "markerprops": "handle_props",
         "maxdist": "grab_range",
+        "nonpos": "nonpositive",
         "normed": "density",
         "rectprops": "props",
         "span_stays": "interactive",
         "vertex_select_radius": "grab_range",
     },
-    "numpy": {"interpolation": "method", "newshape": "shape", "normed": "density"},
-    "pandas": {"delim_whitespace": r"sep=r'\s+'", "error_bad_lines": "on_bad_lines"},
-    "scipy": {"tol": "rtol"},
+    "numpy": {
+        "M": "A",
+        "delimitor": "delimiter",
+        "interpolation": "method",
+        "newshape": "shape",
+        "normed": "density",
+    },
+    "pandas": {
+        "box": "the method to_numpy of the result for box=False",
+        "date_parser": "date_format, or pandas.to_datetime on the column",
+        "delim_whitespace": r"sep=r'\s+'",
+        "error_bad_lines": "on_bad_lines='skip' for False",
+        "join_axes": "the method reindex of the result",
+        "na_sentinel": "use_na_sentinel",
+        "parse_cols": "usecols",
+        "path": "filepath_or_buffer",
+        "prefix": "the method add_prefix of the result",
+        "skip_footer": "skipfooter",
+        "squeeze": "the method squeeze('columns') of the result",
+        "warn_bad_lines": "on_bad_lines='warn'",
+    },
+    "scipy": {
+        "Hz": "fs",
+        "cond": "rtol",
+        "eigvals": "subset_by_index=[first, last]",
+        "nyq": "fs, which is twice as much",
+        "rcond": "rtol",
+        "restrt": "restart",
+        "sym_pos": "assume_a='pos'",
+        "tol": "rtol",
+        "turbo": "driver='gvd' for a generalized problem",
+    },
     "seaborn": {"size": "height"},
-    "skimage": {"multichannel": "channel_axis", "selem": "footprint"},
+    "skimage": {
+        "array": "image",
+        "bc": "boundary_condition",
+        "beta1": "beta",
+        "beta2": "gamma",
+        "filter": "filter_name",
+        "indices": "the coordinates that are returned: mask[tuple(peaks.T)] = True",
+        "input": "label_image",
+        "iterations": "num_iter",
+        "max_iter": "max_num_iter",
+        "max_iterations": "max_num_iter",
+        "multichannel": "channel_axis",
+        "n_iter_max": "max_num_iter",
+        "neighbors": "connectivity: 1 for 4, 2 for 8",
+        "neighbourhood": "neighborhood",
+        "output": "out",
+        "random_seed": "rng",
+        "sample_seed": "rng",
+        "seed": "rng",
+        "selem": "footprint",
+        "visualise": "visualize",
+    },
     "sklearn": {
         "affinity": "metric",
         "base_estimator": "estimator",
+        "categorical_features": "sklearn.compose.ColumnTransformer, which names the columns",
+        "fit_params": "the same as arguments of fit",
+        "force_all_finite": "ensure_all_finite",
+        "min_impurity_split": "min_impurity_decrease",
         "multi_class": "sklearn.multiclass.OneVsRestClassifier around the classifier for 'ovr'; "
         "'multinomial' is what it does without the argument",
         "n_iter": "max_iter",
+        "n_topics": "n_components",
+        "n_values": "categories",
+        "non_negative": "alternate_sign=False",
+        "normalize": "sklearn.pipeline.make_pipeline(StandardScaler(), ...) for True",
         "sparse": "sparse_output",
+        "store_covariances": "store_covariance",
+        "store_cv_values": "store_cv_results",
     },
+    "statsmodels": {
+        "damped": "damped_trend",
+        "freq": "period",
+        "lags": "nlags",
+        "maxlag": "nlags",
+        "sigma": "scale",
+        "unbiased": "adjusted",
+    },
+    "werkzeug": {"num_proxies": "x_for"},
 }
 # Nothing has the place of these.
 _ENDED = {
-    "behaviour", "drawtype", "embeddings_data", "embeddings_layer_names", "hold", "iid",
-    "infer_datetime_format", "n_jobs", "precompute_distances", "presort", "style",
-    "warn_on_dtype", "write_grads",
+    "as_pandas", "behaviour", "bias", "compatible_hash", "convert_float", "copy_X", "count_mode",
+    "ddof", "debug", "drawtype", "embeddings_data", "embeddings_layer_names", "extradoc",
+    "fastpath", "fix_imports", "hold", "iid", "infer_datetime_format", "initial_lexsort",
+    "keep_date_col", "mangle_dupe_cols", "n_jobs", "numdecs", "pass_y", "pooling_func",
+    "precompute_distances", "presort", "schedule_decay", "stateful_metrics", "style",
+    "truediv", "tupleize_cols", "verbose", "warn", "warn_on_dtype", "write_grads",
 }  # fmt: skip
 # (Class, argument) -> its values that are refused today, and what has their place.
 _VALUES = {
@@ -63,6 +148,8 @@ _VALUES = {
     ("sklearn.tree.DecisionTreeRegressor", "criterion"): {"mse": "squared_error"},
     ("sklearn.ensemble.RandomForestClassifier", "max_features"): {"auto": "sqrt"},
 }
+# Function of a list -> the advice for a call that gives the items one by one.
+_OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b])."}
 
 
 @rule(
@@ -95,12 +182,15 @@ def find(source, context):
         most = libraries.most(name)
         if most is not None and len(call.node.args) > most and not call.is_open:
             message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"
-            yield Hit(call.node, message, fix=f"Give {_OTHERS[most > 0]} by their names.")
+            is_list = name in _OF_A_LIST and not isinstance(call.node.args[1], ast.Constant)
+            by_name = f"Give {_OTHERS[most > 0]} by their names."
+            yield Hit(call.node, message, fix=_OF_A_LIST[name] if is_list else by_name)
 
 
 def _instead(name: str, argument: str) -> str | None:
     """The advice for an argument that is gone; None if nothing is known of it."""
-    today = _TODAY.get(name.partition(".")[0], {}).get(argument)
+    places = (name.rpartition(".")[0], name.partition(".")[0])
+    today = next((_TODAY[p][argument] for p in places if argument in _TODAY.get(p, {})), None)
     if today is not None:
         return f"Today: {today}."
     return "Leave it out: nothing has its place." if argument in _ENDED else None

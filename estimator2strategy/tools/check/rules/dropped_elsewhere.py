@@ -66,29 +66,8 @@ _BACK = {
     "numpy.bool": "is not in NumPy 1.24 to 1.26, and is NumPy's own bool in 2",
     "numpy.long": "is not in NumPy 1.24 to 1.26, and is a C long in 2",
 }
-# Name of `libraries.json` -> what has its place.
-_TODAY = {
-    "PIL.Image.ANTIALIAS": "PIL.Image.LANCZOS",
-    "gym.wrappers.Monitor": "gym.wrappers.RecordVideo",
-    "keras.constraints.maxnorm": "keras.constraints.max_norm",
-    "keras.losses.msle": "keras.losses.mean_squared_logarithmic_error",
-    "keras.models.Input": "keras.Input",
-    "keras.utils.data_utils": "keras.utils",
-    "keras.utils.multi_gpu_model": "a model under the scope of tf.distribute.MirroredStrategy()",
-    "keras.utils.multi_gpu_utils": "a model under the scope of tf.distribute.MirroredStrategy()",
-    "matplotlib.mlab.normpdf": "scipy.stats.norm.pdf",
-    "numpy.asfarray": "numpy.asarray(values, float)",
-    "numpy.lib.arraysetops": "numpy",
-    "numpy.lib.pad": "numpy.pad",
-    "pandas.io.json.json_normalize": "pandas.json_normalize",
-    "scipy.interp": "numpy.interp",
-    "sklearn.datasets.samples_generator": "sklearn.datasets",
-    "sklearn.metrics.calinski_harabaz_score": "sklearn.metrics.calinski_harabasz_score",
-    "skimage.color.grey2rgb": "skimage.color.gray2rgb",
-    "skimage.color.rgb2grey": "skimage.color.rgb2gray",
-    "skimage.morphology.skeletonize_3d": "skimage.morphology.skeletonize",
-    "sklearn.cluster.k_means_": "sklearn.cluster",
-}
+# Modules that had the names of NumPy.
+_OF_NUMPY = {"numpy.core", "numpy.lib", "numpy.matlib", "scipy"}
 # Names of keras.backend whose place keras.ops has, with the same first arguments.
 _OPS = (
     "abs all any arange argmax argmin cast clip concatenate cos cumprod cumsum elu equal exp "
@@ -101,7 +80,6 @@ _KERAS_2 = (
     "tf.keras has it, which is Keras 2 in a program that is run by this package: take all of Keras "
     "from there (`from tensorflow import keras`)."
 )
-_OTHERS = "Use what the library has in its place, or install the release that has it."
 # Method -> its library, what is done with it, the name of its object if others have such a method,
 # the release that dropped it, and what has its place.
 _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
@@ -155,7 +133,9 @@ def find(source, context):
             hit = Hit(node, f"{old} is gone", fix=f"Today: {now}.")
         elif (lost := libraries.gone(name)) and not removed_names.todays(lost[0]):
             old, release = lost
-            hit = Hit(node, f"{old} is gone: {release} does not have it", fix=_instead(old, on_tf2))
+            gone = f"{old} is gone: {release} does not have it"
+            is_private = name.rpartition(".")[2].startswith("_")
+            hit = Hit(node, gone, fix=_copied(old) if is_private else _instead(old, on_tf2))
         if old is None or old in seen or unreached.is_expendable(node):
             continue
         seen.add(old)
@@ -226,13 +206,31 @@ def _word_vectors(source: Source) -> Iterator[Hit]:
 def _instead(old: str, on_tf2: bool) -> str:
     """The advice for a name of `libraries.json`."""
     module, _, last = old.rpartition(".")
-    if old in _TODAY:
-        return f"Today: {_TODAY[old]}."
+    if today := _todays(old):
+        nothing = today.startswith("nothing: ")
+        return f"N{today[1:]}." if nothing else f"Today: {today}."
     if not on_tf2 and last in facade.names().get(f"tf.{module}", ()):
         return _KERAS_2
     if module == "keras.backend" and last in _OPS.split():
         return f"Today: keras.ops.{last}, whose defaults may differ."
-    return _OTHERS
+    return _copied(old)
+
+
+def _copied(old: str) -> str:
+    return f"{libraries.release_of_old(old)} had it: copy what the program needs of its source."
+
+
+def _todays(old: str) -> str | None:
+    """What has the place of a dropped name, if anything is known to have it."""
+    module, _, last = old.rpartition(".")
+    if today := libraries.today(old):
+        return today
+    if module not in _OF_NUMPY:
+        return None
+    of_numpy = f"numpy.{last}"
+    return removed_names.todays(of_numpy) or (
+        _todays(of_numpy) if libraries.gone(of_numpy) else of_numpy
+    )
 
 
 def _dropped(name: str) -> tuple[str | None, str]:

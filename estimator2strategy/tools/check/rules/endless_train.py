@@ -1,5 +1,7 @@
 """Runs that never end."""
 
+import ast
+
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import given_input, runs
 from estimator2strategy.tools.check.rule import Hit, rule
@@ -61,5 +63,13 @@ def _repeats(function, project):
                 if type(node).__name__ in ("If", "IfExp"):
                     return False
                 node = node.parent
+            if _may_return_before(call.node, function.node):
+                return False
             return not any(other.last == "take" for other in project.calls_of(function))
     return False
+
+
+def _may_return_before(node, function):
+    """True if a function may have returned before it comes to a call."""
+    returns = (n for n in ast.walk(function) if isinstance(n, ast.Return))
+    return any(end.lineno < node.lineno for end in returns if end.parent is not function)

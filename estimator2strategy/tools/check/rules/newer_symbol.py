@@ -30,5 +30,9 @@ def find(source, context):
             continue
         reached = unreached.is_reached(use.node, source, on_tensorflow_2=False)
         if reached and not unreached.is_tried(use.node, unreached.ANY):
-            yield Hit(use.node, f"{use.name} is in TensorFlow 2, and not in 1.15")
+            fix = None
+            if use.flavour is symbol_uses.Flavour.V1:
+                newer = use.name.replace("tf.", "tf.compat.v2.", 1)
+                fix = f"TensorFlow 2 has it outside of compat.v1 only: write {newer}."
+            yield Hit(use.node, f"{use.name} is in TensorFlow 2, and not in 1.15", fix=fix)
             return

@@ -39,7 +39,8 @@ def find(source, context):
             yield _unknown(use, times)
         elif use.row is None and use.name.startswith("tf.python.estimator."):
             message = f"{use.name} was private to tensorflow_estimator{times}"
-            yield Hit(use.node, message, severity=Severity.WARNING, fix="Nothing stands for it.")
+            module = use.name.rpartition(".")[0].replace("tf.", "tensorflow_estimator.", 1)
+            yield Hit(use.node, message, severity=Severity.WARNING, fix=_copied(module))
 
 
 def _unknown(use, times):
@@ -47,7 +48,27 @@ def _unknown(use, times):
     nearest = tables.contrib().nearest(use.name) or ""
     last, near = (name.rpartition(".")[2] for name in (use.name, nearest))
     alike = difflib.get_close_matches(last, [near], cutoff=0.9)
-    listed = "migration_guide/contrib.md lists those that are."
-    fix = f"Did you mean {nearest}?" if alike else listed
+    meant = nearest if alike else _module_of_that_name(use.name)
+    if meant:
+        fix = f"Did you mean {meant}?"
+    else:
+        module = use.name.rpartition(".")[0]
+        fix = _copied((_module_of_that_name(module) or module).replace("tf.", "tensorflow.", 1))
     message = f"{use.name} is not among the names that are carried over{times}"
     return Hit(use.node, message, fix=fix)
+
+
+def _module_of_that_name(name):
+    """The module of TF 1.15 with the last part of a name that is none, in the same contrib."""
+    root, last = ".".join(name.split(".")[:3]), name.rpartition(".")[2]
+    modules = tables.contrib().modules
+    if name in modules or name == root:
+        return None
+    found = [m for m in modules if m.startswith(f"{root}.") and m.endswith(f".{last}")]
+    return min(found, key=lambda m: (".python." not in m, len(m), m), default=None)
+
+
+def _copied(module):
+    """The advice to copy what lies in a module of TF 1.15."""
+    path = module.replace(".", "/")
+    return f"If the program needs it, copy it from TensorFlow 1.15's {path}, with what it calls."

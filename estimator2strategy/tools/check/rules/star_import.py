@@ -13,7 +13,8 @@ _ROOTS = {"tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"}
     title="All names of TensorFlow imported at once",
     why="Which names these are depends on the release, and `sum`, `range`, `abs`, `print` and more "
     "then mean TensorFlow's. The check cannot tell which names of the file are TensorFlow's.",
-    fix="Write `import tensorflow as tf`.",
+    fix="Write `import tensorflow as tf`, also in files that take TensorFlow's names from this "
+    "one.",
     bad="from tensorflow import *\n",
     good="import tensorflow as tf\n",
 )

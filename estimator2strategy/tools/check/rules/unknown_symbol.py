@@ -15,6 +15,21 @@ _MODELS = (
 )
 # The one name with an underscore that many programs read; tables have the public ones.
 _LOGGER = "tf.logging._logger"
+# Private modules that are written as if they were in `tf` -> the public names.
+_PRIVATE = {
+    "tf.array_ops": "tf",
+    "tf.backend_config": "tf.keras.backend",
+    "tf.control_flow_ops": "tf",
+    "tf.math_ops": "tf.math",
+    "tf.nn.seq2seq": "tf.contrib.legacy_seq2seq",
+    "tf.nn_ops": "tf.nn",
+    "tf.rnn_cell": "tf.nn.rnn_cell",
+    "tf.tpu_config": "tf.contrib.tpu",
+    "tf.tpu_estimator": "tf.contrib.tpu",
+    "tf.tpu_optimizer": "tf.contrib.tpu",
+}
+# Names of Python's logging, and how TensorFlow calls them.
+_MEANT = {"tf.logging.WARNING": "tf.logging.WARN", "tf.logging.CRITICAL": "tf.logging.FATAL"}
 _LINEAR = (
     "In a program that is run by this package: `from "
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
@@ -30,8 +45,8 @@ _WORD_MORE = re.compile(r"_[a-z]{3,}")
     Severity.WARNING,
     title="A name that neither TensorFlow 1.15 nor TensorFlow 2 has",
     why="It is an AttributeError on each: misspelt, of a fork, or from before 1.15.",
-    fix="Look the name up in the documentation of the release, or of the fork of TensorFlow, that "
-    "the program was written for.",
+    fix="Mend its spelling. If it is of a fork of TensorFlow, or of another package, import that, "
+    "or write with today's names what it did.",
     bad="import tensorflow as tf\n\nx = tf.redcue_mean([1.0])\n",
     good="import tensorflow as tf\n\nx = tf.reduce_mean([1.0])\n",
 )
@@ -60,6 +75,7 @@ def find(source, context):
             module, _, last = use.name.rpartition(".")
             reducing = f"{module}.reduce_{last}"
             nearest = reducing if tables.exists(reducing, "v1") else facade.nearest(use.name) or ""
+            nearest = _MEANT.get(use.name, nearest)
             # A name that is only alike, and of another module, is not what was meant.
             near = nearest.rpartition(".")[0] == module or nearest.rpartition(".")[2] == last
             near = near and not _leads_deeper(use, source)
@@ -67,6 +83,8 @@ def find(source, context):
             hint = f"Did you mean {nearest}?" if near else None
             if use.name == "tf.models":
                 hint = _MODELS
+            elif use.name in _PRIVATE:
+                hint = f"Its names are in {_PRIVATE[use.name]}."
             elif use.is_import and _lies_beside(use, source):
                 hint = f"A file of this name lies beside this one: write `import {_last(use)}`."
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)

@@ -4,6 +4,10 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _RUNS_UPDATES = ("UPDATE_OPS", "optimize_loss", "create_train_op", "get_updates_for", ".updates")
+_AROUND = (
+    "with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)): around minimize"
+)
+_TRAINING = "Give training=(mode == tf.estimator.ModeKeys.TRAIN), and put "
 
 
 @rule(
@@ -14,7 +18,7 @@ _RUNS_UPDATES = ("UPDATE_OPS", "optimize_loss", "create_train_op", "get_updates_
     why="tf.layers.batch_normalization puts the updates of its moving averages into a collection, "
     "and runs them itself no more than TF1 did. Training looks right; evaluation uses the "
     "initial averages.",
-    fix="with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)): around minimize",
+    fix=_AROUND,
     bad="""\
 import tensorflow as tf
 
@@ -45,4 +49,7 @@ def find(source, context):
             continue
         for call in project.calls_of(model.definition):
             if call.name == "tf.layers.batch_normalization" and call.value("training") is not False:
-                yield Hit(call.node, "the moving averages of this batch norm are never updated")
+                never = "the moving averages of this batch norm are never updated"
+                # Without `training`, it is False, and there is nothing to run.
+                is_told = call.argument("training") is not None or call.is_open
+                yield Hit(call.node, never, fix=None if is_told else _TRAINING + _AROUND)
