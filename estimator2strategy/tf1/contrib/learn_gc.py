@@ -1,4 +1,4 @@
-"""`gc` of `tf.contrib.learn.utils` of TF 1.15: which of several exports to keep.
+"""`gc` of `tf.contrib.learn.utils`, and of Estimator's own files: which exports to keep.
 
     newest = largest_export_versions(3)
     for path in negation(newest)(get_paths(folder, parser)):
@@ -31,8 +31,9 @@ Filter = Callable[[Sequence[Path]], list[Path]]
 def get_paths(base_dir: str | bytes, parser: Callable[[Path], Path | None]) -> list[Path]:
     """The Paths in a folder, sorted: those for which `parser` returns one, with its version."""
     folder = tf.compat.as_str_any(base_dir)
-    names = tf.compat.v1.gfile.ListDirectory(folder)
-    found = [parser(Path(os.path.join(folder, tf.compat.as_str_any(n)), None)) for n in names]
+    # In a bucket, names of folders end in a slash.
+    names = [tf.compat.as_str_any(name).rstrip("/") for name in tf.io.gfile.listdir(folder)]
+    found = [parser(Path(os.path.join(folder, name), None)) for name in names]
     return sorted(path for path in found if path)
 
 

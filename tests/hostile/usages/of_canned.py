@@ -51,6 +51,12 @@ CANNED = (
         "label_vocabulary is too short",
         "label_vocabulary",
         lambda d: DNN([4], columns(), d, 3, label_vocabulary=["a"]),
+        taken="to the original labels may be of the first classes alone",
+    ),
+    Usage(
+        "label_vocabulary is too short, in TF 2",
+        "label_vocabulary",
+        lambda d: estimator.DNNClassifierV2([4], columns(), d, 3, label_vocabulary=["a"]),
     ),
     Usage("optimizer is a typo", "optimizer", lambda d: DNN([4], columns(), d, optimizer="Adamm")),
     Usage(

@@ -92,6 +92,7 @@ CONSTRUCTOR = (
         "train_batch_size is a string, on the host",
         "train_batch_size",
         lambda d: tpu_model(d, use_tpu=False, train_batch_size="8"),
+        taken="the original hands it to input_fn as it is",
     ),
     Usage(
         "train_batch_size does not divide",
