@@ -87,7 +87,7 @@ _CONFIG = (
     "Pass an instance of estimator.RunConfig, or of estimator.tpu.RunConfig for a TPUEstimator."
 )
 
-# What is no number is refused for cores alone: on the host, a program may convert a flag's string.
+# Anything but a number is refused for cores alone: on the host a program may convert a string.
 _BATCH_SIZE = ArgumentRule(
     lambda value: True,
     "must be int",

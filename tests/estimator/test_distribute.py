@@ -67,7 +67,7 @@ class TestTraining:
 
     @pytest.mark.parametrize("replicas", [1, 2])
     def test_both_functions_see_the_strategy_and_predict_does_not(self, model_dir, replicas):
-        """What TF 1.15 shows them: (a strategy, across replicas, how many)."""
+        """(a strategy, across replicas, how many), as TF 1.15 shows them."""
         seen = {}
 
         def note(function, mode):

@@ -38,7 +38,7 @@ class _RecordingExtended(_tf_private.OneDeviceExtended):
 
 
 class RecordingStrategy(tf1.distribute.Strategy):
-    """What input_fn and model_fn see as `tf.distribute.get_strategy()` while they are recorded."""
+    """The strategy that input_fn and model_fn see while they are recorded."""
 
     def __init__(self, num_replicas: int):
         super().__init__(_RecordingExtended(self, num_replicas))

@@ -182,9 +182,8 @@ def _columns(given: Any) -> tuple[Any, ...]:
     return (given,) if is_lone_column(given) else tuple(given or ())
 
 
-def _estimator(
-    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
-) -> tuple[Any, ...]:
+def parts_of(given: Arguments) -> Parts:
+    """The two networks that the arguments describe."""
     dnn = Dnn.of(
         given["dnn_hidden_units"],
         _columns(given["dnn_feature_columns"]),
@@ -195,8 +194,14 @@ def _estimator(
     )
     linear_columns = _columns(given["linear_feature_columns"])
     linear = Linear(linear_columns, given["linear_sparse_combiner"])
-    parts = Parts(linear, given["linear_optimizer"], dnn, given["dnn_optimizer"])
-    return construction.estimator_arguments(given, make_model_fn(head_of(given), parts))
+    return Parts(linear, given["linear_optimizer"], dnn, given["dnn_optimizer"])
+
+
+def _estimator(
+    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
+) -> tuple[Any, ...]:
+    model_fn = make_model_fn(head_of(given), parts_of(given))
+    return construction.estimator_arguments(given, model_fn)
 
 
 class DNNLinearCombinedClassifier(Estimator):

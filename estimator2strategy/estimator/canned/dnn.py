@@ -75,11 +75,9 @@ def _model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
     return model_fn
 
 
-def _estimator(
-    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
-) -> tuple[Any, ...]:
-    head = head_of(given)
-    network = Dnn.of(
+def network_of(given: Arguments) -> Dnn:
+    """The network that the arguments describe."""
+    return Dnn.of(
         given["hidden_units"],
         given["feature_columns"],
         given["activation_fn"],
@@ -87,6 +85,12 @@ def _estimator(
         given["batch_norm"],
         given.get("input_layer_partitioner"),
     )
+
+
+def _estimator(
+    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
+) -> tuple[Any, ...]:
+    head, network = head_of(given), network_of(given)
     return construction.estimator_arguments(given, make_model_fn(head, network, given["optimizer"]))
 
 

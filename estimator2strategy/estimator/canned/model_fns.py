@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.estimator.canned import combined, dnn, linear
-from estimator2strategy.estimator.canned.networks import Activation, Dnn, Linear
+from estimator2strategy.estimator.canned.networks import Activation, Linear
 from estimator2strategy.estimator.run_config import RunConfig
 
 
@@ -31,9 +31,7 @@ def dnn_model_fn(
     batch_norm: bool = False,
 ) -> Any:
     """The spec of a deep network; with `use_tpu` a TPUEstimatorSpec."""
-    network = Dnn.of(
-        hidden_units, feature_columns, activation_fn, dropout, batch_norm, input_layer_partitioner
-    )
+    network = dnn.network_of(locals())
     return dnn.model_fn_v1(head, network, optimizer, use_tpu)(features, labels, mode, config)
 
 
@@ -71,17 +69,5 @@ def dnn_linear_combined_model_fn(
     linear_sparse_combiner: str = "sum",
 ) -> Any:
     """The spec of the sum of a linear model and a deep network."""
-    parts = combined.Parts(
-        Linear(tuple(linear_feature_columns or ()), linear_sparse_combiner),
-        linear_optimizer,
-        Dnn.of(
-            dnn_hidden_units,
-            dnn_feature_columns,
-            dnn_activation_fn,
-            dnn_dropout,
-            batch_norm,
-            input_layer_partitioner,
-        ),
-        dnn_optimizer,
-    )
+    parts = combined.parts_of(locals())
     return combined.model_fn_v1(head, parts)(features, labels, mode, config)

@@ -77,7 +77,7 @@ def _today() -> dict[str, dict[str, str]]:
 
 
 def today(name: str) -> str | None:
-    """What has the place of a dropped name; None if nothing is known to have it."""
+    """The text that says what to write for a dropped name; None if the table has none."""
     module, _, last = name.rpartition(".")
     return _today().get(module, {}).get(last)
 

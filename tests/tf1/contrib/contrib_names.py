@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "goldens" / "contrib_names.json"
 
 _ROOT = "tensorflow.contrib"
 _WRAPPERS = tuple("tensorflow.python.ops.gen_" + kind + "_ops" for kind in ("array", "math", "nn"))
-# What files import to declare their names, and the ways of scripts.
+# Files that only declare names for others, and the ways of scripts.
 _HELPERS = {
     "DESCRIPTOR",
     "FLAGS",

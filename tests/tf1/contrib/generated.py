@@ -1,4 +1,4 @@
-"""What `generator_input_fn` yields; under TF 1.15 it writes tests/goldens/generated.json.
+"""The batches of `generator_input_fn`; under TF 1.15 it writes tests/goldens/generated.json.
 
 python3.7 tests/tf1/contrib/generated.py
 """

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import estimator2strategy.tf1 as tf
+from tests.tf1.contrib import two_outputs
 
 FEATURES = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 
@@ -73,21 +74,11 @@ def test_of_a_saved_model_by_names_of_tensors(exported):
 def test_of_an_estimator_of_contrib_learn(tmp_path):
     learn = tf.contrib.learn
 
-    def heads(features, labels, mode):
-        scores = tf.layers.dense(features["x"], 1, kernel_initializer=tf.ones_initializer())
-        train_op = tf.train.get_global_step().assign_add(1) if mode == "train" else None
-        outputs = {
-            "sum": (learn.ProblemType.LINEAR_REGRESSION, {"scores": scores}),
-            "twice": (learn.ProblemType.UNSPECIFIED, {"double": scores * 2.0}),
-        }
-        loss = tf.reduce_sum(scores)
-        return learn.ModelFnOps(mode, scores, loss, train_op, output_alternatives=outputs)
-
     def serving():
         x = tf.placeholder(tf.float32, [None, 2])
         return learn.InputFnOps({"x": x}, None, {"points": x})
 
-    model = learn.Estimator(heads, str(tmp_path)).fit(input_fn=input_fn, steps=1)
+    model = learn.Estimator(two_outputs.model_fn, str(tmp_path)).fit(input_fn=input_fn, steps=1)
     from_contrib = tf.contrib.predictor.from_contrib_estimator
     predictor = from_contrib(model, serving, output_alternative_key="sum")
     assert predictor({"points": FEATURES})["scores"].tolist() == [[3.0], [7.0]]

@@ -12,19 +12,9 @@ from estimator2strategy.tf1.contrib.learn.python.learn.utils import (
 
 import estimator2strategy.tf1 as tf
 from estimator2strategy.errors import UnsupportedError
+from tests.tf1.contrib import two_outputs
 
 learn = tf.contrib.learn
-
-
-def model_fn(features, labels, mode):
-    scores = tf.layers.dense(features["x"], 1, kernel_initializer=tf.ones_initializer())
-    train_op = tf.train.get_global_step().assign_add(1) if mode == "train" else None
-    outputs = {
-        "sum": (learn.ProblemType.LINEAR_REGRESSION, {"scores": scores}),
-        "twice": (learn.ProblemType.UNSPECIFIED, {"double": scores * 2.0}),
-    }
-    loss = tf.reduce_sum(scores)
-    return learn.ModelFnOps(mode, scores, loss, train_op, output_alternatives=outputs)
 
 
 def input_fn():
@@ -33,7 +23,7 @@ def input_fn():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    made = learn.Estimator(model_fn, str(tmp_path_factory.mktemp("model")))
+    made = learn.Estimator(two_outputs.model_fn, str(tmp_path_factory.mktemp("model")))
     return made.fit(input_fn=input_fn, steps=1)
 
 
@@ -54,7 +44,7 @@ def test_a_strategy_exports_an_estimator_of_contrib_learn(model, tmp_path):
 def test_a_strategy_for_a_core_estimator_has_no_default_output():
     strategy = saved_model_export_utils.make_export_strategy(serving_input_fn, "twice")
     with pytest.raises(ValueError, match=r"not supported in core Estimator\. Given: twice"):
-        strategy.export(tf.estimator.Estimator(model_fn), "folder")
+        strategy.export(tf.estimator.Estimator(two_outputs.model_fn), "folder")
 
 
 def test_features_themselves_are_served(model, tmp_path):

@@ -221,7 +221,7 @@ def _copied(old: str) -> str:
 
 
 def _todays(old: str) -> str | None:
-    """What has the place of a dropped name, if anything is known to have it."""
+    """As of `libraries.today`; names of NumPy in the table of NumPy, too."""
     module, _, last = old.rpartition(".")
     if today := libraries.today(old):
         return today
