@@ -75,7 +75,8 @@ class SaverHook(tf1.train.CheckpointSaverHook):
     def after_create_session(self, session: tf1.Session, coord: Any) -> None:
         """Does as any CheckpointSaverHook, but writes `graph.pbtxt` while the step compiles."""
         self._beside = False
-        graph_def = session.graph.as_graph_def(add_shapes=True)
+        runs = session.runs if isinstance(session, ReplaySession) else None
+        graph_def = graph_text.with_shapes(session.graph, runs)
         meta_graph = tf1.train.export_meta_graph(
             graph=session.graph, graph_def=graph_def, saver_def=self._get_saver().saver_def
         )
@@ -86,7 +87,6 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
         self._beside = self._may_save_beside
-        runs = session.runs if isinstance(session, ReplaySession) else None
         if self._save_graph_def and not graph_text.is_written(runs, self._checkpoint_dir):
             work = (graph_def, self._checkpoint_dir, runs)
             self._text = threading.Thread(target=graph_text.write, args=work, name="graph.pbtxt")

@@ -83,3 +83,21 @@ def test_each_checkpoint_has_the_graph_that_was_trained(model_dir):
             saver.restore(session, str(path.with_suffix("")))
             step = tf1.train.get_global_step()
             assert path.name == f"model.ckpt-{session.run(step)}.meta"
+
+
+def test_each_training_writes_its_graph_with_shapes_among_the_events(model_dir):
+    names = iter(["first", "first", "second"])
+
+    def model_fn(features, labels, mode, params):
+        return named(next(names))(features, labels, mode, params)
+
+    model = host_estimator(model_dir, model_fn)
+    for _ in range(3):
+        model.train(numbers(1))
+    (path,) = Path(model_dir).glob("events.out.tfevents.*")
+    events = tf1.train.summary_iterator(str(path))
+    graphs = [tf1.GraphDef.FromString(event.graph_def) for event in events if event.graph_def]
+    # The first is the writer's own, of the graph in which it was made.
+    shapes = [{n.name: "_output_shapes" in n.attr for n in graph.node} for graph in graphs[1:]]
+    assert [shape.get("first") for shape in shapes] == [True, True, None]
+    assert [shape.get("second") for shape in shapes] == [None, None, True]
