@@ -288,6 +288,14 @@ def is_stateful(op: str) -> bool:
     return definition is None or definition.is_stateful
 
 
+@functools.cache
+def plain_attrs(op: str) -> frozenset[str]:
+    """The attributes that ops of a registered type have, but for those that are functions."""
+    definition = _op_def_registry.get(op)
+    attrs = definition.attr if definition else ()
+    return frozenset(attr.name for attr in attrs if attr.type not in ("func", "list(func)"))
+
+
 def types_of(node: Any) -> set[tf.DType]:
     """The types of what a NodeDef takes and returns; none of an op that is not registered."""
     definition = _op_def_registry.get(node.op)

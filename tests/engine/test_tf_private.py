@@ -103,6 +103,13 @@ def test_stateful_ops_are_told_by_their_type():
     assert not any(map(_tf_private.is_stateful, ["MatMul", "StatelessIf", "PyFuncStateless"]))
 
 
+def test_the_attributes_of_an_op_that_are_no_functions_are_known():
+    assert _tf_private.plain_attrs("MatMul") >= {"transpose_a", "transpose_b", "T"}
+    assert _tf_private.plain_attrs("MapDataset").isdisjoint({"f"})
+    assert _tf_private.plain_attrs("Case").isdisjoint({"branches"})
+    assert not _tf_private.plain_attrs("OfNoLibrary")
+
+
 def test_a_graph_becomes_a_function_and_a_graph_again():
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [], name="x")

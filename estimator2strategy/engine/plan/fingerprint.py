@@ -68,7 +68,8 @@ def fingerprint_of(graph_def: tf.compat.v1.GraphDef) -> Fingerprint:
 
 
 def _called(node: NodeDef) -> Iterator[Any]:
-    for key in sorted(node.attr):  # protobuf iterates over a map in any order
+    plain = _tf_private.plain_attrs(node.op)
+    for key in sorted(key for key in node.attr if key not in plain):  # a map has any order
         attr = node.attr[key]
         yield from (f for f in (attr.func, *attr.list.func) if f.name)
 

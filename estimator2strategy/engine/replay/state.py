@@ -72,6 +72,7 @@ class State:
         self._replicated = frozenset(replicated)
         self._copies: dict[str, Sequence[tf.Variable]] = {}
         self._tpu_variables: dict[str, tf.Variable] = {}
+        self._with_values: set[str] = set()
         self._resources: dict[str, tf.Tensor] = {}
         self._streams: dict[int, RandomStreams] = {}
         self._packs: dict[tuple[tuple[str, ...], int], tf.Tensor] = {}
@@ -123,6 +124,18 @@ class State:
             with tf.init_scope():
                 self._copies[node] = self._make_copies(node)
         return self._copies[node]
+
+    def has_value(self, node: str) -> bool:
+        """True if the host's copy of the variable of a VarHandleOp has a value.
+
+        It keeps one that it has, so nobody is asked again: that is an op for each variable, three
+        times at the start of each call.
+        """
+        if node not in self._with_values:
+            if not tf.raw_ops.VarIsInitializedOp(resource=self.handle(node)):
+                return False
+            self._with_values.add(node)
+        return True
 
     def tpu_variable(self, node: str) -> tf.Variable | None:
         """The TPUStrategy's variable of which `variable(node, replica)` are the copies.
@@ -200,7 +213,7 @@ class State:
             return
         for node in shared:
             source = self.variable(node)
-            if tf.raw_ops.VarIsInitializedOp(resource=source.handle):
+            if self.has_value(node):
                 for replica in range(1, self.num_replicas):
                     self.variable(node, replica).assign(source.read_value())
 
@@ -316,6 +329,7 @@ class State:
         self._packs.clear()
         self._streams.clear()
         self._tpu_variables.clear()
+        self._with_values.clear()
 
 
 def _let_go(variable: tf.Variable) -> None:
@@ -323,8 +337,7 @@ def _let_go(variable: tf.Variable) -> None:
     size, dtype = variable.shape.num_elements(), variable.dtype
     if not (dtype.is_floating or dtype.is_integer) or (size or _SMALL) * dtype.size < _SMALL:
         return
-    if tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
-        tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros([], dtype))
+    tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros([], dtype))
 
 
 def _call_dataset_factory(node: NodeDef) -> None:

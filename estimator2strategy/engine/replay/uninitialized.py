@@ -37,14 +37,9 @@ def read_at_once(
     return sorted(n for n in read.difference(written) if recorded[n].op == "VarHandleOp")
 
 
-def is_initialized(state: State, node: str) -> bool:
-    """True if the variable of a VarHandleOp has a value."""
-    return bool(tf.raw_ops.VarIsInitializedOp(resource=state.handle(node)))
-
-
 def refuse_if_uninitialized(state: State, node: str) -> None:
     """Raises a FailedPreconditionError if the variable of a VarHandleOp has no value."""
-    if not is_initialized(state, node):
+    if not state.has_value(node):
         raise tf.errors.FailedPreconditionError(
             None, None, f"Attempting to use uninitialized value {node}"
         )

@@ -21,7 +21,6 @@ from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.shared_state import SharedState
 from estimator2strategy.engine.replay.state import State
-from estimator2strategy.engine.replay.uninitialized import is_initialized
 from estimator2strategy.engine.runtime import (
     checkpoints,
     devices,
@@ -295,7 +294,7 @@ class _SessionManager(tf1.train.SessionManager):
         """(True if all have a value, the message if not)."""
         names = [variable.op.name for variable in variables]
         with modern_world():
-            missing = [name for name in names if not is_initialized(self._session.state, name)]
+            missing = [name for name in names if not self._session.state.has_value(name)]
         return not missing, "Variables not initialized: " + ", ".join(missing) if missing else None
 
     def _restore_checkpoint(
