@@ -29,7 +29,7 @@ from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import evaluation, prediction, training
 from estimator2strategy.engine.runtime.checkpoints import step_in
 from estimator2strategy.engine.runtime.evaluation_cache import EvaluationCache
-from estimator2strategy.engine.runtime.gc_pause import few_full_collections
+from estimator2strategy.engine.runtime.gc_pause import young_until_first
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint, using
 from estimator2strategy.engine.runtime.model_dir import clear_if_free, held_for_training
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
@@ -252,7 +252,7 @@ class Estimator(Exporting):
             tf1.logging.info("Loss for final step: %s.", loss)
             return self
         alone = held_for_training(self.model_dir) if self._config.is_chief else nullcontext()
-        with alone, few_full_collections() as started, recording_graph(self):
+        with alone, recording_graph(self):
             recorded = record_for(self, ModeKeys.TRAIN, input_fn)
             self._warm_start(self.latest_checkpoint())
             options = self._training_options
@@ -262,13 +262,7 @@ class Estimator(Exporting):
                 )
             else:
                 loss = training.train(
-                    recorded,
-                    self._config,
-                    all_hooks,
-                    listeners,
-                    options,
-                    on_first_block=started,
-                    store=self._replays,
+                    recorded, self._config, all_hooks, listeners, options, self._replays
                 )
         tf1.logging.info("Loss for final step: %s.", loss)
         return self
@@ -366,12 +360,10 @@ class Estimator(Exporting):
             recorded = record_for(self, ModeKeys.PREDICT, input_fn)
             self._warm_start(checkpoint_path)
             predictions = prediction.selected(recorded.spec.predictions, predict_keys)
-        batches = applied_to_each(
-            self._config.session_config,
-            prediction.batches(
-                recorded, predictions, checkpoint_path, hooks, self._replays, look_up=look_up
-            ),
+        found = prediction.batches(
+            recorded, predictions, checkpoint_path, hooks, self._replays, look_up=look_up
         )
+        batches = applied_to_each(self._config.session_config, young_until_first(found))
         yield from prediction.examples(batches) if yield_single_examples else batches
 
     # The parts of a recording.

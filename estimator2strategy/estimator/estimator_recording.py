@@ -17,7 +17,7 @@ import tensorflow as tf
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
 from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.record.recording import Recording
-from estimator2strategy.engine.runtime.gc_pause import collected
+from estimator2strategy.engine.runtime.gc_pause import free_left_graphs, kept_young, note_left
 from estimator2strategy.engine.runtime.session_config import applied
 from estimator2strategy.engine.worlds import legacy_world, recording
 from estimator2strategy.estimator.specs import EstimatorSpec
@@ -59,14 +59,18 @@ def program_of(estimator: Any) -> ModelProgram:
 def recording_graph(estimator: Any) -> Iterator[tf.Graph]:
     """The legacy world and a fresh graph, as one context."""
     config = estimator._config
+    free_left_graphs()
     with (
         applied(config.session_config),
         legacy_world(),
         recording(config.tf_random_seed, estimator._tf115) as graph,
         graph.device(config.device_fn),
-        collected(graph),
+        kept_young(),
     ):
-        yield graph
+        try:
+            yield graph
+        finally:
+            note_left(graph)
 
 
 def record_for(estimator: Any, mode: str, input_fn: Callable) -> Recording:

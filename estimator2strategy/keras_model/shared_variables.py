@@ -10,7 +10,6 @@ from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.shared_state import copies
 from estimator2strategy.engine.replay.tpu_variables import uninitialized_variable
-from estimator2strategy.engine.replay.uninitialized import is_initialized
 from estimator2strategy.engine.runtime.monitored import replay_of
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
@@ -72,7 +71,7 @@ class SharedVariables:
                 if source is not target:
                     target.assign(source.read_value())
             state.broadcast(initializers)
-            fresh = [name for name in initializers if not is_initialized(state, name)]
+            fresh = [name for name in initializers if not state.has_value(name)]
         if not fresh:
             return
         session.run([initializers[name] for name in fresh])

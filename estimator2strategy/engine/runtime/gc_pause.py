@@ -1,91 +1,102 @@
-"""Pauses Python's garbage collector while a training starts, and makes up for it afterwards."""
+"""Keeps what a call makes young to Python's garbage collector, which then frees it at little cost.
+
+A graph is hundreds of thousands of objects in cycles, and none of them is garbage before its call
+ends. Python looks through objects that have survived twice only together with all others of the
+process, when they have grown by a quarter: 0.3 s beside TensorFlow.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Iterator
+import itertools
+import time
+import weakref
+from collections.abc import Generator, Iterator
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
-# As many collections of younger objects come before one of all; a start has not so many.
+T = TypeVar("T")
+
+# As many collections of younger objects come before one of older; a call has not so many.
 _NEVER = 1_000_000_000
 
-# The graphs that are left hold some 60 MB by then. A full collection takes 0.3 to 0.5 s beside
-# TensorFlow, a twentieth of the time in which so many nodes are made and run.
-_MANY_NODES = 20_000
+_LONG = 5.0  # seconds
+
+# How many nodes graphs that are left may have until a collection frees those that were kept young,
+# and until one of all objects frees the others. Twenty thousand nodes are some 60 MB.
+_MOST_NODES = {1: 5_000, 2: 20_000}
 
 
 @contextlib.contextmanager
-def few_full_collections() -> Iterator[Callable[[], None]]:
-    """Puts off full collections while the body runs.
+def kept_young(long: float = _LONG) -> Iterator[None]:
+    """Puts off all collections but those of the youngest objects while the body runs.
 
-    Yields a function. Once it is called, full collections happen again, but leave out the objects
-    that exist by then.
+    If it runs long, collections happen again, because it leaves garbage of its own. Until it ends
+    they leave out what existed by then. After it all settings are as before, except for thresholds
+    that the program itself has set meanwhile.
 
-    A graph is hundreds of thousands of objects, and none of them is garbage before training ends:
-    a collection of all of them takes 0.2 s for a small BERT, and finds nothing. After the body all
-    settings are as before, except for thresholds that the program itself has set meanwhile.
+    Args:
+        long: The seconds after which it runs long.
     """
     before = gc.get_threshold()
-    during = (*before[:2], _NEVER)
+    during = (before[0], _NEVER, _NEVER)
     is_ours = not gc.get_freeze_count()  # else the program has its own way with it
-    frozen = False
+    end, is_long, frozen = time.monotonic() + long, False, False
     gc.set_threshold(*during)
 
-    def thaw_threshold() -> None:
+    def thaw_thresholds() -> None:
         if gc.get_threshold() == during:
             gc.set_threshold(*before)
 
-    def started() -> None:
-        nonlocal frozen
-        if is_ours and not frozen:
+    def look_at_clock(phase: str, info: Any) -> None:
+        nonlocal is_long, frozen
+        if is_long or phase != "stop" or time.monotonic() < end:
+            return
+        is_long = True
+        thaw_thresholds()
+        if is_ours:
             gc.freeze()
             frozen = True
-        thaw_threshold()
 
+    gc.callbacks.append(look_at_clock)
     try:
-        yield started
+        yield
     finally:
-        thaw_threshold()
+        gc.callbacks.remove(look_at_clock)
+        if gc.isenabled():
+            gc.collect(0)  # the next collection then comes when the graph is not used any more
+        thaw_thresholds()
         if frozen:
             gc.unfreeze()
 
 
-class _LeftGraphs:
-    """Counts the nodes of graphs that calls have left since the last full collection."""
-
-    def __init__(self) -> None:
-        self._nodes = 0
-        self._collections = 0
-
-    def add(self, graph: tf.Graph) -> None:
-        """Adds the nodes of a graph that no call uses any more."""
-        collections = gc.get_stats()[-1]["collections"]
-        if collections != self._collections:
-            self._nodes, self._collections = 0, collections
-        self._nodes += graph.version
-
-    def collect(self) -> None:
-        """Frees them, if there are many."""
-        if self._nodes > _MANY_NODES and gc.isenabled():
-            gc.collect()
-            self._nodes = 0
+def young_until_first(values: Generator[T, None, None]) -> Generator[T, None, None]:
+    """Yields `values`, of which the first is made in `kept_young`."""
+    with contextlib.closing(values):
+        with kept_young():
+            first = list(itertools.islice(values, 1))
+        yield from first
+        yield from values
 
 
-_left = _LeftGraphs()
+# The graphs of calls that are over, unless they have been freed.
+_left: weakref.WeakSet[tf.Graph] = weakref.WeakSet()
 
 
-@contextlib.contextmanager
-def collected(graph: tf.Graph) -> Iterator[None]:
-    """Frees the graphs of earlier calls, if they are many, before a call uses `graph`.
+def note_left(graph: tf.Graph) -> None:
+    """Notes that the call that has used `graph` is over."""
+    _left.add(graph)
 
-    Graphs are full of cycles, which only a full collection frees. Python makes one when the objects
-    of a process have grown by a quarter. Beside TensorFlow those are the graphs of a hundred calls,
-    and pauses start the count anew.
+
+def free_left_graphs() -> None:
+    """Frees the graphs of earlier calls, if they are many. Must be called before one is made.
+
+    One that is there would be taken for old, and could only be freed with all others.
     """
-    _left.collect()
-    try:
-        yield
-    finally:
-        _left.add(graph)
+    for generation, most in _MOST_NODES.items():
+        if not gc.isenabled() or sum(graph.version for graph in _left) <= most:
+            return
+        gc.collect(generation)
+    _left.clear()  # somebody holds those that are still there

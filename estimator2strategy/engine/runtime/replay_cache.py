@@ -40,13 +40,13 @@ class ReplayCache:
         kept = self._kept.pop(mode, None)
         if kept is None or not _may_be_kept(recording):
             return None
-        if kept.recording is recording or self._is_like(kept, recording):
+        if kept.recording() is recording or self._is_like(kept, recording):
             return kept.runs
         kept.runs.close()
         return None
 
     def _is_like(self, kept: _Kept, recording: Recording) -> bool:
-        if _terms(kept.recording) != _terms(recording):
+        if kept.terms != _terms(recording):
             return False
         if kept.runs not in self._fingerprints:
             self._fingerprints[kept.runs] = fingerprint(kept.runs.replay.recorded.graph)
@@ -57,14 +57,16 @@ class ReplayCache:
         if runs not in self._going_on:
             self._going_on[runs] = _goes_on_by_itself(runs.replay.recorded)
         if _may_be_kept(recording) and not self._going_on[runs]:
-            self._kept[recording.spec.mode] = _Kept(recording, runs)
+            kept = _Kept(weakref.ref(recording), _terms(recording), runs)
+            self._kept[recording.spec.mode] = kept
         else:
             runs.close()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Kept:
-    recording: Recording
+    recording: weakref.ref[Recording]  # so that its graph can be freed while it is young
+    terms: tuple[Any, ...]
     runs: Runs
 
 
@@ -80,7 +82,7 @@ def _terms(recording: Recording) -> tuple[Any, ...]:
         (name, value.name, update.name)
         for name, (value, update) in (recording.metrics or {}).items()
     )
-    return id(recording.strategy), recording.replicated, recording.iterations, splices, metrics
+    return recording.strategy, recording.replicated, recording.iterations, splices, metrics
 
 
 def _of_splice(splice: Splice) -> tuple[Any, ...]:

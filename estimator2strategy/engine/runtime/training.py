@@ -44,7 +44,6 @@ def train(
     hooks: Sequence[Hook],
     saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
     options: TrainingOptions,
-    on_first_block: Callable[[], None] = lambda: None,
     store: ReplayCache | None = None,
 ) -> Any:
     """Runs the recorded training until a hook stops it or the input ends.
@@ -52,7 +51,6 @@ def train(
     Must be called with `recording.graph` as the default graph.
 
     Args:
-        on_first_block: Called when the first block of steps is done.
         store: Keeps what was traced for another training that is the same.
 
     Returns:
@@ -80,7 +78,7 @@ def train(
         # A checkpoint in the making is restored; where training fails, no hook's `end` is called.
         creator.on_lost = functools.partial(_wait_for, savers)
         try:
-            loss = _run(recording, creator, all_hooks, options, interruption, on_first_block)
+            loss = _run(recording, creator, all_hooks, options, interruption)
         finally:
             creator.on_lost()
         if position and not interruption.requested:
@@ -99,7 +97,6 @@ def _run(
     hooks: Sequence[Hook],
     options: TrainingOptions,
     interruption: Interruption,
-    on_first_block: Callable[[], None],
 ) -> Any:
     """Runs the session; returns the loss of the last step, None where the input has ended."""
     logged = FetchingHook()
@@ -111,7 +108,7 @@ def _run(
         profile = Profile(options.profile_folder)
         afterwards.enter_context(profile.current())
         step = _step(recording, creator.session, pace, options, profile)
-        return _loop(monitored, creator, step, pace, interruption, profile, on_first_block)
+        return _loop(monitored, creator, step, pace, interruption, profile)
     return None  # the `with` has swallowed the error with which an input ends
 
 
@@ -233,7 +230,6 @@ def _loop(
     pace: Lookahead | Iterations,
     interruption: Interruption,
     profile: Profile,
-    on_first_block: Callable[[], None],
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
     graph = _session(creator).graph
@@ -262,7 +258,6 @@ def _loop(
                 tf1.logging.info(profile.verdict(number - first, _session(creator).state.gauges))
                 _log_end_of_input(first, number, pace.last_step())
                 raise
-            on_first_block()
             ran = _session(creator).ran
             assert ran
             profile.ran(ran)

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import types
+import weakref
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.plan.cardinality import is_endless, most_batches
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.session import ReplaySession
-from estimator2strategy.engine.runtime.gc_pause import few_full_collections
+from estimator2strategy.engine.runtime.gc_pause import free_left_graphs, kept_young, note_left
 from tests import fresh
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 
@@ -24,28 +25,35 @@ tf1 = tf.compat.v1
 
 
 class TestCollections:
-    def test_there_are_no_full_ones_until_it_has_started(self):
+    def test_only_the_youngest_objects_are_collected_meanwhile(self):
         before = gc.get_threshold()
-        with few_full_collections() as started:
-            assert gc.get_threshold()[:2] == before[:2]
-            assert gc.get_threshold()[2] > 1_000_000
-            started()
+        with kept_young():
+            youngest, *older = gc.get_threshold()
+            assert youngest == before[0]
+            assert min(older) >= 1_000_000_000
+        assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+    def test_where_it_takes_long_the_objects_that_were_there_are_left_out(self):
+        before = gc.get_threshold()
+        with kept_young(long=0):
+            gc.collect(0)
             assert gc.get_threshold() == before
             assert gc.get_freeze_count() > 0
         assert gc.get_freeze_count() == 0
 
-    def test_all_is_as_before_where_it_fails_to_start(self):
-        before = gc.get_threshold()
-        with pytest.raises(ZeroDivisionError), few_full_collections():
+    def test_all_is_as_before_where_it_fails(self):
+        before, callbacks = gc.get_threshold(), list(gc.callbacks)
+        with pytest.raises(ZeroDivisionError), kept_young():
             _ = 1 / 0
         assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+        assert gc.callbacks == callbacks
 
     def test_thresholds_that_the_program_sets_stay(self):
         before = gc.get_threshold()
         try:
-            with few_full_collections() as started:
+            with kept_young(long=0):
                 gc.set_threshold(500, 5, 5)
-                started()
+                gc.collect(0)
             assert gc.get_threshold() == (500, 5, 5)
         finally:
             gc.set_threshold(*before)
@@ -53,8 +61,8 @@ class TestCollections:
     def test_what_the_program_has_frozen_stays_so(self):
         gc.freeze()
         try:
-            with few_full_collections() as started:
-                started()
+            with kept_young(long=0):
+                gc.collect(0)
             assert gc.get_freeze_count() > 0
         finally:
             gc.unfreeze()
@@ -63,6 +71,40 @@ class TestCollections:
         before = gc.get_threshold()
         host_estimator(model_dir).train(numbers(3))
         assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+    def test_graphs_that_are_left_are_freed_without_a_full_one(self):
+        def use():
+            free_left_graphs()
+            with tf.Graph().as_default() as graph, kept_young():
+                for _ in range(2_000):
+                    tf.no_op()
+            note_left(graph)
+            return weakref.ref(graph)
+
+        gc.collect()
+        full = gc.get_stats()[2]["collections"]
+        left = [use() for _ in range(5)]
+        assert gc.get_stats()[2]["collections"] == full
+        assert left[0]() is None
+
+    def test_graphs_of_short_calls_are_freed_while_they_are_young(self, model_dir):
+        def model_fn(features, labels, mode, params):
+            for _ in range(2_000):
+                tf.no_op()
+            return falling(features, labels, mode, params)
+
+        def train_evaluate_and_predict():
+            model.train(numbers(1), steps=1)
+            model.evaluate(numbers(1), steps=1)
+            next(iter(model.predict(numbers(1))))
+
+        model = host_estimator(model_dir, model_fn)
+        train_evaluate_and_predict()
+        gc.collect()
+        full = gc.get_stats()[2]["collections"]
+        for _ in range(6):
+            train_evaluate_and_predict()
+        assert gc.get_stats()[2]["collections"] == full
 
 
 DATASETS = {
