@@ -42,6 +42,19 @@ FLAT = {
     ),
 }
 
+# Private modules of TF 1.15 that had the public names of another module too, by their imports:
+# `from tensorflow.python import shape`, `nn.dynamic_rnn` of `tensorflow.python.ops.nn`.
+# TensorFlow 2 took those imports away.
+PASSED_ON = {
+    "tf.python": "tf",
+    "tf.python.framework.ops": "tf",
+    "tf.python.ops.nn": "tf.nn",
+    "tf.python.ops.random_ops": "tf",
+    "tf.python.ops.standard_ops": "tf",
+    "tf.python.ops.variable_scope": "tf",
+    "tf.python.ops.variables": "tf",
+}
+
 # Names of TensorFlow 0.x -> those since 1.0.
 SINCE_1_0 = {
     "tf.audio_summary": "tf.summary.audio",

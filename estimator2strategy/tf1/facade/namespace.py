@@ -125,13 +125,22 @@ def _member(path: str, bases: Sequence[Any], name: str, tf2: bool) -> Any:
         return _flat(full, tf2)
     if row is not None:
         return from_row(row, tf2)
-    if full in name_table.parents() or (full in stand_ins.MODULES and not tf2):
+    if full in _namespaces() or (full in stand_ins.MODULES and not tf2):
         below = [getattr(base, name, _submodule(base, name)) for base in bases]
         return Namespace(full, [base for base in below if base is not _MISSING], tf2)
     value = _first(bases, name)
-    if value is _MISSING:
-        raise _unknown(full)
-    return value
+    if value is not _MISSING:
+        return value
+    public = f"{name_table.PASSED_ON.get(path)}.{name}"
+    if name_table.existed(public):
+        return resolve(public, tf2)
+    raise _unknown(full)
+
+
+@functools.cache
+def _namespaces() -> frozenset[str]:
+    """The modules of which some names are not where TensorFlow 2 has them."""
+    return name_table.parents().union(name_table.PASSED_ON)
 
 
 def _flat(path: str, tf2: bool) -> _Flat:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 
 import pytest
@@ -117,3 +118,32 @@ def test_ops_of_tensorflow_python_is_the_framework_and_the_package_of_ops():
     assert ops.convert_to_tensor is framework.convert_to_tensor
     assert ops.Tensor is framework.Tensor
     assert callable(math_ops.add)
+
+
+@pytest.mark.parametrize(
+    ("private", "public"),
+    [
+        ("python.shape", "shape"),
+        ("python.ConfigProto", "ConfigProto"),
+        ("python.framework.ops.enable_tensor_equality", "enable_tensor_equality"),
+        ("python.ops.nn.dynamic_rnn", "nn.dynamic_rnn"),
+        ("python.ops.nn.rnn_cell", "nn.rnn_cell"),
+        ("python.ops.random_ops.random_crop", "random_crop"),
+        ("python.ops.standard_ops.stack", "stack"),
+        ("python.ops.variable_scope.resource_variables_enabled", "resource_variables_enabled"),
+        ("python.ops.variables.is_variable_initialized", "is_variable_initialized"),
+    ],
+)
+def test_private_modules_have_the_public_names_that_they_imported(private, public):
+    module, _, name = private.rpartition(".")
+    found: dict = {}
+    exec(f"from {FACADE}.{module} import {name} as found", found)
+    import estimator2strategy.tf1 as tf
+
+    assert found["found"] is operator.attrgetter(public)(tf)
+
+
+def test_a_private_module_has_no_name_that_nobody_had():
+    nn = importlib.import_module(f"{FACADE}.python.ops.nn")
+    with pytest.raises(AttributeError, match="TF 1.15 had no tf.python.ops.nn.nothing"):
+        nn.nothing  # noqa: B018
