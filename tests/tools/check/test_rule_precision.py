@@ -260,6 +260,8 @@ LISTS = [
     ("y = list(map(f, x)) + [1]", 0),
     ("y = zip(x, x)[:-1]", 1),
     ("y = range(3)[1]", 0),
+    ("y = numpy.zeros((2, 2))[zip(*x)]", 1),
+    ("y = numpy.zeros((2, 2))[tuple(zip(*x))]", 0),
     ("y = x.items()[0]", 1),
     ("y = x.values(level=1)[0]", 0),
     ("y = x.keys()[0]", 0),

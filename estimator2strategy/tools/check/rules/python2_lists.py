@@ -33,7 +33,7 @@ _TAKE_LISTS = {
     why="`map`, `filter` and `zip` return iterators, `range` a range, and the methods of a dict "
     "views: adding, indexing, sorting, shuffling or fetching them is a TypeError or an "
     "AttributeError.",
-    fix="Put list(...) around it.",
+    fix="Put list(...) around it; tuple(...) around the index of an array.",
     bad="pairs = zip([1, 2], [3, 4])\nfirst = pairs[0]\n",
     good="pairs = list(zip([1, 2], [3, 4]))\nfirst = pairs[0]\n",
 )
@@ -55,6 +55,7 @@ def _expressions(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
                 yield operand, _RANGES if listed else _ITERATORS, "added"
         elif isinstance(node, ast.Subscript):
             yield node.value, _ITERATORS, "indexed"
+            yield node.slice, _ITERATORS, "an index"
             # `x.keys()` may also be the Index of a DataFrame.
             if isinstance(node.value, ast.Call):
                 yield node.value, {"items", "values"}, "indexed"
