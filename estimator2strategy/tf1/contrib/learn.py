@@ -150,6 +150,25 @@ class Estimator(core.Estimator):
         self.train(input_fn, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
 
+    def train(  # type: ignore[override]
+        self,
+        input_fn: Any,
+        hooks: Any = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Any = None,
+    ) -> Estimator:
+        """Trains as `tf.estimator.Estimator` does, but takes numbers below 1, too.
+
+        As in TF 1.15, `steps` below 1 is one step: its hook stopped after a step, never before.
+        """
+        if steps is None and max_steps is not None and max_steps < 1:
+            return self
+        if steps is not None:
+            steps = max(steps, 1)
+        super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+        return self
+
     def evaluate(  # type: ignore[override]
         self,
         x: Any = None,

@@ -238,6 +238,22 @@ def test_an_estimator_of_learn_fits_evaluates_and_predicts(model_dir):
     assert predictions["sum"].tolist() == [-5.0]
 
 
+def test_fit_of_less_than_one_step_trains_as_in_tf115(model_dir):
+    """The steps are those of TensorFlow 1.15.5."""
+    estimator = learn.Estimator(ops_model_fn, model_dir, params={"rate": 1.0})
+    trained = [
+        estimator.fit(input_fn=labelled, **until).get_variable_value("global_step")
+        for until in ({"steps": 0}, {"steps": 0}, {"max_steps": 0}, {"steps": -1})
+    ]
+    assert trained == [1, 2, 2, 3]
+
+
+def test_continuous_train_and_eval_of_few_steps_trains_one_at_a_time(model_dir):
+    estimator = learn.Estimator(ops_model_fn, model_dir, params={"rate": 1.0})
+    result, _ = experiment(estimator, train_steps=3).continuous_train_and_eval()
+    assert result["global_step"] == 3
+
+
 def test_model_fn_ops_names_what_is_missing():
     with pytest.raises(ValueError, match="Missing train_op"):
         learn.ModelFnOps(learn.ModeKeys.TRAIN, loss=1.0)
