@@ -91,6 +91,15 @@ KMeans = _clustering_ops.KMeans
 UninitializedVariable = _resource_variable_ops.UninitializedVariable
 BaseResourceVariable: TypeAlias = _resource_variable_ops.BaseResourceVariable
 
+
+def let_grow(variable: Any) -> None:
+    """Lets assignments change a variable's shape, as `tf.assign(validate_shape=False)` did.
+
+    TensorFlow 2 asks the variable alone, which compares the shapes if its own has no unknown size.
+    """
+    variable._validate_shape = False
+
+
 # The context that makes `CrossShardOptimizer` believe it is one of N shards. Its public way in,
 # `tf.compat.v1.tpu.replicate`, would build TPU-only nodes around the model.
 tpu_shard_context = _tpu_function.tpu_shard_context

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_switches, behavior
+from estimator2strategy.engine import _tf_private, _tf_switches, behavior
 
 tf1 = tf.compat.v1
 
@@ -85,6 +85,8 @@ def _as_resource(next_creator, **kwargs):
         # A reference variable then had no static shape: programs let it grow.
         kwargs["shape"] = tf.TensorShape(None)
     variable = next_creator(**{**kwargs, "use_resource": True})
+    if not wanted and variable.shape.num_elements() == 0:
+        _tf_private.let_grow(variable)
     if not wanted and not isinstance(variable.handle, tf.__internal__.EagerTensor):
         variable.graph.add_to_collection(REFERENCES, variable.handle.op.name)
     return variable

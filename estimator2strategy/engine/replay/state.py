@@ -232,11 +232,17 @@ class State:
             return of_cores
         else:
             devices = self._strategy.extended.worker_devices
+        # A reference variable without elements had a value from the start, and let an assignment
+        # change its shape: programs gather strings in one that no init op knows.
+        is_empty = shape.num_elements() == 0
         copies = []
         for device in devices:
             with tf.device(device):
                 # Without a name: TensorFlow builds a kernel, 0.6 ms, for each it has not seen yet.
-                copies.append(_tf_private.UninitializedVariable(shape=shape, dtype=dtype))
+                held = tf.TensorShape(None) if is_empty else shape
+                copies.append(_tf_private.UninitializedVariable(shape=held, dtype=dtype))
+                if is_empty:
+                    copies[-1].assign(tf.zeros(shape, dtype))
         return copies
 
     def _make_resource(self, node: str) -> tf.Tensor:

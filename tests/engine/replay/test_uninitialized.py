@@ -34,6 +34,16 @@ def test_a_fetch_that_reads_it(graph):
     session.run([both])
 
 
+def test_an_empty_reference_variable_has_a_value_and_grows(graph):
+    seen = tf1.Variable([], dtype=tf.string, collections=[], use_resource=False)
+    words = tf1.string_split(["a b"]).values
+    update = tf1.assign(seen, tf.concat([seen, words], 0), validate_shape=False)
+    session = ReplaySession(graph)
+    session.run(update)
+    session.run(update)
+    assert session.run(seen).tolist() == [b"a", b"b"] * 2
+
+
 def test_a_step_that_reads_it_and_writes_it_then(graph):
     weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
     step = tf1.train.GradientDescentOptimizer(0.1).minimize(weight * weight)
