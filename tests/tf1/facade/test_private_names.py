@@ -167,3 +167,16 @@ def test_an_optimizer_by_its_name():
 def test_private_names_of_keras_are_there():
     remove = tf1.python.keras.preprocessing.sequence._remove_long_seq
     assert remove(3, [[1, 2], [1, 2, 3, 4]], [0, 1]) == ([[1, 2]], [0])
+
+
+def test_modules_of_keras_that_tf_keras_has_split_have_the_names_of_tf115():
+    keras = tf1.python.keras
+    assert keras.engine.base_layer.InputSpec is keras.engine.InputSpec is keras.layers.InputSpec
+    assert keras.engine.Layer is tf1.keras.layers.Layer
+    for module, name in [
+        ("convolutional", "InputSpec"), ("convolutional_recurrent", "ConvLSTM2D"),
+        ("core", "Layer"), ("cudnn_recurrent", "CuDNNLSTM"), ("embeddings", "Embedding"),
+        ("merge", "Add"), ("normalization", "BatchNormalization"), ("pooling", "MaxPooling2D"),
+        ("recurrent", "RNN"), ("wrappers", "Bidirectional"),
+    ]:  # fmt: skip
+        assert getattr(getattr(keras.layers, module), name) is getattr(keras.layers, name)
