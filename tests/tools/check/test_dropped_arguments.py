@@ -9,6 +9,7 @@ import pytest
 
 from estimator2strategy.tools.check import libraries
 from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.rules import dropped_arguments
 from estimator2strategy.tools.check.settings import Settings, Target
 
 
@@ -161,3 +162,19 @@ def test_what_is_proposed_is_taken_today(name, today):
 def test_the_advice_about_an_argument_says_what_to_write(text, advice):
     found = check_text(text, Settings()).findings
     assert [f.fix for f in found if f.rule == "E2S114"] == [advice]
+
+
+def test_arguments_of_the_methods_of_tables():
+    text = "import pandas as pd\n\n\ndef clean(x):\n    return {}\n"
+    for call in ("x.fillna(0, downcast='infer')", "x['a'].fillna(method='ffill')"):
+        assert "pandas 3: fillna has no argument" in refused(text.format(call))[0]
+    assert not refused(text.format("x.fillna(0, inplace=True)"))
+    assert not refused("def clean(x):\n    return x.fillna(method='ffill')\n")
+
+
+def test_tables_refuse_these_arguments_today():
+    pandas = pytest.importorskip("pandas", minversion="3")
+    for method, gone in dropped_arguments._OF_TABLES.items():
+        taken = inspect.signature(getattr(pandas.DataFrame, method)).parameters
+        assert not gone.keys() & taken.keys()
+    assert not hasattr(pandas.DataFrame, "applymap")

@@ -148,6 +148,15 @@ _VALUES = {
     ("sklearn.tree.DecisionTreeRegressor", "criterion"): {"mse": "squared_error"},
     ("sklearn.ensemble.RandomForestClassifier", "max_features"): {"auto": "sqrt"},
 }
+_DOWNCAST = {"downcast": "pandas.to_numeric(column, downcast='integer') on a column of the result"}
+# Method that tables of pandas alone have -> its arguments that pandas 3 refuses.
+_OF_TABLES = {
+    "bfill": _DOWNCAST,
+    "ffill": _DOWNCAST,
+    "fillna": {**_DOWNCAST, "method": "the method ffill or bfill"},
+    "interpolate": _DOWNCAST,
+    "to_csv": {"line_terminator": "lineterminator"},
+}
 # Function of a list -> the advice for a call that gives the items one by one.
 _OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b])."}
 
@@ -165,6 +174,7 @@ _OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b]
 )
 def find(source, context):
     on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
+    yield from _of_tables(source)
     for call in source.calls:
         name = call.name
         if name is None or unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
@@ -185,6 +195,19 @@ def find(source, context):
             is_list = name in _OF_A_LIST and not isinstance(call.node.args[1], ast.Constant)
             by_name = f"Give {_OTHERS[most > 0]} by their names."
             yield Hit(call.node, message, fix=_OF_A_LIST[name] if is_list else by_name)
+
+
+def _of_tables(source):
+    """Arguments of methods of tables, whatever the table is called."""
+    if "pandas" not in source.modules:
+        return
+    for call in source.calls:
+        method = getattr(call.node.func, "attr", None)
+        gone = {} if call.name else _OF_TABLES.get(method, {})
+        for keyword in call.node.keywords:
+            if keyword.arg in gone and not unreached.is_tried(call.node, ["TypeError"]):
+                message = f"pandas 3: {method} has no argument {keyword.arg!r}"
+                yield Hit(call.node, message, fix=f"Today: {gone[keyword.arg]}.")
 
 
 def _instead(name: str, argument: str) -> str | None:

@@ -83,6 +83,7 @@ _KERAS_2 = (
 # Method -> its library, what is done with it, the name of its object if others have such a method,
 # the release that dropped it, and what has its place.
 _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
+    "applymap": ("pandas", ast.Call, None, "pandas 3.0", "map(function)"),
     "as_matrix": ("pandas", ast.Call, None, "pandas 1.0", "to_numpy()"),
     "ix": ("pandas", ast.Subscript, None, "pandas 1.0", "loc or iloc"),
     "tostring": ("numpy", ast.Call, None, "NumPy 2.3", "tobytes()"),
