@@ -103,6 +103,15 @@ def test_stateful_ops_are_told_by_their_type():
     assert not any(map(_tf_private.is_stateful, ["MatMul", "StatelessIf", "PyFuncStateless"]))
 
 
+def test_an_assignment_may_change_the_shape_of_a_variable_that_may_grow():
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("seen", initializer=tf.zeros([0]), use_resource=True)
+        _tf_private.let_grow(variable)
+        ones = tf1.placeholder_with_default(tf.ones([2]), [None])
+        assign = tf1.assign(variable, ones, validate_shape=False)
+        assert session.run(assign).shape == (2,)
+
+
 def test_the_attributes_of_an_op_that_are_no_functions_are_known():
     assert _tf_private.plain_attrs("MatMul") >= {"transpose_a", "transpose_b", "T"}
     assert _tf_private.plain_attrs("MapDataset").isdisjoint({"f"})

@@ -150,7 +150,7 @@ class Estimator(core.Estimator):
         self.train(input_fn, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
 
-    def train(  # type: ignore[override]
+    def train(
         self,
         input_fn: Any,
         hooks: Any = None,
