@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from checked_programs import write
 
-from estimator2strategy.tools.check import checking
+from estimator2strategy.tf1.facade import name_table
+from estimator2strategy.tools.check import checking, tables
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.settings import Settings, Target
@@ -252,7 +253,7 @@ def test_a_module_is_not_said_to_be_another_one_of_its_name():
     text = "from tensorflow.models.rnn.translate import data_utils\n"
     (said,) = advice(text, "E2S105")
     assert "tf.keras.models" not in said
-    assert "tensorflow/models" in said
+    assert "tensorflow/models/rnn/translate" in said
 
 
 @pytest.mark.parametrize(
@@ -327,3 +328,50 @@ def test_a_name_that_compat_v1_never_had_is_told_so(module, said):
     text = f"import {module} as tf\n\nx = tf.nn.RNNCellDropoutWrapper(1)\n"
     (fix,) = advice(text, "E2S113")
     assert said in fix
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("tf.image.per_image_whitening(x)", "Use tf.image.per_image_standardization."),
+        ("tf.nn.deconv2d(x)", "Use tf.nn.conv2d_transpose."),
+        ("tf.nn.rnn(cell, x)", "Use tf.nn.static_rnn."),
+        ("tf.batch_matrix_inverse(x)", "Use tf.matrix_inverse."),
+        (
+            "tf.image_summary('x', x, max_images=2)",
+            "Use tf.summary.image; tag is name, max_images is max_outputs.",
+        ),
+        ("tf.nn.seq2seq.sequence_loss(x)", "Its names are in tf.contrib.legacy_seq2seq."),
+        ("tf.nn.seq2seq.my_loss(x)", "tf.contrib.legacy_seq2seq, which has no my_loss: mend the"),
+    ],
+)
+def test_the_advice_about_names_of_tensorflow_0_can_be_followed(line, said):
+    (fix,) = advice(f"import tensorflow as tf\n\nx = {line}\n", "E2S105")
+    assert said in fix
+
+
+@pytest.mark.parametrize("old", name_table.SINCE_1_0)
+def test_a_name_of_tensorflow_0_leads_to_one_that_is_served(old):
+    row = tables.served(name_table.SINCE_1_0[old])
+    assert getattr(row, "status", "refused") != "refused"
+    assert tables.served(old) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("from tensorflow.models.rnn import rnn_cell", "the names of tf.nn.rnn_cell"),
+        ("from tensorflow.models.rnn import seq2seq", "the names of tf.contrib.legacy_seq2seq"),
+        ("from tensorflow.models.rnn.ptb import reader", "Copy tensorflow/models/rnn/ptb from"),
+        ("import tensorflow.models.image.mnist", "Copy tensorflow/models/image/mnist from"),
+        ("from tensorflow.models.slim.nets import vgg", "a repository of their own"),
+    ],
+)
+def test_the_models_of_tensorflow_0_are_told_by_where_they_are(line, said):
+    (fix,) = advice(f"{line}\n", "E2S105")
+    assert said in fix
+
+
+def test_the_advice_about_the_graph_editor_works_with_the_variables_of_tensorflow_1():
+    (fix,) = advice("import tensorflow as tf\n\nx = tf.contrib.graph_editor.sgv(1)\n", "E2S101")
+    assert "tf.contrib.layers.recompute_grad after tf.enable_resource_variables()" in fix

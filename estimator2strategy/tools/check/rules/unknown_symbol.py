@@ -13,6 +13,24 @@ _MODELS = (
     "The models have a repository of their own, tensorflow/models: put the folder that is meant on "
     "PYTHONPATH, as research/slim, and import from there: `from nets import vgg`."
 )
+# TensorFlow 0.x had a few in itself, and modules that passed names of its own on.
+_OLD_MODELS = ("tf.models.embedding", "tf.models.image", "tf.models.rnn")
+_PASSED_ON = {
+    "tf.models.rnn.linear": "tf.contrib.layers.linear",
+    "tf.models.rnn.rnn": "tf.nn.static_rnn and tf.nn.dynamic_rnn",
+    "tf.models.rnn.rnn_cell": "tf.nn.rnn_cell",
+    "tf.models.rnn.seq2seq": "tf.contrib.legacy_seq2seq",
+}
+# Arguments that have other names since TensorFlow 1.0.
+_ARGUMENTS = {
+    "tf.audio_summary": "tag is name",
+    "tf.batch_matmul": "adj_x and adj_y are adjoint_a and adjoint_b",
+    "tf.histogram_summary": "tag is name",
+    "tf.image_summary": "tag is name, max_images is max_outputs",
+    "tf.scalar_summary": "tags is name, values is tensor",
+    "tf.select": "t and e are x and y",
+    "tf.split_v": "size_splits is num_or_size_splits, split_dim is axis",
+}
 # The one name with an underscore that many programs read; tables have the public ones.
 _LOGGER = "tf.logging._logger"
 # Private modules that are written as if they were in `tf` -> the public names.
@@ -70,7 +88,8 @@ def find(source, context):
         if tables.exists(use.name, "v1") is False and tables.exists(use.name, "v2") is False:
             now = facade.SINCE_1_0.get(use.name)
             if now and not _leads_deeper(use, source):
-                yield Hit(use.node, f"{use.name} is gone since TensorFlow 1.0", fix=f"Use {now}.")
+                fix = f"Use {'; '.join(filter(None, [now, _ARGUMENTS.get(use.name)]))}."
+                yield Hit(use.node, f"{use.name} is gone since TensorFlow 1.0", fix=fix)
                 continue
             module, _, last = use.name.rpartition(".")
             reducing = f"{module}.reduce_{last}"
@@ -82,9 +101,9 @@ def find(source, context):
             near = near and not _WORD_MORE.fullmatch(use.name.removeprefix(nearest))
             hint = f"Did you mean {nearest}?" if near else None
             if use.name == "tf.models":
-                hint = _MODELS
+                hint = _of_models(use, source)
             elif use.name in _PRIVATE:
-                hint = f"Its names are in {_PRIVATE[use.name]}."
+                hint = _of_private(use, source)
             elif use.is_import and _lies_beside(use, source):
                 hint = f"A file of this name lies beside this one: write `import {_last(use)}`."
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
@@ -94,6 +113,46 @@ def _is_in_tables(name: str) -> bool:
     """True if all names of its module are known."""
     module = name.rpartition(".")[0]
     return not name.startswith("tf.contrib.") and (module == "tf" or module in facade.names())
+
+
+def _full_name(use, source):
+    """The name at the place of a use, with what is below the use's own name."""
+    for target, _ in source.imports:
+        if target.node is use.node:
+            return source.canonical(f"{target.module}.{target.name or ''}".rstrip("."))
+    return source.name(use.node, source.scope_of(use.node)) or use.name
+
+
+def _of_models(use, source):
+    """The advice for a name in `tensorflow.models`."""
+    name = _full_name(use, source)
+    passed_on = next((old for old in _PASSED_ON if f"{name}.".startswith(f"{old}.")), None)
+    if passed_on:
+        return f"It passed on the names of {_PASSED_ON[passed_on]}: take them from there."
+    if not f"{name}.".startswith(tuple(f"{old}." for old in _OLD_MODELS)):
+        return _MODELS
+    folder = "/".join(name.split(".")[1:4])
+    return (
+        f"Copy tensorflow/{folder} from a wheel of TensorFlow 0.12.1, which is a zip file, to the "
+        "program, and import it from there."
+    )
+
+
+def _of_private(use, source):
+    """The advice for a private module, and for a name that its public place lacks."""
+    home = _PRIVATE[use.name]
+    last = _full_name(use, source).removeprefix(use.name).strip(".")
+    if not last or _is_served(f"{home}.{last}"):
+        return f"Its names are in {home}."
+    return (
+        f"Its names are in {home}, which has no {last}: mend the spelling, or import the name from "
+        "the file that has it."
+    )
+
+
+def _is_served(name):
+    row = tables.served(name)
+    return row is not None and (row.status != "refused" or row.name == name)
 
 
 def _last(use):
