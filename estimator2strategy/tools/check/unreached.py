@@ -52,6 +52,8 @@ _MAY_ASK = re.compile(r"version|PY[23]|hasattr|\bdir\(|tf_?v?[12]\b|['\"]\d+\.\d
 _VERSIONS = {"LooseVersion", "StrictVersion", "Version", "parse_version", "parse"}
 _DEPTH = 12
 
+_HASATTR = re.compile(r"(?P<negated>not )?hasattr\((?P<owner>[\w.]+), ['\"](?P<name>\w+)['\"]\)$")
+
 # Methods that Python 3 does not call by itself.
 _PYTHON_2_METHODS = re.compile(r"__(i|r)?div__|__nonzero__|__unicode__|__[gs]etslice__")
 
@@ -77,12 +79,39 @@ def is_tried(node: ast.AST, errors: Iterable[str] = MISSING) -> bool:
 
 
 def is_expendable(node: ast.AST) -> bool:
-    """True if a program can do without a name: a `try` is around it, or comes before it."""
-    return is_tried(node, ANY) or any(
-        isinstance(outer, ast.ExceptHandler)
-        and not (names_in(outer.type) if outer.type else {""}).isdisjoint(MISSING)
-        for outer in parents(node)
+    """True if a program can do without a name: a `try` is around it, or comes before it.
+
+    So it can after `if hasattr(...)` of the name, or in the `else` of that of another one.
+    """
+    return (
+        is_tried(node, ANY)
+        or any(
+            isinstance(outer, ast.ExceptHandler)
+            and not (names_in(outer.type) if outer.type else {""}).isdisjoint(MISSING)
+            for outer in parents(node)
+        )
+        or _is_asked_for(node)
     )
+
+
+def _is_asked_for(node: ast.AST) -> bool:
+    """True for `x.new` and `x.old` in `if hasattr(x, "new"): x.new() else: x.old()`."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    owner, inner = ast.unparse(node.value), node
+    for outer in parents(node):
+        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
+            then = outer.body if isinstance(outer.body, list) else [outer.body]
+            holds = inner in then
+            both = isinstance(outer.test, ast.BoolOp) and isinstance(outer.test.op, ast.And)
+            for part in outer.test.values if both and holds else [outer.test]:
+                asked = _HASATTR.match(ast.unparse(part))
+                if asked and asked["owner"] == owner:
+                    has = holds != bool(asked["negated"])
+                    if has == (asked["name"] == node.attr):
+                        return True
+        inner = outer
+    return False
 
 
 def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
