@@ -35,7 +35,7 @@ def test_names_that_nothing_brings_back_are_errors_for_both(target):
     assert dropped(text, target) == [
         "keras.layers.merge is gone. Today: keras.layers; for the function, its Add, Concatenate "
         "or Dot.",
-        "scipy.misc.imread is gone. Today: imageio.v2.imread.",
+        "scipy.misc.imread is gone. Today: imageio.v2.imread, where flatten=True is mode='F'.",
     ]
 
 
@@ -168,3 +168,30 @@ def test_word_vectors_of_gensim_3_are_gone():
     assert len(dropped(line.format("index2word"))) == 1
     assert dropped(line.format("key_to_index")) == []
     assert dropped(line.replace("gensim", "other").format("vocab")) == []
+
+
+def test_the_advice_for_images_of_scipy_says_that_numbers_were_scaled():
+    text = "import scipy.misc\n\nscipy.misc.{}(x)\n"
+    for name in ("toimage", "imsave", "imresize", "imrotate"):
+        (found,) = dropped(text.format(name))
+        assert "np.uint8(255 * (a - a.min()) / (a.max() - a.min()))" in found
+
+
+@pytest.mark.parametrize(
+    ("test", "reported"),
+    [
+        ("hasattr(signal, 'kaiser')", False),
+        ("hasattr(signal, 'kaiser') and x", False),
+        ("not hasattr(signal, 'windows')", False),
+        ("not hasattr(signal, 'kaiser')", True),
+        ("hasattr(signal, 'windows')", True),
+        ("hasattr(other, 'kaiser')", True),
+    ],
+)
+def test_a_name_that_is_asked_for_is_no_finding(test, reported):
+    text = "from scipy import signal\n\nif {}:\n    y = 1\nelse:\n    y = 2\n".format
+    there = text(test).replace("y = 1", "y = signal.kaiser(5, 1)")
+    elsewhere = text(f"not {test}").replace("y = 2", "y = signal.kaiser(5, 1)")
+    assert bool(dropped(there)) == reported
+    if " and " not in test and not test.startswith("not "):
+        assert bool(dropped(elsewhere)) == reported

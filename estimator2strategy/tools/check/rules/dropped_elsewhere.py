@@ -16,6 +16,10 @@ _KERAS_FOLDERS = (
     "advanced_activations convolutional convolutional_recurrent core embeddings local merge noise "
     "normalization pooling recurrent wrappers"
 )
+_SCALED = (
+    "an array of other numbers than uint8 was scaled to it first, as by "
+    "np.uint8(255 * (a - a.min()) / (a.max() - a.min()))"
+)
 # Name, and what is below it -> what has its place, in programs that run by this package, too.
 _GONE = {
     **{f"keras.layers.{folder}": "keras.layers" for folder in _KERAS_FOLDERS.split()},
@@ -40,12 +44,14 @@ _GONE = {
     "moviepy.editor": "moviepy",
     "nltk.model": "nltk.lm",
     "pandas.DataFrame.from_csv": "pandas.read_csv",
-    "scipy.misc.imread": "imageio.v2.imread",
+    "scipy.misc.imread": "imageio.v2.imread, where flatten=True is mode='F'",
     "scipy.misc.imshow": "matplotlib.pyplot.imshow",
-    "scipy.misc.imresize": "PIL.Image.fromarray(array).resize",
-    "scipy.misc.imrotate": "PIL.Image.fromarray(array).rotate",
-    "scipy.misc.imsave": "imageio.v2.imwrite",
-    "scipy.misc.toimage": "PIL.Image.fromarray",
+    "scipy.misc.imresize": "np.array(PIL.Image.fromarray(array).resize((width, height), "
+    f"PIL.Image.BILINEAR)) for its (height, width); {_SCALED}",
+    "scipy.misc.imrotate": "np.array(PIL.Image.fromarray(array).rotate(angle, "
+    f"PIL.Image.BILINEAR)); {_SCALED}",
+    "scipy.misc.imsave": f"imageio.v2.imwrite; {_SCALED}",
+    "scipy.misc.toimage": f"PIL.Image.fromarray; {_SCALED} (from cmin to cmax)",
     "scipy.misc.logsumexp": "scipy.special.logsumexp",
     "scipy.misc.comb": "scipy.special.comb",
     "scipy.misc.factorial": "scipy.special.factorial",
@@ -86,7 +92,7 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
     "applymap": ("pandas", ast.Call, None, "pandas 3.0", "map(function)"),
     "as_matrix": ("pandas", ast.Call, None, "pandas 1.0", "to_numpy()"),
     "ix": ("pandas", ast.Subscript, None, "pandas 1.0", "loc or iloc"),
-    "tostring": ("numpy", ast.Call, None, "NumPy 2.3", "tobytes()"),
+    "tostring": ("numpy", ast.Call, None, "NumPy 2.3 and Pillow 3", "tobytes()"),
     "set_axis_bgcolor": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_facecolor"),
     "get_axis_bgcolor": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "get_facecolor"),
     "set_window_title": (
