@@ -252,6 +252,14 @@ def test_a_method_that_is_called_like_a_function_has_a_hint():
     assert "self" not in said
 
 
+def test_a_function_without_self_is_told_how_to_get_it():
+    given = "class Model:\n    def run(x):\n        return self.x\n"
+    (said,) = [a for a in advice(given) if "binds the name" in a]
+    assert said.endswith("Make it the first argument of the method: `def run(self, ...)`.")
+    (said,) = [a for a in advice("def run(x):\n    return self.x\n") if "binds the name" in a]
+    assert said.endswith("run is no method: give it the object as an argument.")
+
+
 MODEL = "def g(features, params):\n    return len(params['n'])\n\n"
 LISTS = [
     ("y = map(f, x) + [1]", 1),

@@ -58,13 +58,25 @@ def find(source, context):
             free = _free(source)
         if name.id in free and _unguarded(name) and not _is_annotation(name):
             seen.add(name.id)
-            yield Hit(name, f"nothing binds the name {name.id}", fix=_hint(name.id, scope))
+            yield Hit(name, f"nothing binds the name {name.id}", fix=_hint(name, scope))
 
 
-def _hint(name: str, scope: LexicalScope) -> str | None:
-    """The advice for a name that a class around its use has."""
-    owns = any(outer.is_class and name in outer.bindings for outer in scope.ancestors())
-    return f"Did you mean self.{name}?" if owns else None
+def _hint(node: ast.Name, scope: LexicalScope) -> str | None:
+    """The advice for `self`, and for a name that a class around its use has."""
+    if node.id == "self":
+        return _without_self(node)
+    owns = any(outer.is_class and node.id in outer.bindings for outer in scope.ancestors())
+    return f"Did you mean self.{node.id}?" if owns else None
+
+
+def _without_self(node: ast.Name) -> str | None:
+    """The advice for `self` in a function that is not given it."""
+    around = [n for n in parents(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    if not around or not isinstance(around[0], ast.FunctionDef):
+        return None
+    if len(around) > 1 and isinstance(around[1], ast.ClassDef):
+        return f"Make it the first argument of the method: `def {around[0].name}(self, ...)`."
+    return f"{around[0].name} is no method: give it the object as an argument."
 
 
 def _is_settings(source: Source) -> bool:
