@@ -34,6 +34,11 @@ MODULES = {
 _IMP = (
     "Today: importlib.reload for imp.reload, importlib.util and importlib.machinery for the rest."
 )
+# 2to3 makes `str(x, "utf8")` of it, which takes no text.
+_DECODED = (
+    "Text is Unicode in Python 3: leave the call out, or write `x.decode(encoding)` where x is "
+    "bytes."
+)
 # A file that a program imports on Python 2 only.
 _FOR_PYTHON_2 = re.compile(r"(^|[/_])py(thon)?_?2[^/]*\.py$")
 _METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
@@ -56,7 +61,8 @@ def find(source, context):
         if isinstance(node, ast.Name):
             now = BUILTINS.get(node.id)
             if now and source.resolve(node, scope) == f"builtins.{node.id}" and unguarded(node):
-                yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}")
+                fix = _DECODED if node.id == "unicode" and _is_decoding(node) else None
+                yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}", fix=fix)
     for target, _ in source.imports:
         module = target.module
         if target.level or module not in (*MODULES, "imp") or not unguarded(target.node):
@@ -74,8 +80,14 @@ def find(source, context):
             if isinstance(owner, ast.Name) and owner.id in ("six", "future", "utils"):
                 continue
             if len(call.node.args) == (call.last == "has_key") and unguarded(call.node):
-                message = f".{call.last}() went with Python 2 (and pandas 2): {_METHODS[call.last]}"
-                yield Hit(call.node, message)
+                release = "Python 2 (and pandas 2)" if call.last == "iteritems" else "Python 2"
+                yield Hit(call.node, f".{call.last}() went with {release}: {_METHODS[call.last]}")
+
+
+def _is_decoding(name: ast.Name) -> bool:
+    """True for `unicode(text, "utf8")`."""
+    call = next(parents(name))
+    return isinstance(call, ast.Call) and call.func is name and len(call.args + call.keywords) > 1
 
 
 def unguarded(node: ast.AST, *, tries: bool = True) -> bool:
