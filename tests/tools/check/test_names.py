@@ -302,6 +302,11 @@ def test_the_advice_about_the_session_of_keras():
         ("opt.LazyAdamGSOptimizer", "tf.contrib.opt.LazyAdamOptimizer"),
         ("graph_editor.get_tensors", "for op in graph.get_operations() for t in op.outputs"),
         ("tfprof.ProfileContext", "tf.train.ProfilerHook"),
+        (
+            "seq2seq.python.ops.beam_search_decoder._beam_search_step",
+            "copy it from TensorFlow 1.15's tensorflow/contrib/seq2seq/python/ops/beam_search",
+        ),
+        ("rnn._linear", "for its scope, put `with tf.variable_scope(...)` around the call"),
         ("training.bucket_by_sequence_length", "tf.data.experimental.bucket_by_sequence_length"),
     ],
 )

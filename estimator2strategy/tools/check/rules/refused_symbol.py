@@ -5,6 +5,7 @@ import difflib
 from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.unknown_symbol import LINEAR
 
 
 @rule(
@@ -29,7 +30,9 @@ def find(source, context):
         times = f" ({use.count} times here)" if use.count > 1 else ""
         if use.row is not None and use.row.status == "refused":
             left = f": {use.row.left}" if use.row.left else ""
-            yield Hit(use.node, f"{use.name} is not supported{times}{left}", fix=use.row.advice)
+            is_private = use.row.name != use.name and _last(use.name).startswith("_")
+            fix = _copied(_private_home(use.name)) if is_private else use.row.advice
+            yield Hit(use.node, f"{use.name} is not supported{times}{left}", fix=fix)
         elif (
             use.row is None
             and use.name.startswith("tf.contrib.")
@@ -46,21 +49,32 @@ def find(source, context):
 def _unknown(use, times):
     """The hit for a name of contrib that is in no table."""
     nearest = tables.contrib().nearest(use.name) or ""
-    last, near = (name.rpartition(".")[2] for name in (use.name, nearest))
+    last, near = _last(use.name), _last(nearest)
     alike = difflib.get_close_matches(last, [near], cutoff=0.9)
     meant = nearest if alike else _module_of_that_name(use.name)
-    if meant:
+    if last == "_linear":
+        fix = LINEAR
+    elif meant:
         fix = f"Did you mean {meant}?"
     else:
-        module = use.name.rpartition(".")[0]
-        fix = _copied((_module_of_that_name(module) or module).replace("tf.", "tensorflow.", 1))
+        fix = _copied(_private_home(use.name))
     message = f"{use.name} is not among the names that are carried over{times}"
     return Hit(use.node, message, fix=fix)
 
 
+def _last(name):
+    return name.rpartition(".")[2]
+
+
+def _private_home(name):
+    """The module of TF 1.15 that has a private name of contrib, with TensorFlow's full name."""
+    module = name.rpartition(".")[0]
+    return (_module_of_that_name(module) or module).replace("tf.", "tensorflow.", 1)
+
+
 def _module_of_that_name(name):
     """The module of TF 1.15 with the last part of a name that is none, in the same contrib."""
-    root, last = ".".join(name.split(".")[:3]), name.rpartition(".")[2]
+    root, last = ".".join(name.split(".")[:3]), _last(name)
     modules = tables.contrib().modules
     if name in modules or name == root:
         return None

@@ -48,9 +48,11 @@ _PRIVATE = {
 }
 # Names of Python's logging, and how TensorFlow calls them.
 _MEANT = {"tf.logging.WARNING": "tf.logging.WARN", "tf.logging.CRITICAL": "tf.logging.FATAL"}
-_LINEAR = (
+LINEAR = (
     "In a program that is run by this package: `from "
-    "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`. Else copy the function."
+    "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`; for its scope, put `with "
+    "tf.variable_scope(...)` around the call, and for its bias_start give a bias_initializer. Else "
+    "copy the function."
 )
 
 # The end of a name that means another thing than the name without it; a version does not.
@@ -72,7 +74,7 @@ def find(source, context):
     for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if use.name in tables.BEFORE_1_15 and not unreached.is_tried(use.node, unreached.ANY):
             written = use.name.replace("tf.python.", "tensorflow.python.")
-            yield Hit(use.node, f"{written} is neither in TensorFlow 1.15 nor in 2", fix=_LINEAR)
+            yield Hit(use.node, f"{written} is neither in TensorFlow 1.15 nor in 2", fix=LINEAR)
         if use.name == _LOGGER and not unreached.is_tried(use.node, unreached.ANY):
             message = f"{_LOGGER} is neither in TensorFlow 1.15 nor in 2"
             yield Hit(use.node, message, fix='Today: logging.getLogger("tensorflow").')
