@@ -74,3 +74,20 @@ def test_a_pickle_of_a_file_of_text_is_found(body):
 )
 def test_pickles_of_bytes_and_of_unknown_files_are_not(body):
     assert count(body, PICKLE) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("    pickle.load(open(path))\n", 'Open it with "rb".'),
+        ("    pickle.dump(x, open(path, 'a'))\n", 'Open it with "ab".'),
+        ("    csv.writer(open(path, 'ab'))\n", 'Open it with "a" and newline="".'),
+        (
+            "    tempfile.NamedTemporaryFile().write('a' + path)\n",
+            'Write NamedTemporaryFile(mode="w+").',
+        ),
+    ],
+)
+def test_the_advice_says_how_to_open_the_file(body, advice):
+    findings = check_text(f"import pickle\n{START}{body}", Settings()).findings
+    assert [f.fix for f in findings if f.rule == "E2S011"] == [advice]

@@ -1,6 +1,7 @@
 """Text where a file gives or takes bytes, and the other way round."""
 
 import ast
+import re
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
@@ -48,17 +49,25 @@ def find(source, context):
         if call.last == "write" and len(call.node.args) == 1 and _is_text(call.node.args[0]):
             opened = _opened(getattr(call.node.func, "value", None), call.scope, source)
             if opened is not None and opened.name in _TEMPORARY and _is_of_bytes(opened, 0, "w+b"):
-                yield Hit(call.node, f"{opened.last}() is a file of bytes in Python 3")
+                message = f"{opened.last}() is a file of bytes in Python 3"
+                yield Hit(call.node, message, fix=f'Write {opened.last}(mode="w+").')
         if call.name in _CSV and call.node.args:
             opened = _opened(call.node.args[0], call.scope, source)
             if opened is not None and opened.name in _OPENERS and _is_of_bytes(opened, 1, "r"):
-                yield Hit(call.node, f"{call.name} takes a file of text in Python 3")
+                message = f"{call.name} takes a file of text in Python 3"
+                yield Hit(call.node, message, fix=f'Open it with "{_way(opened)}" and newline="".')
         if call.name in _PICKLES:
             position, openers = _PICKLES[call.name]
             file = call.argument("file", position)
             opened = _opened(file, call.scope, source) if file is not None else None
             if opened is not None and opened.name in openers and _is_of_text(opened, 1, "r"):
-                yield Hit(call.node, f"{call.name} takes a file of bytes in Python 3")
+                message = f"{call.name} takes a file of bytes in Python 3"
+                yield Hit(call.node, message, fix=f'Open it with "{_way(opened)}b".')
+
+
+def _way(opened):
+    """The mode of a file, without what says that it is one of text or of bytes."""
+    return re.sub("[btU]", "", _mode(opened, 1, "r"))
 
 
 def _opened(node, scope, source):
