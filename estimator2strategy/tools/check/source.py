@@ -361,17 +361,20 @@ class Source:
         if name in self._searched:
             return None  # modules that import all of one another
         self._searched.add(name)
+        found = []
         try:  # the program's own first: what they lack may be TensorFlow's
             for star in sorted(self.stars, key=lambda star: star.module.startswith("tensorflow")):
                 target = self.follow(self, dataclasses.replace(star, name=name)) or ""
                 known = target.startswith("@") or "tensorflow" in target
                 if known and tables.may_hide(name, self.canonical(target)):
-                    return target
-                if self.brings(self, star, name):
-                    return None  # a constant, say: it is not TensorFlow's
+                    found.append(target)
+                    if not star.module.startswith("tensorflow"):
+                        break
+                elif self.brings(self, star, name):
+                    break  # a constant, say: it is not TensorFlow's
         finally:
             self._searched.remove(name)
-        return None
+        return min(found, key=lambda target: tables.rank(self.canonical(target)), default=None)
 
     def assigned(self, node: ast.AST, scope: LexicalScope) -> tuple[ast.expr, LexicalScope] | None:
         """The expression that a name was assigned, if it is assigned once; with its scope."""

@@ -169,6 +169,13 @@ def may_hide(name: str, target: str) -> bool:
     return target.startswith("@") or not hasattr(builtins, name) or served(target) is not None
 
 
+def rank(name: str) -> int:
+    """The place of a name among those that several `import *` may bring, the likeliest first."""
+    if name.startswith("tf.python."):
+        return 1  # no table has the names of private modules
+    return 2 if name.startswith("tf.") and served(name) is None else 0
+
+
 def private_is_gone(name: str) -> bool:
     """True if a name of `tensorflow.python` that programs import is not there any more."""
     gone = (*_tensorflow2()["private_gone"], *BEFORE_1_15)
