@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 from checked_programs import write
 
@@ -9,6 +11,7 @@ from estimator2strategy.tf1.facade import name_table
 from estimator2strategy.tools.check import checking, tables
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.project import Project
+from estimator2strategy.tools.check.rules import unknown_symbol
 from estimator2strategy.tools.check.settings import Settings, Target
 
 
@@ -355,6 +358,28 @@ def test_the_advice_about_names_of_tensorflow_0_can_be_followed(line, said):
     assert said in fix
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("tf.ops.name_scope('a')", "Its names are in tf."),
+        ("tf.math_ops.floor(x)", "Its names are in tf.math."),
+        (
+            "tf.tensor_util.constant_value(x)",
+            "It is a private module: write `from tensorflow.python.framework import tensor_util` "
+            "and tensor_util.constant_value.",
+        ),
+        ("tf.numbers.Real", "Python has a module of this name: write `import numbers`."),
+    ],
+)
+def test_modules_that_are_none_of_tf_are_told_by_where_they_are(line, said):
+    assert advice(f"import tensorflow as tf\n\nx = {line}\n", "E2S105") == [said]
+
+
+@pytest.mark.parametrize(("name", "folder"), unknown_symbol._FOLDER_OF.items())
+def test_a_private_module_lies_where_the_advice_says(name, folder):
+    assert importlib.import_module(f"tensorflow.python.{folder}.{name.removeprefix('tf.')}")
+
+
 @pytest.mark.parametrize("old", name_table.SINCE_1_0)
 def test_a_name_of_tensorflow_0_leads_to_one_that_is_served(old):
     row = tables.served(name_table.SINCE_1_0[old])
@@ -380,3 +405,16 @@ def test_the_models_of_tensorflow_0_are_told_by_where_they_are(line, said):
 def test_the_advice_about_the_graph_editor_works_with_the_variables_of_tensorflow_1():
     (fix,) = advice("import tensorflow as tf\n\nx = tf.contrib.graph_editor.sgv(1)\n", "E2S101")
     assert "tf.contrib.layers.recompute_grad after tf.enable_resource_variables()" in fix
+
+
+def test_a_name_of_a_private_star_is_not_said_to_be_missing_from_a_public_one():
+    text = (
+        "from tensorflow.train import *\n"
+        "from tensorflow.python.training.supervisor import *\n\n"
+        "x = {}.get_checkpoint_state('a')\n"
+    )
+    assert advice(text.format("checkpoint_management"), "E2S105") == []
+    alone = text.replace("from tensorflow.python.training.supervisor import *\n", "")
+    assert len(advice(alone.format("checkpoint_management"), "E2S105")) == 1
+    found = names(text.replace("{}.get_checkpoint_state", "Saver"))
+    assert found == ["tf.train.Saver"]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import symbol_uses, tables, unreached
@@ -46,6 +47,18 @@ _PRIVATE = {
     "tf.tpu_estimator": "tf.contrib.tpu",
     "tf.tpu_optimizer": "tf.contrib.tpu",
 }
+# Private modules of tensorflow.python that are written so, too, by their folder.
+_FOLDERS = {
+    "framework": "common_shapes constant_op function importer ops random_seed tensor_shape "
+    "tensor_util",
+    "ops": "array_ops check_ops clip_ops control_flow_ops data_flow_ops embedding_ops "
+    "functional_ops gradients_impl image_ops init_ops io_ops linalg_ops logging_ops lookup_ops "
+    "math_ops nn_impl nn_ops parsing_ops partitioned_variables random_ops resource_variable_ops "
+    "script_ops sparse_ops state_ops string_ops tensor_array_ops",
+    "training": "basic_session_run_hooks checkpoint_management moving_averages saver "
+    "session_manager slot_creator training_util",
+}
+_FOLDER_OF = {f"tf.{name}": folder for folder, names in _FOLDERS.items() for name in names.split()}
 # Names of Python's logging, and how TensorFlow calls them.
 _MEANT = {"tf.logging.WARNING": "tf.logging.WARN", "tf.logging.CRITICAL": "tf.logging.FATAL"}
 LINEAR = (
@@ -104,10 +117,12 @@ def find(source, context):
             hint = f"Did you mean {nearest}?" if near else None
             if use.name == "tf.models":
                 hint = _of_models(use, source)
-            elif use.name in _PRIVATE:
+            elif use.name in _PRIVATE or use.name in _FOLDER_OF:
                 hint = _of_private(use, source)
             elif use.is_import and _lies_beside(use, source):
                 hint = f"A file of this name lies beside this one: write `import {_last(use)}`."
+            elif module == "tf" and not near and last in sys.stdlib_module_names:
+                hint = f"Python has a module of this name: write `import {last}`."
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
 
 
@@ -142,10 +157,15 @@ def _of_models(use, source):
 
 def _of_private(use, source):
     """The advice for a private module, and for a name that its public place lacks."""
-    home = _PRIVATE[use.name]
+    home = _PRIVATE.get(use.name, "tf")
     last = _full_name(use, source).removeprefix(use.name).strip(".")
     if not last or _is_served(f"{home}.{last}"):
         return f"Its names are in {home}."
+    if folder := _FOLDER_OF.get(use.name):
+        return (
+            f"It is a private module: write `from tensorflow.python.{folder} import {_last(use)}` "
+            f"and {_last(use)}.{last}."
+        )
     return (
         f"Its names are in {home}, which has no {last}: mend the spelling, or import the name from "
         "the file that has it."
