@@ -13,8 +13,61 @@ from estimator2strategy.tools.check.rules.python2_names import MODULES, unguarde
 from estimator2strategy.tools.check.symbol_uses import imported_and_used
 
 _NEWEST = "3.13"
+# Functions of `string` that are methods of text.
+_OF_TEXT = (
+    "capitalize center count expandtabs find index join ljust lower lstrip replace rfind rindex "
+    "rjust rsplit rstrip split strip swapcase translate upper zfill"
+)
+_URLS = (
+    "FancyURLopener URLopener getproxies pathname2url url2pathname urlcleanup urlopen urlretrieve"
+)
+# Names of `types` -> the built-in classes.
+_TYPES = {
+    "BooleanType": "bool", "ClassType": "type", "ComplexType": "complex", "DictType": "dict",
+    "DictionaryType": "dict", "FloatType": "float", "IntType": "int", "ListType": "list",
+    "LongType": "int", "ObjectType": "object", "SliceType": "slice", "StringType": "str",
+    "StringTypes": "str", "TupleType": "tuple", "TypeType": "type", "UnicodeType": "str",
+    "XRangeType": "range",
+}  # fmt: skip
 # Names of old that legacy programs use -> those of today.
 _TODAY = {
+    "asyncio.coroutine": "a function that begins with `async def`",
+    "compiler": "ast",
+    "configparser.SafeConfigParser": "configparser.ConfigParser",
+    "contextlib.nested": "contextlib.ExitStack, or one `with` of several",
+    "dummy_threading": "threading",
+    "exceptions": "builtins, whose exceptions need no import",
+    "imghdr": "PIL.Image.open(file).format",
+    "importlib.find_loader": "importlib.util.find_spec",
+    "inspect.ArgSpec": "inspect.FullArgSpec",
+    "inspect.formatargspec": "inspect.signature",
+    "itertools.ifilterfalse": "itertools.filterfalse",
+    "locale.format": "locale.format_string",
+    "md5": "hashlib.md5",
+    "new": "types",
+    "operator.isCallable": "callable",
+    "operator.sequenceIncludes": "operator.contains",
+    "os.errno": "errno, a module to import",
+    "plistlib.readPlist": "plistlib.load",
+    "plistlib.writePlist": "plistlib.dump",
+    "popen2": "subprocess",
+    "sets": "set, which needs no import",
+    "sha": "hashlib.sha1",
+    "ssl.wrap_socket": "ssl.SSLContext.wrap_socket",
+    "string.atof": "float",
+    "string.atoi": "int",
+    "string.atol": "int",
+    "sys.exc_type": "sys.exc_info",
+    "sys.setcheckinterval": "sys.setswitchinterval",
+    "typing.GenericMeta": "type",
+    "unittest.makeSuite": "unittest.TestLoader.loadTestsFromTestCase",
+    "urllib.ContentTooShortError": "urllib.error.ContentTooShortError",
+    "xml.etree.ElementTree.XMLTreeBuilder": "xml.etree.ElementTree.XMLParser",
+    **{f"os.{name}": "subprocess.Popen" for name in ("popen2", "popen3", "popen4")},
+    **{f"os.{name}": "tempfile.mkstemp" for name in ("tempnam", "tmpnam")},
+    "os.tmpfile": "tempfile.TemporaryFile",
+    **{f"string.{name}": f"the method {name} of the text itself" for name in _OF_TEXT.split()},
+    **{f"types.{name}": today for name, today in _TYPES.items()},
     "itertools.ifilter": "filter",
     "itertools.imap": "map",
     "itertools.izip": "zip",
@@ -29,7 +82,7 @@ _TODAY = {
     "string.maketrans": "str.maketrans",
     "string.uppercase": "string.ascii_uppercase",
     "sys.maxint": "sys.maxsize",
-    **{f"urllib.{name}": f"urllib.request.{name}" for name in ("urlopen", "urlretrieve")},
+    **{f"urllib.{name}": f"urllib.request.{name}" for name in _URLS.split()},
     **{
         f"urllib.{name}": f"urllib.parse.{name}"
         for name in ("quote", "quote_plus", "unquote", "unquote_plus", "urlencode")
