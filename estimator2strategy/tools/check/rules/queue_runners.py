@@ -62,6 +62,7 @@ def find(source, context):
     starts = input_functions(source, project)
     if not for_estimators:
         starts = [function for function in starts if not _is_called(function, project)]
+        starts = [] if _starts_queues(project) else starts
     inside = {d.node for d in project.reachable(starts)}
     if for_estimators:
         inside |= in_input_functions(project)
@@ -72,6 +73,12 @@ def find(source, context):
             outside = Severity.WARNING if takes_params and for_estimators else Severity.INFO
             severity = None if function in inside else outside
             yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)
+
+
+def _starts_queues(project):
+    """True if the program feeds its queues itself, for a Session of its own."""
+    names = ("tf.train.start_queue_runners", "tf.train.Supervisor")
+    return any(call.name in names for source in project.sources for call in source.calls)
 
 
 def _is_called(function, project):
