@@ -309,6 +309,7 @@ def test_the_advice_about_the_session_of_keras():
             "seq2seq.python.ops.beam_search_decoder._beam_search_step",
             "copy it from TensorFlow 1.15's tensorflow/contrib/seq2seq/python/ops/beam_search",
         ),
+        ("microsoft.dnn", "tf.contrib.microsoft is of a fork of TensorFlow, or of a release"),
         ("rnn._linear", "for its scope, put `with tf.variable_scope(...)` around the call"),
         ("training.bucket_by_sequence_length", "tf.data.experimental.bucket_by_sequence_length"),
     ],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import pydoc
+import re
 
 import pytest
 
 from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.rules import dropped_by_python
 from estimator2strategy.tools.check.settings import Settings, Target
 
 TF = "import tensorflow as tf\n\n"
@@ -56,6 +59,15 @@ def input_fn():
 
 tf.estimator.Estimator(model_fn).train(input_fn)
 """
+
+
+def test_queues_that_a_program_starts_itself_are_a_note():
+    text = "def input_fn(x):\n    return tf.train.batch([x], 8)\n"
+    assert severities(text, "E2S301") == ["ERROR"]
+    started = "\n\ndef run(session):\n    tf.train.start_queue_runners(session)\n"
+    assert severities(text + started, "E2S301") == ["INFO"]
+    program = "\n\ntf.estimator.Estimator(None).train(input_fn)\n"
+    assert severities(text + started + program, "E2S301") == ["ERROR"]
 
 
 def test_a_queue_beside_the_file_of_the_input_fn_is_an_error(tmp_path, monkeypatch):
@@ -273,6 +285,27 @@ def test_pandas_dropped_one_of_the_methods_of_dictionaries():
         ".has_key() went with Python 2: in",
         ".iteritems() went with Python 2 (and pandas 2): items",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "today"),
+    [
+        ("from configparser import SafeConfigParser", "configparser.ConfigParser"),
+        ("import types\n\nx = types.StringType", "str"),
+        ("import string\n\nx = string.replace('a', 'b', 'c')", "the method replace of the text"),
+        ("import os\n\nx = os.errno.EEXIST", "errno, a module to import"),
+    ],
+)
+def test_names_that_python_dropped_have_those_of_today(line, today):
+    (said,) = [f for f in check_text(f"{line}\n").findings if f.rule == "E2S012"]
+    assert said.fix.startswith(f"Today: {today}")
+
+
+@pytest.mark.parametrize("today", dropped_by_python._TODAY.values())
+def test_what_has_the_place_of_a_name_that_python_dropped_is_there(today):
+    name = today.partition(",")[0]
+    if re.fullmatch(r"[\w.]+", name):
+        assert pydoc.locate(name) is not None
 
 
 MODEL = "def g(features, params):\n    return len(params['n'])\n\n"

@@ -56,6 +56,11 @@ def _unknown(use, times):
         fix = LINEAR
     elif meant:
         fix = f"Did you mean {meant}?"
+    elif (module := ".".join(use.name.split(".")[:3])) not in tables.contrib().modules:
+        fix = (
+            f"{module} is of a fork of TensorFlow, or of a release before 1.15: leave out what "
+            "needs it, or take that from elsewhere."
+        )
     else:
         fix = _copied(_private_home(use.name))
     message = f"{use.name} is not among the names that are carried over{times}"
