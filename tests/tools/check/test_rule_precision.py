@@ -294,6 +294,7 @@ def test_pandas_dropped_one_of_the_methods_of_dictionaries():
         ("import types\n\nx = types.StringType", "str"),
         ("import string\n\nx = string.replace('a', 'b', 'c')", "the method replace of the text"),
         ("import os\n\nx = os.errno.EEXIST", "errno, a module to import"),
+        ("import telnetlib", "the same module, by pip install standard-telnetlib."),
     ],
 )
 def test_names_that_python_dropped_have_those_of_today(line, today):

@@ -21,6 +21,8 @@ _OF_TEXT = (
 _URLS = (
     "FancyURLopener URLopener getproxies pathname2url url2pathname urlcleanup urlopen urlretrieve"
 )
+# Modules that go on as packages.
+_PACKAGES = "aifc asynchat asyncore chunk mailcap nntplib smtpd sndhdr sunau telnetlib uu xdrlib"
 # Names of `types` -> the built-in classes.
 _TYPES = {
     "BooleanType": "bool", "ClassType": "type", "ComplexType": "complex", "DictType": "dict",
@@ -31,6 +33,8 @@ _TYPES = {
 }  # fmt: skip
 # Names of old that legacy programs use -> those of today.
 _TODAY = {
+    **{name: f"the same module, by pip install standard-{name}" for name in _PACKAGES.split()},
+    "cgi": "the same module, by pip install legacy-cgi",
     "asyncio.coroutine": "a function that begins with `async def`",
     "compiler": "ast",
     "configparser.SafeConfigParser": "configparser.ConfigParser",
