@@ -170,6 +170,12 @@ def test_word_vectors_of_gensim_3_are_gone():
     assert dropped(line.replace("gensim", "other").format("vocab")) == []
 
 
+def test_vectors_without_a_model_have_no_wv():
+    text = "from gensim.models import {0}\n\nx = {0}.load('m')\nprint(x.wv.vocab)\n"
+    assert dropped(text.format("Word2Vec"))[0].endswith("Today: key_to_index.")
+    assert dropped(text.format("KeyedVectors"))[0].endswith("Today: key_to_index, without .wv.")
+
+
 def test_the_advice_for_images_of_scipy_says_that_numbers_were_scaled():
     text = "import scipy.misc\n\nscipy.misc.{}(x)\n"
     for name in ("toimage", "imsave", "imresize", "imrotate"):

@@ -206,7 +206,11 @@ def _word_vectors(source: Source) -> Iterator[Hit]:
         if node.attr not in _OF_VECTORS or owner != "wv" or not isinstance(node.ctx, ast.Load):
             continue
         if not unreached.is_expendable(node):
-            today = f"Today: {_OF_VECTORS[node.attr]}."
+            # gensim 3's KeyedVectors were their own `wv`; those of 4 have none.
+            owner = node.value.value
+            made = source.calls_behind(owner, source.scope_of(node))
+            alone = bool(made) and all("KeyedVectors" in (call.name or "") for call in made)
+            today = f"Today: {_OF_VECTORS[node.attr]}{', without .wv' * alone}."
             yield Hit(node, f".wv.{node.attr} is gone since gensim 4", fix=today)
 
 
