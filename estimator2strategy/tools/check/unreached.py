@@ -98,13 +98,14 @@ def _is_asked_for(node: ast.AST) -> bool:
     """True for `x.new` and `x.old` in `if hasattr(x, "new"): x.new() else: x.old()`."""
     if not isinstance(node, ast.Attribute):
         return False
-    owner, inner = ast.unparse(node.value), node
+    owner = ast.unparse(node.value)
+    inner: ast.AST = node
     for outer in parents(node):
         if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
             then = outer.body if isinstance(outer.body, list) else [outer.body]
-            holds = inner in then
-            both = isinstance(outer.test, ast.BoolOp) and isinstance(outer.test.op, ast.And)
-            for part in outer.test.values if both and holds else [outer.test]:
+            holds, test = inner in then, outer.test
+            both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+            for part in getattr(test, "values", []) if both else [test]:
                 asked = _HASATTR.match(ast.unparse(part))
                 if asked and asked["owner"] == owner:
                     has = holds != bool(asked["negated"])

@@ -202,13 +202,14 @@ def _word_vectors(source: Source) -> Iterator[Hit]:
     if "gensim" not in source.modules:
         return
     for node in all_of(source, ast.Attribute):
-        owner = getattr(node.value, "attr", None)
-        if node.attr not in _OF_VECTORS or owner != "wv" or not isinstance(node.ctx, ast.Load):
+        wv = node.value
+        if node.attr not in _OF_VECTORS or not isinstance(node.ctx, ast.Load):
+            continue
+        if not isinstance(wv, ast.Attribute) or wv.attr != "wv":
             continue
         if not unreached.is_expendable(node):
             # gensim 3's KeyedVectors were their own `wv`; those of 4 have none.
-            owner = node.value.value
-            made = source.calls_behind(owner, source.scope_of(node))
+            made = source.calls_behind(wv.value, source.scope_of(node))
             alone = bool(made) and all("KeyedVectors" in (call.name or "") for call in made)
             today = f"Today: {_OF_VECTORS[node.attr]}{', without .wv' * alone}."
             yield Hit(node, f".wv.{node.attr} is gone since gensim 4", fix=today)
