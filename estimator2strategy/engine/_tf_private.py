@@ -300,8 +300,7 @@ def is_stateful(op: str) -> bool:
 @functools.cache
 def plain_attrs(op: str) -> frozenset[str]:
     """The attributes that ops of a registered type have, but for those that are functions."""
-    definition = _op_def_registry.get(op)
-    attrs = definition.attr if definition else ()
+    attrs = getattr(_op_def_registry.get(op), "attr", ())
     return frozenset(attr.name for attr in attrs if attr.type not in ("func", "list(func)"))
 
 
