@@ -28,7 +28,7 @@ def find(source, context):
     for call in source.calls:
         if call.is_open:
             continue
-        found = _called(call, source, context.project)
+        found = called_function(call, source, context.project)
         if found is None:
             continue
         definition, bound = found
@@ -46,7 +46,7 @@ def find(source, context):
             yield Hit(call.node, f"{called} ({where}) {problem}")
 
 
-def _called(call, source, project):
+def called_function(call, source, project):
     """(the function that a call runs, whether its first argument is given); None if not known."""
     function = call.node.func
     if isinstance(getattr(function, "value", None), ast.Call):
