@@ -5,11 +5,13 @@ Functions here must be called in the `modern_world`.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.fingerprint import fingerprint_of
+from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replay import Replay
 
 # Parts of a state that are encoded together: few enough for the 2 GB of a protobuf.
@@ -18,13 +20,25 @@ _TOGETHER = 64
 _IGNORE_STATE_OF_FUNCTIONS = 1
 
 
+# By graph: iterator and number of nodes -> digest. Trainings with the same graph share it, and the
+# examples of a `from_tensor_slices` are slow to digest.
+_digests: weakref.WeakKeyDictionary[RecordedGraph, dict[tuple[str, int], str]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
 def origins(replay: Replay) -> dict[str, str]:
     """For each iterator of a Replay, a digest of the nodes that make its dataset.
 
     Iterators go by the name of the node that makes them.
     """
     used = replay.state.made("IteratorV2", "OneShotIterator")
-    return {iterator: _origin(replay, iterator) for iterator in used}
+    digests = _digests.setdefault(replay.recorded, {})
+    nodes = replay.recorded.graph.version
+    for iterator in used:
+        if (iterator, nodes) not in digests:
+            digests[iterator, nodes] = _origin(replay, iterator)
+    return {iterator: digests[iterator, nodes] for iterator in used}
 
 
 def _origin(replay: Replay, iterator: str) -> str:
