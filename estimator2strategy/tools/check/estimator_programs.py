@@ -112,6 +112,13 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
             todo.extend(ast.iter_child_nodes(node))
 
 
+def length_of(node: ast.AST | None) -> int | None:
+    """The number of elements that a list or tuple in the source has; None if it is not known."""
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return None
+    return None if any(isinstance(e, ast.Starred) for e in node.elts) else len(node.elts)
+
+
 def returned(function: Function) -> list[ast.expr]:
     """The expressions in a function's own return statements."""
     return [n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value]

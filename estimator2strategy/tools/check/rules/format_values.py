@@ -4,7 +4,7 @@ import ast
 import string
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import all_of
+from estimator2strategy.tools.check.estimator_programs import all_of, length_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
 
@@ -66,8 +66,7 @@ def _conversions(text):
 def _values(node, source):
     """The number of values that stand behind a `%`; None if it is not known."""
     if isinstance(node, ast.Tuple):
-        is_open = any(isinstance(value, ast.Starred) for value in node.elts)
-        return None if is_open else len(node.elts)
+        return length_of(node)
     if isinstance(node, ast.Call):
         return 1 if source.call(node, source.scope_of(node)).name in _ONE_VALUE else None
     is_one = isinstance(node, ast.JoinedStr) or (

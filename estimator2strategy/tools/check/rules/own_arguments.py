@@ -36,14 +36,17 @@ def find(source, context):
         if problem is None or not unguarded(call.node):
             continue
         if not unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
-            file = os.path.basename(definition.source.path)
             name = definition.node.name
             if name == "__init__":
                 name = definition.source.scopes[definition.node].parent.node.name
-            where = f"{file}:{definition.node.lineno}"
             # The initializer of a base has another name than the class that is called.
             called = name if call.last in (name, "__init__") else f"{call.last}, by {name}"
-            yield Hit(call.node, f"{called} ({where}) {problem}")
+            yield Hit(call.node, f"{called} ({place_of(definition)}) {problem}")
+
+
+def place_of(definition):
+    """The place of a definition, as a message names it: `model.py:12`."""
+    return f"{os.path.basename(definition.source.path)}:{definition.node.lineno}"
 
 
 def called_function(call, source, project):

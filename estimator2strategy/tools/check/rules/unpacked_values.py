@@ -1,15 +1,13 @@
 """Calls of the program's own functions that give another number of values than are taken."""
 
 import ast
-import os
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.estimator_programs import length_of, own_nodes
 from estimator2strategy.tools.check.rule import Hit, rule
-from estimator2strategy.tools.check.rules.own_arguments import called_function
+from estimator2strategy.tools.check.rules.own_arguments import called_function, place_of
 from estimator2strategy.tools.check.rules.python2_names import unguarded
-
-_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 @rule(
@@ -34,9 +32,9 @@ def find(source, context):
         if not returned or taken in returned:
             continue
         if not unreached.is_tried(call.node, unreached.ANY | {"ValueError"}):
-            where = f"{os.path.basename(function.source.path)}:{function.node.lineno}"
             counts = " or ".join(map(str, sorted(returned)))
-            message = f"{function.node.name} ({where}) returns {counts} values, not {taken}"
+            called = f"{function.node.name} ({place_of(function)})"
+            message = f"{called} returns {counts} values, not {taken}"
             yield Hit(call.node, message)
 
 
@@ -45,28 +43,14 @@ def _taken(call):
     assign = call.parent
     if not isinstance(assign, ast.Assign) or assign.value is not call:
         return 0
-    counts = {_length(target) for target in assign.targets if not isinstance(target, ast.Name)}
+    counts = {length_of(target) for target in assign.targets if not isinstance(target, ast.Name)}
     return (counts.pop() or 0) if len(counts) == 1 else 0
-
-
-def _length(node):
-    """The number of elements that a list or tuple in the source has; None if it is not known."""
-    if not isinstance(node, (ast.Tuple, ast.List)):
-        return None
-    return None if any(isinstance(e, ast.Starred) for e in node.elts) else len(node.elts)
 
 
 def _returned(function):
     """The numbers of values that a function may return; none if one of them is not known."""
-    if not isinstance(function, ast.FunctionDef):
+    nodes = list(own_nodes(function)) if isinstance(function, ast.FunctionDef) else []
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
         return set()
-    todo, counts = list(function.body), set()
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return set()
-        if isinstance(node, ast.Return):
-            counts.add(_length(node.value))
-        if not isinstance(node, _INNER):
-            todo.extend(ast.iter_child_nodes(node))
+    counts = {length_of(node.value) for node in nodes if isinstance(node, ast.Return)}
     return set() if None in counts else counts
