@@ -1,5 +1,7 @@
 """Queues as input."""
 
+import functools
+
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import in_input_functions, input_functions
 from estimator2strategy.tools.check.rule import Hit, rule
@@ -61,8 +63,8 @@ def find(source, context):
     for_estimators = source in project.estimator_sources
     starts = input_functions(source, project)
     if not for_estimators:
-        starts = [function for function in starts if not _is_called(function, project)]
-        starts = [] if _starts_queues(project) else starts
+        alone = starts and not _starts_queues(project)
+        starts = [f for f in starts if not _is_called(f, project)] if alone else []
     inside = {d.node for d in project.reachable(starts)}
     if for_estimators:
         inside |= in_input_functions(project)
@@ -75,6 +77,7 @@ def find(source, context):
             yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)
 
 
+@functools.lru_cache(maxsize=1)
 def _starts_queues(project):
     """True if the program feeds its queues itself, for a Session of its own."""
     names = ("tf.train.start_queue_runners", "tf.train.Supervisor")
