@@ -33,7 +33,6 @@ def has(root, name):
 TABLE = tensorflow_names.TABLE.read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     not tf.__version__.startswith(f"{json.loads(TABLE)['tensorflow']}."),
     reason="the table is made from the newest TensorFlow",
