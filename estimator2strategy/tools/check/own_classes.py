@@ -12,7 +12,6 @@ import ast
 import functools
 
 from estimator2strategy.tools.check.project import Definition, Project
-from estimator2strategy.tools.check.source import LexicalScope
 
 _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MAGIC = {"__new__", "__getattr__", "__getattribute__", "__slots__", "__metaclass__"}
@@ -62,35 +61,34 @@ def overridden(method: Definition, project: Project) -> bool:
     outer = method.scope.parent
     assert outer is not None
     if outer.is_class:
-        for of, scope in heirs(outer.node.name, project):  # type: ignore[attr-defined]
-            if of is not outer.node and name in scope.bindings:
+        for heir in heirs(outer.node.name, project):  # type: ignore[attr-defined]
+            if heir.node is not outer.node and name in heir.scope.bindings:
                 return True
     return name in stored(project)
 
 
-def heirs(name: str, project: Project) -> list[tuple[ast.ClassDef, LexicalScope]]:
+def heirs(name: str, project: Project) -> list[Definition]:
     """The classes that may inherit from one of this name, directly or not."""
-    found: list[tuple[ast.ClassDef, LexicalScope]] = []
+    found: list[Definition] = []
     todo, seen = [name], {name}
     while todo:
-        last = todo.pop()
-        for of, scope in _below(project).get(last, ()):
-            found.append((of, scope))
-            if of.name not in seen:
-                seen.add(of.name)
-                todo.append(of.name)
+        for heir in _below(project).get(todo.pop(), ()):
+            found.append(heir)
+            if heir.node.name not in seen:
+                seen.add(heir.node.name)
+                todo.append(heir.node.name)
     return found
 
 
 @functools.lru_cache(maxsize=2)
-def _below(project: Project) -> dict[str, list[tuple[ast.ClassDef, LexicalScope]]]:
+def _below(project: Project) -> dict[str, list[Definition]]:
     """Last part of a base's name -> the classes that have such a base."""
-    found: dict[str, list[tuple[ast.ClassDef, LexicalScope]]] = {}
+    found: dict[str, list[Definition]] = {}
     for source in project.sources:
-        for of, scope in source.classes:
+        for of, _ in source.classes:
             for base in of.bases:
                 last = getattr(base, "attr", getattr(base, "id", ""))
-                found.setdefault(last, []).append((of, scope))
+                found.setdefault(last, []).append(Definition(of, source))
     return found
 
 

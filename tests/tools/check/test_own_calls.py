@@ -69,6 +69,30 @@ def test_the_class_that_is_called_is_named_where_a_base_takes_the_arguments():
     assert messages(text, "E2S013") == ["B, by A (program.py:2) needs x, too"]
 
 
+BASE = """\
+class Base:
+    def run(self):
+        return self.step(1, 2)
+
+    def step(self, a, b):
+        return a, b
+
+
+class Sub(Base):
+    def step(self, a{rest}):
+        return a
+{more}"""
+
+
+def test_the_method_of_a_subclass_is_held_to_what_the_base_gives_it():
+    found = ["step, by Sub.step (program.py:10) takes 1 argument by position, not 2"]
+    assert messages(BASE.format(rest="", more=""), "E2S013") == found
+    assert messages(BASE.format(rest=", b, c=3", more=""), "E2S013") == []
+    # Then nothing of the base calls it.
+    own = "\n    def run(self):\n        return self.step(1)\n"
+    assert messages(BASE.format(rest="", more=own), "E2S013") == []
+
+
 def test_functions_that_are_decorated_bound_twice_or_replaced_are_no_finding():
     assert messages(f"@wraps\n{FUNCTION}f(1)\n", "E2S013") == []
     assert messages(f"{FUNCTION}{FUNCTION}f(1)\n", "E2S013") == []

@@ -452,6 +452,11 @@ def test_a_library_that_ended_has_advice_of_its_own():
     assert "e2s run" in advice("import tensorflow_estimator\n", Target.TF2)[0]
 
 
+def test_a_library_that_only_an_older_tensorflow_installs_is_told():
+    assert "pip install tensorboard" in advice("from tensorboard.plugins import projector\n")[0]
+    assert "tf.keras.preprocessing" in advice("import keras_preprocessing\n")[0]
+
+
 def test_a_name_is_not_reached_where_dir_does_not_list_it():
     text = (
         "if 'concat_v2' in dir(tf):\n    x = tf.concat_v2([], 0)\nelse:\n    x = tf.concat([], 0)\n"

@@ -8,6 +8,7 @@ from estimator2strategy.tools.check.source import parents
 
 _RUN = "Run the program with `e2s run`."
 _OLD = "it was written for TF 1.x"
+_ALONE = "TensorFlow 2.21 does not install it along, as TF 1.15 did"
 # Top-level module -> what became of it, and what to do.
 _LIBRARIES = {
     "tensorflow_addons": (
@@ -24,6 +25,9 @@ _LIBRARIES = {
         "Write its layers as `tf.layers` or `tf.slim`. Its to_categorical and pad_sequences are in "
         "tf.keras, where pad_sequences pads at the front unless padding='post' is given.",
     ),
+    "tensorboard": (_ALONE, "pip install tensorboard"),
+    "keras_applications": (_ALONE, "Take it from tf.keras.applications."),
+    "keras_preprocessing": (_ALONE, "Take it from tf.keras.preprocessing."),
 }
 _SERVED = {"tensorflow_estimator", "tensor2tensor", "adanet", "tensorflow_gan"}
 
@@ -32,8 +36,8 @@ _SERVED = {"tensorflow_estimator", "tensor2tensor", "adanet", "tensorflow_gan"}
     "E2S107",
     "ended-library",
     Severity.WARNING,
-    title="A library that ended, or that expects TensorFlow 1.x",
-    why="It imports names that TensorFlow 2.16 does not have.",
+    title="A library that ended, that expects TensorFlow 1.x, or that came with it",
+    why="It imports names that TensorFlow 2.16 does not have, or is not there.",
     fix="Run the program with `e2s run` if this package has what the library gave, or do without.",
     bad="import tensorflow_addons as tfa\n",
     good="import tensorflow_probability as tfp\n",

@@ -5,7 +5,7 @@ import os
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.own_classes import heirs, is_plain, methods_of, overridden
+from estimator2strategy.tools.check.own_classes import heirs, is_plain, methods_of, overridden, stored
 from estimator2strategy.tools.check.project import Definition
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
@@ -29,19 +29,26 @@ def find(source, context):
         if call.is_open:
             continue
         found = called_function(call, source, context.project)
-        if found is None:
-            continue
-        definition, bound = found
-        problem = _problem(call.node, definition.node.args, bound)
-        if problem is None or not unguarded(call.node):
+        runs = [found] if found is not None else _in_subclasses(call, context.project)
+        refused = ((d, _problem(call.node, d.node.args, bound)) for d, bound in runs)
+        definition, problem = next(((d, why) for d, why in refused if why), (None, None))
+        if definition is None or not unguarded(call.node):
             continue
         if not unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
-            name = definition.node.name
-            if name == "__init__":
-                name = definition.source.scopes[definition.node].parent.node.name
-            # The initializer of a base has another name than the class that is called.
-            called = name if call.last in (name, "__init__") else f"{call.last}, by {name}"
+            called = _shown(definition, call.last, of_subclass=found is None)
             yield Hit(call.node, f"{called} ({place_of(definition)}) {problem}")
+
+
+def _shown(definition, called, of_subclass):
+    """The name of what a call runs, and of what was called if that is another one."""
+    name = definition.node.name
+    outer = definition.scope.parent.node
+    if of_subclass:
+        return f"{called}, by {outer.name}.{name}"
+    if name == "__init__":
+        name = outer.name
+    # The initializer of a base has another name than the class that is called.
+    return name if called in (name, "__init__") else f"{called}, by {name}"
 
 
 def place_of(definition):
@@ -63,7 +70,7 @@ def called_function(call, source, project):
         return _initializer(found, project)
     if isinstance(function, ast.Name) and found.scope.parent.is_class:
         return None  # `name = self.method` has the object, `name = Class.method` has none
-    return _bound(found, _is_on_object(function, call.scope), project)
+    return _bound(found, _is_on_object(function), project)
 
 
 def _of_super(call, source, project):
@@ -78,7 +85,7 @@ def _of_super(call, source, project):
     if given and given != [outer.node.name, "self"]:
         return None
     # Where classes inherit from several, the next one may be another than the base.
-    if any(len(of.bases) > 1 for of, _ in heirs(outer.node.name, project)):
+    if any(len(heir.node.bases) > 1 for heir in heirs(outer.node.name, project)):
         return None
     base = project.definition(source.resolve(outer.node.bases[0], outer.parent))
     if base is None or not is_plain(base, project):
@@ -89,7 +96,27 @@ def _of_super(call, source, project):
     return found, True
 
 
-def _is_on_object(function, scope):
+def _in_subclasses(call, project):
+    """What `self.method(...)` runs on objects of subclasses that replace the method alone."""
+    function = call.node.func
+    caller = call.scope.function
+    if caller is None or not _is_on_object(function):
+        return
+    inside = next(scope for scope in call.scope.ancestors() if scope.node is caller).parent
+    if not inside.is_class or function.attr in stored(project):
+        return
+    for heir in heirs(inside.node.name, project):
+        if not is_plain(heir, project):
+            continue
+        calls = methods_of(heir, caller.name, project)
+        runs = methods_of(heir, function.attr, project)
+        if calls is None or runs is None or calls.node is not caller:
+            continue
+        if runs.scope.parent is not inside and not runs.node.decorator_list:
+            yield runs, True
+
+
+def _is_on_object(function):
     """True for a method of `self` or `cls`."""
     value = getattr(function, "value", None)
     return isinstance(value, ast.Name) and value.id in ("self", "cls")
@@ -166,7 +193,8 @@ def _problem(call, takes, bound):
     only = [a.arg for a, d in zip(takes.kwonlyargs, takes.kw_defaults, strict=True) if d is None]
     given = [k.arg for k in call.keywords]
     if len(call.args) > len(places) and not takes.vararg:
-        return f"takes {len(places)} arguments by position, not {len(call.args)}"
+        takes_most = f"{len(places)} argument{'s' * (len(places) != 1)}"
+        return f"takes {takes_most} by position, not {len(call.args)}"
     for name in given:
         if name not in by_name and not takes.kwarg:
             return f"has no argument {name!r}"
