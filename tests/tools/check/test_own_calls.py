@@ -81,7 +81,11 @@ class Base:
 class Sub(Base):
     def step(self, a{rest}):
         return a
-{more}"""
+{more}
+
+
+Sub().run()
+"""
 
 
 def test_the_method_of_a_subclass_is_held_to_what_the_base_gives_it():
@@ -91,6 +95,8 @@ def test_the_method_of_a_subclass_is_held_to_what_the_base_gives_it():
     # Then nothing of the base calls it.
     own = "\n    def run(self):\n        return self.step(1)\n"
     assert messages(BASE.format(rest="", more=own), "E2S013") == []
+    # Nor where no object has it.
+    assert messages(BASE.format(rest="", more="").replace("Sub()", "Base()"), "E2S013") == []
 
 
 def test_functions_that_are_decorated_bound_twice_or_replaced_are_no_finding():

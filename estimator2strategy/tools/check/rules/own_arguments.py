@@ -5,7 +5,13 @@ import os
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.own_classes import heirs, is_plain, methods_of, overridden, stored
+from estimator2strategy.tools.check.own_classes import (
+    heirs,
+    is_plain,
+    methods_of,
+    overridden,
+    stored,
+)
 from estimator2strategy.tools.check.project import Definition
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
@@ -112,8 +118,40 @@ def _in_subclasses(call, project):
         runs = methods_of(heir, function.attr, project)
         if calls is None or runs is None or calls.node is not caller:
             continue
-        if runs.scope.parent is not inside and not runs.node.decorator_list:
+        if runs.scope.parent is inside or runs.node.decorator_list:
+            continue
+        if caller.name in _called_on(heir, project):
             yield runs, True
+
+
+def _called_on(heir, project):
+    """The methods that are called on objects of a class, in the files that make some."""
+    makers = [
+        source
+        for source in project.sources
+        if any(_makes(call, heir, source, project) for call in source.calls)
+    ]
+    calls = (call.node.func for source in makers for call in source.calls)
+    todo = ["__init__"] if makers else []
+    todo += [f.attr for f in calls if isinstance(f, ast.Attribute) and not _is_on_object(f)]
+    found = set()
+    while todo:
+        name = todo.pop()
+        method = methods_of(heir, name, project) if name not in found else None
+        found.add(name)
+        todo += [
+            node.func.attr
+            for node in ast.walk(method.node if method is not None else ast.Pass())
+            if isinstance(node, ast.Call) and _is_on_object(node.func)
+        ]
+    return found
+
+
+def _makes(call, of, source, project):
+    if call.last != of.node.name:
+        return False
+    made = project.definition(source.resolve(call.node.func, call.scope))
+    return made is not None and made.node is of.node
 
 
 def _is_on_object(function):
