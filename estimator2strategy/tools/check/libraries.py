@@ -5,6 +5,9 @@
     refused("keras.optimizers.Adam")     # {"lr"}: arguments that it has no more
     most("sklearn.svm.SVC")              # 0: none of its arguments may stand at a position
 
+    gone("pandas.Series().ix")           # what objects of a class have lost
+    of_objects()                         # {"ix", ...}: the names of all that such tables tell of
+
     of_python("itertools.izip")          # ("itertools.izip", "3"): no Python 3 has it
 
 `libraries.json` is made by tests/tools/check/library_names.py, which tries every name and call of
@@ -21,7 +24,7 @@ from pathlib import Path
 
 @functools.cache
 def table() -> dict:
-    """The whole table: `releases`, `gone`, `arguments` and `most`."""
+    """The whole table: `releases`, `gone`, `arguments`, `most` and `by_name`."""
     return json.loads((Path(__file__).parent / "libraries.json").read_text(encoding="utf-8"))
 
 
@@ -102,6 +105,19 @@ def refused(name: str) -> frozenset[str]:
 def most(name: str) -> int | None:
     """How many arguments may stand at positions, where more could once; None if all still may."""
     return table()["most"].get(name)
+
+
+def further(name: str) -> list[str]:
+    """The names of the arguments that once stood after `most(name)`; "-" for one that is gone."""
+    return table()["by_name"].get(name, "").split()
+
+
+@functools.cache
+def of_objects() -> frozenset[str]:
+    """The attributes of objects that are gone, or whose arguments are other ones."""
+    gone, *calls = (table()[part] for part in ("gone", "arguments", "most"))
+    lost = " ".join(names for of, names in gone.items() if of.endswith("()")).split()
+    return frozenset(lost) | {name.partition("().")[2] for part in calls for name in part}
 
 
 @functools.cache

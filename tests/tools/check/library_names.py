@@ -16,7 +16,8 @@ not named, it keeps:
     python tests/tools/check/library_names.py old.json PIL nltk ...
 
 The names and arguments that the releases of TensorFlow 1.15's day have, are tried on those that are
-installed: a name is gone if it cannot be had, an argument if the call says so. It runs on both
+installed: a name is gone if it cannot be had, an argument if the call says so. What objects of a
+class have lost is read off the class, as methods cannot be tried without an object. It runs on both
 Pythons.
 """
 
@@ -40,17 +41,37 @@ _INNER = re.compile(
 
 
 def old(libraries):
-    """Module -> name -> the arguments that it takes, and how many at positions; None if unknown."""
-    found = {}
+    """Module, class -> name -> its arguments, and how many may be at positions, if known."""
+    modules = {}
     for library in libraries:
         package = _module(library)
         path = getattr(package, "__path__", [])
         names = [m.name for m in pkgutil.walk_packages(path, library + ".", _ignore)]
         for name in [library, *names]:
             module = None if _INNER.search(name) else _module(name)
-            if module is not None:
-                found[name] = {key: _arguments(value) for key, value in _own(module, library)}
-    return found
+            if module is None:
+                continue
+            modules[name] = {key: _arguments(value) for key, value in _own(module, library)}
+    objects = {
+        path: {member: _taken(_class(path), member) for member in _members(_class(path))}
+        for path in OBJECTS
+        if path.partition(".")[0] in libraries
+    }
+    return {"modules": modules, "objects": objects}
+
+
+def _members(of):
+    """The public methods and attributes that all objects of a class have, or had."""
+    older = " ".join(names for of_these, names in _OLDER.items() if of.__name__ in of_these).split()
+    return [name for name in dir(of) + older if not name.startswith("_")]
+
+
+def _taken(of, member):
+    """As `_arguments`, for a call of a method of an object."""
+    taken = _arguments(inspect.getattr_static(of, member, None))
+    if taken is None or taken[0][:1] != ["self"]:
+        return None
+    return [taken[0][1:], taken[1] if taken[1] == 99 else taken[1] - 1]
 
 
 def _ignore(name):
@@ -94,6 +115,53 @@ def _arguments(value):
     return [names, 99 if any(p.kind == p.VAR_POSITIONAL for p in parameters) else len(placed)]
 
 
+# The classes whose objects `check` knows in a program.
+OBJECTS = (
+    "PIL.Image.Image",
+    "PIL.ImageDraw.ImageDraw",
+    "PIL.ImageFont.FreeTypeFont",
+    "gensim.models.Doc2Vec",
+    "gensim.models.FastText",
+    "gensim.models.KeyedVectors",
+    "gensim.models.Word2Vec",
+    "h5py.Dataset",
+    "keras.Model",
+    "keras.Sequential",
+    "matplotlib.axes.Axes",
+    "matplotlib.figure.Figure",
+    "networkx.DiGraph",
+    "networkx.Graph",
+    "networkx.MultiDiGraph",
+    "networkx.MultiGraph",
+    "numpy.matrix",
+    "numpy.ndarray",
+    "pandas.DataFrame",
+    "pandas.DatetimeIndex",
+    "pandas.Index",
+    "pandas.Series",
+    "pandas.Timestamp",
+    "scipy.sparse.csr_matrix",
+    "sklearn.compose.ColumnTransformer",
+    "sklearn.ensemble.GradientBoostingClassifier",
+    "sklearn.ensemble.GradientBoostingRegressor",
+    "sklearn.feature_extraction.DictVectorizer",
+    "sklearn.feature_extraction.text.CountVectorizer",
+    "sklearn.feature_extraction.text.TfidfVectorizer",
+    "sklearn.naive_bayes.BernoulliNB",
+    "sklearn.naive_bayes.MultinomialNB",
+    "sklearn.pipeline.FeatureUnion",
+    "sklearn.preprocessing.OneHotEncoder",
+    "sklearn.preprocessing.PolynomialFeatures",
+)
+# What objects of these had before the old releases that are tried.
+_OLDER = {
+    ("DiGraph", "Graph", "MultiDiGraph", "MultiGraph"): "adjacency_iter degree_iter edges_iter "
+    "in_degree_iter in_edges_iter neighbors_iter nodes_iter out_degree_iter out_edges_iter "
+    "predecessors_iter successors_iter",
+    ("DataFrame", "Series"): "icol iget iget_value irow order sort sortlevel",
+}
+# What `keras.Model(inputs, outputs)` makes today.
+_MADE = {"keras.Model": "keras.src.models.functional.Functional"}
 # Arguments that these of Keras took through **kwargs.
 _BY_KEYWORDS = {
     "keras.layers": ("batch_input_shape", "batch_size", "weights", "input_dtype"),
@@ -102,7 +170,8 @@ _BY_KEYWORDS = {
 
 
 def table(before, libraries):
-    gone, arguments, most = {}, {}, {}
+    gone, arguments, most, by_name = _of_objects(before["objects"])
+    before = before["modules"]
     for path, names in sorted(before.items()):
         module = _module(path)
         if module is None:
@@ -126,15 +195,70 @@ def table(before, libraries):
                 arguments[path + "." + name] = " ".join(dict.fromkeys(refused))
             if now[1] < known[1] < 99 and _refuses(value, (None,) * (now[1] + 1), {}):
                 most[path + "." + name] = now[1]
+                by_name[path + "." + name] = _further(known, now)
     return {
         "releases": {library: _release(library) for library in libraries},
         # Some come with the import of others.
         "gone": {
-            path: " ".join(n for n in names if _is_gone(path, n)) for path, names in gone.items()
+            path: " ".join(n for n in names if path.endswith("()") or _is_gone(path, n))
+            for path, names in gone.items()
         },
         "arguments": arguments,
         "most": most,
+        "by_name": by_name,
     }
+
+
+def _of_objects(classes):
+    """What objects have lost, by names like "pandas.Series().ix", as `table` has it."""
+    gone, arguments, most, by_name = {}, {}, {}, {}
+    for path, members in classes.items():
+        of = _class(_MADE.get(path, path))
+        given = _given(of)
+        lost = [m for m in sorted(members) if not hasattr(of, m) and m not in given]
+        if lost:
+            gone[path + "()"] = lost
+        for member, known in members.items():
+            now = _taken(of, member) if known and hasattr(of, member) else None
+            if now is None or _takes_any_keyword(of, member):
+                continue
+            name = path + "()." + member
+            refused = [a for a in known[0] if a not in now[0] and not a.startswith("_")]
+            if refused:
+                arguments[name] = " ".join(refused)
+            if now[1] < known[1] < 99:
+                most[name] = now[1]
+                by_name[name] = _further(known, now)
+    return gone, arguments, most, by_name
+
+
+def _further(known, now):
+    """The names of the arguments that stood at further positions, "-" for those that are gone."""
+    return " ".join(a if a in now[0] else "-" for a in known[0][now[1] : known[1]])
+
+
+def _class(path):
+    """The class of this name; None if there is none."""
+    home, _, name = path.rpartition(".")
+    found = getattr(_module(home), name, None)
+    return found if inspect.isclass(found) else None
+
+
+def _given(of):
+    """The attributes that the code of a class gives its objects."""
+    found = set()
+    for each in of.__mro__[:-1]:
+        with contextlib.suppress(OSError, TypeError):
+            found |= set(re.findall(r"\bself\.(\w+)\b[^=\n]*=(?!=)", inspect.getsource(each)))
+    return found
+
+
+def _takes_any_keyword(of, member):
+    """True for a method with **kwargs, or with a decorator that may take what it does not."""
+    method = inspect.getattr_static(of, member)
+    return any(
+        f.__code__.co_flags & inspect.CO_VARKEYWORDS for f in (method, inspect.unwrap(method))
+    )
 
 
 def _is_gone(path, name):

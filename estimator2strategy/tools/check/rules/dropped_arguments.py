@@ -3,7 +3,7 @@
 import ast
 
 from estimator2strategy.legacy import removed_names
-from estimator2strategy.tools.check import libraries, unreached
+from estimator2strategy.tools.check import libraries, library_objects, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.symbol_uses import Flavour
@@ -54,12 +54,21 @@ _TODAY = {
         "normed": "density",
     },
     "pandas": {
+        "base": "offset",
         "box": "the method to_numpy of the result for box=False",
         "date_parser": "date_format, or pandas.to_datetime on the column",
         "delim_whitespace": r"sep=r'\s+'",
+        "downcast": "pandas.to_numeric(column, downcast='integer') on a column of the result",
         "error_bad_lines": "on_bad_lines='skip' for False",
+        "how": "the method of this name of the result: resample(...).mean()",
+        "include_end": "inclusive",
+        "include_start": "inclusive",
         "join_axes": "the method reindex of the result",
+        "level": "groupby(level=...).count()",
+        "line_terminator": "lineterminator",
+        "method": "the method ffill or bfill",
         "na_sentinel": "use_na_sentinel",
+        "null_counts": "show_counts",
         "parse_cols": "usecols",
         "path": "filepath_or_buffer",
         "prefix": "the method add_prefix of the result",
@@ -148,14 +157,13 @@ _VALUES = {
     ("sklearn.tree.DecisionTreeRegressor", "criterion"): {"mse": "squared_error"},
     ("sklearn.ensemble.RandomForestClassifier", "max_features"): {"auto": "sqrt"},
 }
-_DOWNCAST = {"downcast": "pandas.to_numeric(column, downcast='integer') on a column of the result"}
 # Method that tables of pandas alone have -> its arguments that pandas 3 refuses.
 _OF_TABLES = {
-    "bfill": _DOWNCAST,
-    "ffill": _DOWNCAST,
-    "fillna": {**_DOWNCAST, "method": "the method ffill or bfill"},
-    "interpolate": _DOWNCAST,
-    "to_csv": {"line_terminator": "lineterminator"},
+    "bfill": {"downcast"},
+    "ffill": {"downcast"},
+    "fillna": {"downcast", "method"},
+    "interpolate": {"downcast"},
+    "to_csv": {"line_terminator"},
 }
 # Function of a list -> the advice for a call that gives the items one by one.
 _OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b])."}
@@ -174,9 +182,11 @@ _OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b]
 )
 def find(source, context):
     on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
-    yield from _of_tables(source)
+    yield from _of_tables(source, context.project)
     for call in source.calls:
         name = call.name
+        if name is None and call.last in libraries.of_objects():
+            name = library_objects.method(call, context.project)
         if name is None or unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
             continue
         if not on_tf2 and removed_names.covers(name.rpartition(".")[0]) and _is_bridged(name):
@@ -193,21 +203,23 @@ def find(source, context):
         if most is not None and len(call.node.args) > most and not call.is_open:
             message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"
             is_list = name in _OF_A_LIST and not isinstance(call.node.args[1], ast.Constant)
-            by_name = f"Give {_OTHERS[most > 0]} by their names."
-            yield Hit(call.node, message, fix=_OF_A_LIST[name] if is_list else by_name)
+            fix = _OF_A_LIST[name] if is_list else _by_name(name, call.node.args[most:], most)
+            yield Hit(call.node, message, fix=fix)
 
 
-def _of_tables(source):
-    """Arguments of methods of tables, whatever the table is called."""
+def _of_tables(source, project):
+    """Arguments of methods of tables, where the class of the object is not known."""
     if "pandas" not in source.modules:
         return
     for call in source.calls:
         method = getattr(call.node.func, "attr", None)
-        gone = {} if call.name else _OF_TABLES.get(method, {})
+        gone = _OF_TABLES.get(method, ()) if call.name is None else ()
         for keyword in call.node.keywords:
-            if keyword.arg in gone and not unreached.is_tried(call.node, ["TypeError"]):
+            if keyword.arg not in gone or library_objects.method(call, project):
+                continue
+            if not unreached.is_tried(call.node, ["TypeError"]):
                 message = f"pandas 3: {method} has no argument {keyword.arg!r}"
-                yield Hit(call.node, message, fix=f"Today: {gone[keyword.arg]}.")
+                yield Hit(call.node, message, fix=_instead(f"pandas.{method}", keyword.arg))
 
 
 def _instead(name: str, argument: str) -> str | None:
@@ -225,7 +237,18 @@ def _is_bridged(name: str) -> bool:
     return (home, last) in removed_names.CHANGED
 
 
-_OTHERS = {False: "them", True: "the others"}
+def _by_name(name: str, given: list[ast.expr], most: int) -> str:
+    """The advice for arguments that may stand at no position any more: `axis=1`."""
+    names = libraries.further(name)[: len(given)]
+    others = "the others" if most else "them"
+    if len(names) < len(given) or "-" in names:
+        return f"Give {others} by their names."
+    written = [f"{a}={ast.unparse(value)}" for a, value in zip(names, given, strict=True)]
+    return f"Give {others} by name: {', '.join(map(_short, written))}."
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text.partition('=')[0]}=..."
 
 
 def _counted(most: int) -> str:

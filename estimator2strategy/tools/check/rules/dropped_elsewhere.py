@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import libraries, unreached
+from estimator2strategy.tools.check import libraries, library_objects, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import all_of
+from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rule import Hit, rule
-from estimator2strategy.tools.check.source import Source, arguments_of, parents
+from estimator2strategy.tools.check.source import Call, Source, arguments_of, parents
 from estimator2strategy.tools.check.symbol_uses import Flavour, imported_and_used
 
 _KERAS_FOLDERS = (
@@ -98,9 +99,15 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
     "set_window_title": (
         "matplotlib", ast.Call, "canvas", "Matplotlib 3.6", "canvas.manager.set_window_title",
     ),
+    "get_feature_names": (
+        "sklearn", ast.Call, None, "scikit-learn 1.2", "get_feature_names_out()",
+    ),
     "set_color_cycle": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_prop_cycle"),
 }  # fmt: skip
+# What this rule and that of Python 2's methods know without the class.
+_TOLD = {*_METHODS, "iteritems", "iterkeys", "itervalues", "has_key"}
 _WITH_METHODS = {library for library, *_ in _METHODS.values()}
+_VECTORS = "gensim.models.KeyedVectors"
 # Attribute of a model's `wv` -> what has its place since gensim 4, which Python 3.10 needs.
 _OF_VECTORS = {
     "index2entity": "index_to_key",
@@ -153,7 +160,8 @@ def find(source, context):
             yield Hit(call.node, message, fix="Make it again from its .proto file.")
             break
     yield from _methods(source)
-    yield from _word_vectors(source)
+    yield from _of_objects(source, context.project, on_tf2)
+    yield from _word_vectors(source, context.project)
     for call in source.calls:
         if call.name == "yaml.load" and call.argument("Loader", 1) is None and not call.is_open:
             message = "yaml.load needs a Loader since PyYAML 6"
@@ -181,6 +189,29 @@ def _methods(source: Source) -> Iterator[Hit]:
             yield Hit(node, f".{node.attr} is gone since {release}", fix=f"Today: {today}.")
 
 
+def _of_objects(source: Source, project: Project, on_tf2: bool) -> Iterator[Hit]:
+    """Attributes that objects of known classes have lost: `table.append(row)`."""
+    for node in all_of(source, ast.Attribute):
+        if node.attr not in libraries.of_objects() or node.attr in _TOLD:
+            continue
+        if not isinstance(node.ctx, ast.Load) or not hasattr(node, "parent"):
+            continue  # names in an annotation are in no scope
+        scope, outer = source.scope_of(node), node.parent
+        if node.attr == "wv" and getattr(outer, "attr", None) in _OF_VECTORS:
+            continue  # told with what is read of it
+        if isinstance(outer, ast.Call) and outer.func is node:
+            name = library_objects.method(Call(outer, scope, source), project)
+        else:
+            of = library_objects.class_of(node.value, scope, source, project)
+            # A column of this name is an attribute of its table.
+            name = f"{of}().{node.attr}" if of not in (None, "pandas.DataFrame") else None
+        lost = libraries.gone(name) if name is not None else None
+        if lost is not None and not unreached.is_expendable(node):
+            of = lost[0].partition("()")[0]
+            message = f".{node.attr} is gone: {lost[1]} does not have it ({of})"
+            yield Hit(node, message, fix=_instead(lost[0], on_tf2))
+
+
 def _is_item_of_argument(node: ast.expr) -> bool:
     """True in a loop over an argument, whose items are objects of any kind, and rarely tables."""
     if not isinstance(node, ast.Name):
@@ -197,25 +228,27 @@ def _names(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _word_vectors(source: Source) -> Iterator[Hit]:
-    """Attributes of the word vectors of gensim 3: `model.wv.vocab`."""
+def _word_vectors(source: Source, project: Project) -> Iterator[Hit]:
+    """Attributes of the word vectors of gensim 3: `model.wv.vocab`, `vectors.vocab`."""
     if "gensim" not in source.modules:
         return
     for node in all_of(source, ast.Attribute):
-        wv = node.value
         if node.attr not in _OF_VECTORS or not isinstance(node.ctx, ast.Load):
             continue
-        if not isinstance(wv, ast.Attribute) or wv.attr != "wv":
+        if not hasattr(node, "parent") or unreached.is_expendable(node):
             continue
-        if not unreached.is_expendable(node):
+        scope, today = source.scope_of(node), f"Today: {_OF_VECTORS[node.attr]}"
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "wv":
             # gensim 3's KeyedVectors were their own `wv`; those of 4 have none.
-            made = source.calls_behind(wv.value, source.scope_of(node))
+            made = source.calls_behind(node.value.value, scope)
             alone = bool(made) and all("KeyedVectors" in (call.name or "") for call in made)
-            today = f"Today: {_OF_VECTORS[node.attr]}{', without .wv' * alone}."
-            yield Hit(node, f".wv.{node.attr} is gone since gensim 4", fix=today)
+            message = f".wv.{node.attr} is gone since gensim 4"
+            yield Hit(node, message, fix=f"{today}{', without .wv' * alone}.")
+        elif library_objects.class_of(node.value, scope, source, project) == _VECTORS:
+            yield Hit(node, f".{node.attr} is gone since gensim 4 ({_VECTORS})", fix=f"{today}.")
 
 
-def _instead(old: str, on_tf2: bool) -> str:
+def _instead(old: str, on_tf2: bool) -> str | None:
     """The advice for a name of `libraries.json`."""
     module, _, last = old.rpartition(".")
     if today := _todays(old):
@@ -225,7 +258,8 @@ def _instead(old: str, on_tf2: bool) -> str:
         return _KERAS_2
     if module == "keras.backend" and last in _OPS.split():
         return f"Today: keras.ops.{last}, whose defaults may differ."
-    return _copied(old)
+    # The source of a method is of no use alone.
+    return None if module.endswith("()") else _copied(old)
 
 
 def _copied(old: str) -> str:
