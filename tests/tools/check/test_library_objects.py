@@ -123,3 +123,22 @@ def test_the_objects_of_what_is_installed_do_not_have_them():
     assert len(every) > 20
     # Objects of keras.Model(inputs, outputs) are of a class below.
     assert [(of, name) for of, name in every if hasattr(of, name)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("table['a'][table['a'] < 0] = 0", 1),
+        ("table['a'].loc[3] = 0", 1),
+        ("table['a'][3] += 1", 1),
+        ("table['a'].fillna(0, inplace=True)", 1),
+        ("table['a'] = table['a'].fillna(0)", 0),
+        ("table.loc[3, 'a'] = 0", 0),
+        ("table.fillna(0, inplace=True)", 0),
+        ("column = table['a']\ncolumn[3] = 0", 0),
+        ("tables = {'a': table}\ntables['a']['b'] = 0", 0),
+    ],
+)
+def test_a_change_of_a_copied_column_is_an_error(line, count):
+    report = check_text(f"{IMPORTS}table = pd.read_csv('a')\n{line}\n", Settings())
+    assert [f.rule for f in report.findings].count("E2S119") == count
