@@ -108,9 +108,18 @@ class Steps(tf1.train.SessionRunHook):
 
 
 def make(
-    model_dir: Path, cluster: Any, program: Any = None, pipeline: Any = Pipeline.PER_HOST_V2, **more
+    model_dir: Path,
+    cluster: Any,
+    program: Any = None,
+    pipeline: Any = Pipeline.PER_HOST_V2,
+    host_call_every: int = 1,
+    **more,
 ):
-    tpu_config = tpu.TPUConfig(iterations_per_loop=5, per_host_input_for_training=pipeline)
+    tpu_config = tpu.TPUConfig(
+        iterations_per_loop=5,
+        per_host_input_for_training=pipeline,
+        experimental_host_call_every_n_steps=host_call_every,
+    )
     config = tpu.RunConfig(
         model_dir=str(model_dir),
         cluster=cluster,
@@ -241,13 +250,13 @@ def test_a_host_call_writes_summaries_at_every_step(machines, num_hosts):
 
 
 def finite(batches):
-    """An input of so many global batches; with a step: the features of one core are NaN then."""
+    """An input of so many global batches; at the steps `nan_at` a core's features are NaN."""
 
-    def of_cores(params, nan_at=None):
+    def of_cores(params, *nan_at):
         batch = 16 // params["context"].num_hosts
         features = np.resize(IMAGES, [batches * batch, FEATURES])
-        if nan_at:
-            features[(nan_at - 1) * batch + 5] = np.nan
+        for step in nan_at:
+            features[(step - 1) * batch + 5] = np.nan
         labels = np.resize(LABELS, [batches * batch])
         dataset = tf.data.Dataset.from_tensor_slices((features, labels))
         return dataset.batch(params["batch_size"], drop_remainder=True)
@@ -284,6 +293,35 @@ def test_nan_ends_training_after_its_block_and_is_told_with_its_step(machines, m
         make(folder, cluster).train(lambda params: feed(params, 7), max_steps=20, hooks=[hook])
     assert hook.seen == [5, 10]
     assert "The loss is NaN since step 7." in log(logging.ERROR)
+
+
+@pytest.mark.parametrize(
+    "machine", ["emulated", pytest.param("1x8", marks=pytest.mark.slow), "2x4"]
+)
+@pytest.mark.evidence("nan", "rehearsed")
+def test_nan_that_has_passed_is_not_where_the_last_one_began(machines, machine, log):
+    class Forgetting(Program):
+        """Its loss is that of the batch alone."""
+
+        def model_fn(self, features, labels, mode, params):
+            weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+            loss = tf.reduce_mean(features)
+            gradient = tf1.tpu.cross_replica_sum(tf.ones([]))
+            optimizer = tf1.train.GradientDescentOptimizer(1.0)
+            step = tf1.train.get_global_step()
+            train_op = optimizer.apply_gradients([(gradient, weight)], global_step=step)
+            return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    feed = finite(20)
+    here = machines(2 if machine == "2x4" else 1)
+    with (
+        here.emulated() if machine == "emulated" else here.tpu() as (folder, cluster),
+        pytest.raises(tf1.train.NanLossDuringTrainingError),
+    ):
+        make(folder, cluster, Forgetting()).train(
+            lambda params: feed(params, 2, 6, 9, 10), max_steps=20
+        )
+    assert "The loss is NaN since step 9." in log(logging.ERROR)
 
 
 # Evaluation and prediction.

@@ -1,7 +1,8 @@
 """Variables in which steps leave values that the host reads after a block, or a part of one.
 
 The results of a block are lost where the input ends in the middle of it: the loss is kept here. A
-TPU does not wait for anybody to look at the loss of each step: each core notes its first NaN.
+TPU does not wait for anybody to look at the loss of each step: each core notes since when its own
+is NaN.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.replay import tpu_variables
 
 # The name, in a TPU's program, of the gauge that each core has.
-NAN_GAUGE = "first_nan_of_the_core"
+NAN_GAUGE = "nan_since_on_the_core"
 
 
 class Gauges:
@@ -25,7 +26,8 @@ class Gauges:
         self._loss: tf.Variable | None = None
         self._held: tf.Tensor | None = None
         self._waited: tf.Variable | None = None
-        self._nan: Any = None  # on each core of a TPU: [steps so far, the first with a NaN loss]
+        # On each core of a TPU: [steps so far, the one since which its loss is NaN or 0].
+        self._nan: Any = None
 
     def prepare_loss(self, spec: tf.TensorSpec) -> None:
         """Makes room for such losses; called before a function that keeps one is traced."""
@@ -62,25 +64,24 @@ class Gauges:
                 copy.assign(tf.zeros(shape, tf.int64))
 
     def note_nan(self, loss: tf.Tensor) -> None:
-        """Counts a step, and keeps its number if it is the first with a NaN loss.
+        """Counts a step, and keeps its number if NaN begins with it; forgets it if NaN ends.
 
         Must be called in the program of a core that is being traced.
         """
         handle = self._nan.handle
         with tf.name_scope(NAN_GAUGE):
-            steps, first = tf.unstack(tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64))
+            steps, since = tf.unstack(tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64))
             steps += 1
-            is_first = tf.reduce_any(tf.math.is_nan(loss)) & tf.equal(first, 0)
-            value = tf.stack([steps, tf.where(is_first, steps, first)])
+            value = tf.stack([steps, nan_since(loss, since, steps)])
             tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
     def steps_since_nan(self) -> int | None:
-        """The number of steps since a core's loss first was NaN; None: it never was."""
+        """The number of steps since a core's loss became NaN; None: that of no core is."""
         if self._nan is None:
             return None
         copies = self._nan.distribute_strategy.experimental_local_results(self._nan)
         counts = [copy.numpy() for copy in copies]
-        return max((int(steps - first) for steps, first in counts if first), default=None)
+        return max((int(steps - since) for steps, since in counts if since), default=None)
 
     def add_wait(self, seconds: tf.Tensor) -> None:
         """Counts the seconds (float64) that a step waited for its batch, where that is traced."""
@@ -108,3 +109,16 @@ class Gauges:
         self.prepare_loss(tf.TensorSpec(old.shape, old.dtype))
         assert self._loss is not None
         return {id(old.handle): self._loss.handle}
+
+
+def nan_since(loss: tf.Tensor, since: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+    """The step since which the loss is NaN, 0 if it is not.
+
+    Args:
+        loss: The loss of `step`.
+        since: The answer after the step before it.
+        step: The number of this one, counted from 1.
+    """
+    nan = tf.math.is_nan(loss)
+    now = nan if loss.shape.rank == 0 else tf.reduce_any(nan)
+    return tf.where(now, tf.where(tf.equal(since, 0), step, since), tf.zeros_like(since))

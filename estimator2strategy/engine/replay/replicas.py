@@ -67,7 +67,7 @@ class ReplicatedModel:
             recorded, state: The graph, and the variables of all replicas.
             values: The feeds of replica 0, then those of replica 1, and so on.
             host_uses: The variables that the host's part of the step uses.
-            watched: One of `outputs`; each core of a TPU notes the step at which its own is NaN.
+            watched: One of `outputs`; each core of a TPU notes since which step its own is NaN.
 
         Returns:
             For each output, its value on every replica.

@@ -17,7 +17,7 @@ class StepContext:
         read_after: Variables (their VarHandleOps) that the host reads when the block is done.
         host_uses: Variables that the host's part of the step uses.
         ran: Names of ops that have run already in this step.
-        watched: Name of the loss, if the cores of a TPU note the step at which theirs is NaN.
+        watched: Name of the loss, if the cores of a TPU note since which step theirs is NaN.
     """
 
     index: tf.Tensor | None = None

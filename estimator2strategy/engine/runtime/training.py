@@ -277,15 +277,15 @@ def _session(creator: ReplaySessionCreator) -> SavingSession:
 
 @contextlib.contextmanager
 def _telling_nan(creator: ReplaySessionCreator, step_now: Callable[[], int]) -> Iterator[None]:
-    """Logs, after the block that the body runs, at which step NaN began."""
+    """Logs, after the block that the body runs, since which step the loss is NaN."""
     before = _session(creator).ran
     try:
         yield
     finally:
         ran = _session(creator).ran
-        if ran and ran is not before and ran.first_nan is not None:
-            first = step_now() - ran.steps + ran.first_nan
-            tf1.logging.error("The loss is NaN since step %d.", first)
+        if ran and ran is not before and ran.nan_since is not None:
+            since = step_now() - ran.steps + ran.nan_since
+            tf1.logging.error("The loss is NaN since step %d.", since)
 
 
 def _log_end_of_input(first_step: int, step: int, last_step: float) -> None:

@@ -27,9 +27,8 @@ from estimator2strategy.engine.replay.engines.step import (
     Step,
     Stopped,
     has_nan,
-    is_nan,
 )
-from estimator2strategy.engine.replay.gauges import Gauges
+from estimator2strategy.engine.replay.gauges import Gauges, nan_since
 from estimator2strategy.engine.replay.next_batch import (
     NextBatch,
     NextBatches,
@@ -60,10 +59,10 @@ class Loop(Engine):
 
     Attributes:
         function: ConcreteFunction of a number of steps, and of the feeds. Its results: how many
-            steps it ran, which are fewer if the loss became NaN or the input ended; the first of
-            them with a NaN loss, else 0; the value of `step.counter`, if there is one; and the
-            values of the tensors at the last step. Where steps take their batches themselves the
-            input ends with an OutOfRangeError instead.
+            steps it ran, which are fewer if the loss became NaN or the input ended; the step
+            since which the loss is NaN, else 0; the value of `step.counter`, if there is one; and
+            the values of the tensors at the last step. Where steps take their batches themselves
+            the input ends with an OutOfRangeError instead.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Loop(Engine):
             self._trace, self._specs = self._after.trace, self._after.specs
         models = (splice.model for splice in replay.splices if splice.model)
         tpus = [model.strategy for model in models if is_tpu(model.strategy)]
-        # The cores of a TPU note by themselves when their loss is NaN.
+        # The cores of a TPU note by themselves since when their loss is NaN.
         self._on_tpu = bool(tpus)
         if tpus and self._loss is not None:
             replay.state.gauges.prepare_nan(tpus[0])
@@ -94,16 +93,16 @@ class Loop(Engine):
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
         count, nan, *results = self.function(tf.constant(steps), *feeds)
         counter = results.pop(0) if self._step.counter else None
-        done, stopped, first_nan = int(count), Stopped.COMPLETED, None
+        done, stopped, since = int(count), Stopped.COMPLETED, None
         if self._loss is not None and has_nan(results[self._loss]):
-            first_nan = self._first_nan(done) if self._on_tpu else int(nan)
+            since = self._nan_since(done) if self._on_tpu else int(nan)
         if done < steps:
-            at_nan = self._step.stops_at_nan and first_nan is not None
+            at_nan = self._step.stops_at_nan and since is not None
             stopped = Stopped.NAN_LOSS if at_nan else Stopped.END_OF_INPUT
-        return Ran(done, results, stopped, first_nan, counter)
+        return Ran(done, results, stopped, since, counter)
 
-    def _first_nan(self, done: int) -> int:
-        """Returns the first step with a NaN loss, of the `done` steps of a block on a TPU."""
+    def _nan_since(self, done: int) -> int:
+        """Returns the step since which the loss is NaN, after the `done` ones of a TPU's block."""
         ago = self._replay.state.gauges.steps_since_nan()
         # It may be that no core's loss is NaN, but their mean is: of infinities.
         return done - (ago or 0)
@@ -151,10 +150,10 @@ class Loop(Engine):
         return block.get_concrete_function()
 
     def _watched(self, nan: tf.Tensor, done: tf.Tensor, values: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the first step with a NaN loss, after step number `done`; 0: none yet."""
+        """Returns the step since which the loss is NaN, after step number `done`; 0: it is not."""
         if self._loss is None or self._on_tpu:
             return nan
-        return tf.where(is_nan(values[self._loss]) & tf.equal(nan, 0), done + 1, nan)
+        return nan_since(values[self._loss], nan, done + 1)
 
     def _one_step(
         self,

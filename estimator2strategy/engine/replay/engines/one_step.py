@@ -89,14 +89,14 @@ class OneByOne(OneStep):
         ran = super().run(1, feeds)
         for done in range(1, steps):
             if self._is_nan(ran):
-                return ran._replace(steps=done, stopped=Stopped.NAN_LOSS, first_nan=done)
+                return ran._replace(steps=done, stopped=Stopped.NAN_LOSS, nan_since=done)
             try:
                 ran = super().run(1, feeds)
             except tf.errors.OutOfRangeError as error:
                 if _END not in error.message:
                     raise
                 return ran._replace(steps=done, stopped=Stopped.END_OF_INPUT)
-        return ran._replace(steps=steps, first_nan=steps if self._is_nan(ran) else None)
+        return ran._replace(steps=steps, nan_since=steps if self._is_nan(ran) else None)
 
     def _is_nan(self, ran: Ran) -> bool:
         return self._loss is not None and has_nan(ran.results[self._loss])

@@ -101,8 +101,8 @@ class Ran(NamedTuple):
         steps: The number of steps that ran.
         results: Values of the request's tensors at the last step.
         stopped: Why it ended.
-        first_nan: If the loss is NaN, the step since when it may have been, counted from 1; one of
-            an earlier run is 0, -1, ... None: it is not, or nobody watched it.
+        nan_since: If the loss is NaN, the step since which it is, counted from 1; one of an earlier
+            run is 0, -1, ... None: it is not, or nobody watched it.
         counter: Value of the step's counter after it, if it has one.
         built: True if a program had to be built for it.
         seconds: The time that it took.
@@ -111,7 +111,7 @@ class Ran(NamedTuple):
     steps: int
     results: list[tf.Tensor]
     stopped: Stopped = Stopped.COMPLETED
-    first_nan: int | None = None
+    nan_since: int | None = None
     counter: tf.Tensor | None = None
     built: bool = False
     seconds: float = 0.0
@@ -139,9 +139,3 @@ class Engine(abc.ABC):
 def has_nan(loss: tf.Tensor) -> bool:
     """Returns True if a computed loss is NaN; an op for that would cost more than a small step."""
     return bool(np.isnan(loss.numpy()).any())
-
-
-def is_nan(loss: tf.Tensor) -> tf.Tensor:
-    """True if a loss is NaN, so that no further step is to run."""
-    nan = tf.math.is_nan(loss)
-    return nan if loss.shape.rank == 0 else tf.reduce_any(nan)

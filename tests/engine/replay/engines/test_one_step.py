@@ -64,7 +64,7 @@ def test_none_runs_after_a_nan():
 def test_a_nan_of_the_last_one_is_told_too(how):
     program = Program(9, how, nan_at=3)
     program.run(3)
-    assert program.session.ran.first_nan == 3
+    assert program.session.ran.nan_since == 3
 
 
 @pytest.mark.parametrize("steps", [4, 9])
