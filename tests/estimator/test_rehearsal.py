@@ -249,6 +249,28 @@ def test_a_host_call_writes_summaries_at_every_step(machines, num_hosts):
     assert_equal(rehearsed, emulated)
 
 
+@one_and_two_hosts
+@pytest.mark.parametrize(("every", "steps"), [(1, [1, 2, 3, 4, 5, 6]), (3, [1, 4, 6])])
+@pytest.mark.evidence("host_call", "rehearsed")
+def test_a_host_call_reads_what_the_step_has_written(machines, num_hosts, every, steps):
+    def run(folder, cluster):
+        class Reading(Program):
+            def host_fn(self, step, loss):
+                def note(step):
+                    self.reported.append(int(step))
+                    return np.int64(0)
+
+                # Of none of its arguments, which would have to be there first.
+                return tf1.py_func(note, [tf1.train.get_global_step().read_value()], tf.int64)
+
+        program = Reading()
+        make(folder, cluster, program, host_call_every=every).train(input_fn, max_steps=6)
+        return program.reported
+
+    emulated, rehearsed = machines(num_hosts).both(run)
+    assert emulated == rehearsed == steps
+
+
 def finite(batches):
     """An input of so many global batches; at the steps `nan_at` a core's features are NaN."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import SUMMARIES, RecordedGraph
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.engine.replay.importer import GraphImporter
@@ -72,6 +73,8 @@ def every_n_steps(
                 feeds=dict(zip(fed, values, strict=True)),
                 rewrite=SINGLE_REPLICA,
             )
+            for name in fed:
+                importer.wait_with_variables(input_node(name))
             importer.fetch([], names)
             return tf.constant(True)
 
