@@ -250,6 +250,43 @@ def test_a_host_call_writes_summaries_at_every_step(machines, num_hosts):
 
 
 @one_and_two_hosts
+@pytest.mark.evidence("hooks", "rehearsed")
+def test_all_cores_get_what_a_hook_assigns_in_the_run_of_a_block(machines, num_hosts):
+    class Scaled(Program):
+        """Its weight rises by the mean of the cores' scales."""
+
+        def model_fn(self, features, labels, mode, params):
+            scale = tf1.get_variable("scale", [], initializer=tf1.zeros_initializer())
+            weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+            optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(1.0))
+            loss = -weight * tf.stop_gradient(scale) + 0.0 * tf.reduce_mean(features)
+            step = tf1.train.get_global_step()
+            train_op = optimizer.minimize(loss, global_step=step, var_list=[weight])
+            return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    class Assigning(tf1.train.SessionRunHook):
+        def begin(self):
+            (scale,) = (v for v in tf1.global_variables() if v.op.name == "scale")
+            (self.weight,) = (v for v in tf1.global_variables() if v.op.name == "weight")
+            self.op = scale.assign(10.0).op
+            self.weights = []
+
+        def before_run(self, run_context):
+            return tf1.train.SessionRunArgs(self.op)
+
+        def after_run(self, run_context, run_values):
+            self.weights.append(run_context.session.run(self.weight))
+
+    def run(folder, cluster):
+        hook = Assigning()
+        make(folder, cluster, Scaled()).train(input_fn, max_steps=15, hooks=[hook])
+        return hook.weights
+
+    for weights in machines(num_hosts).both(run):
+        assert np.diff(weights).tolist() == [50.0, 50.0]
+
+
+@one_and_two_hosts
 @pytest.mark.parametrize(("every", "steps"), [(1, [1, 2, 3, 4, 5, 6]), (3, [1, 4, 6])])
 @pytest.mark.evidence("host_call", "rehearsed")
 def test_a_host_call_reads_what_the_step_has_written(machines, num_hosts, every, steps):

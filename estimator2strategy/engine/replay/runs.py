@@ -81,7 +81,7 @@ class Runs:
         ran = engine.run(steps, feeds)
         if step is not None:
             self.steps += ran.steps
-        elif self.replay.state.num_replicas > 1:
+        if self.replay.state.num_replicas > 1:
             # All cores get the host's writes: initial values, a checkpoint, a hook's value.
             self.replay.state.broadcast(self._written_by(request.names))
         return ran._replace(built=is_new, seconds=time.perf_counter() - started)
