@@ -36,7 +36,7 @@ def trace(
         model: The ReplicatedModel to run.
         recorded, state: Its graph, and the variables of all cores.
         batches: Per replica, a tensor for each of `model.feeds`, of fully defined shape.
-        watched: One of `model.outputs`, of which a gauge keeps the first NaN; see `Gauges`.
+        watched: One of `model.outputs`, which a gauge watches for NaN; see `Gauges`.
 
     Returns:
         For each of `model.outputs`, its values on all replicas (a PerReplica).
@@ -45,12 +45,7 @@ def trace(
         UnsupportedError: model_fn uses a resource that a TPU core cannot have, a table for example.
     """
     strategy = model.strategy
-    # Made before `run`: inside, a replica could not make a variable of all replicas.
-    variables = {
-        node: _variable(recorded, state, node)
-        for node in recorded.ancestors(model.roots)
-        if recorded.creates_resource(node)
-    }
+    make_variables(recorded, state, model.roots)
 
     def per_replica(feed: int) -> Any:
         # TF 1's strategy lacks the method, and has what the method asks.
@@ -69,13 +64,8 @@ def trace(
     def step(*batch: tf.Tensor) -> list[tf.Tensor]:
         if model.partitions:
             batch = tuple(map(partitioned, batch, model.partitions))
-        importer = GraphImporter(
-            recorded,
-            lambda node: variables[node].handle,
-            feeds=dict(zip(model.feeds, batch, strict=True)),
-            rewrite=ON_TPU,
-        )
-        values = importer.fetch(model.outputs, model.ops)
+        feeds = dict(zip(model.feeds, batch, strict=True))
+        values = _importer(recorded, state, feeds).fetch(model.outputs, model.ops)
         if watched:
             state.gauges.note_nan(values[model.outputs.index(watched)])
         return values
@@ -102,13 +92,8 @@ def trace_replica(
 
     @tf.function(autograph=False)
     def step(*values: tf.Tensor) -> list[tf.Tensor]:
-        importer = GraphImporter(
-            recorded,
-            lambda node: _variable(recorded, state, node).handle,
-            feeds=dict(zip(feeds, values, strict=True)),
-            rewrite=ON_TPU,
-        )
-        return importer.fetch(outputs, ops)
+        given = dict(zip(feeds, values, strict=True))
+        return _importer(recorded, state, given).fetch(outputs, ops)
 
     results: list[tf.Tensor] = step(*feeds.values())
     return results
@@ -123,6 +108,17 @@ def make_variables(recorded: RecordedGraph, state: State, roots: Sequence[str]) 
     for node in recorded.ancestors(roots):
         if recorded.creates_resource(node):
             _variable(recorded, state, node)
+
+
+def _importer(
+    recorded: RecordedGraph, state: State, feeds: Mapping[str, tf.Tensor]
+) -> GraphImporter:
+    """A replay of the replica in whose program this is called."""
+
+    def handle_of(node: str) -> tf.Tensor:
+        return _variable(recorded, state, node).handle
+
+    return GraphImporter(recorded, handle_of, feeds=feeds, rewrite=ON_TPU)
 
 
 def _variable(recorded: RecordedGraph, state: State, node: str) -> tf.Variable:
