@@ -224,10 +224,10 @@ _OF_THIS_MACHINE = frozenset(_STATUSES) - {"OK", "RESOURCE_EXHAUSTED"}
 
 def _compiled(tpu: Tpu, result: dict[str, Any]) -> Compiled:
     status = _STATUSES.get(result["code"], CompileStatus.REFUSED)
-    seconds = result.get("seconds", 0.0)
+    took = {name: result.get(name, 0.0) for name in ("seconds", "cpu_seconds")}
     if status is not CompileStatus.COMPILES:
         peak = needed_bytes(result["text"]) if status is CompileStatus.TOO_LARGE else 0
-        return Compiled(tpu, status, peak, seconds=seconds, text=result["text"])
+        return Compiled(tpu, status, peak, text=result["text"], **took)
     memory, costs = result["memory"], result["costs"]
     return Compiled(
         tpu,
@@ -235,8 +235,7 @@ def _compiled(tpu: Tpu, result: dict[str, Any]) -> Compiled:
         memory["peak_memory_in_bytes"],
         memory["argument_size_in_bytes"],
         costs.get("flops", 0.0),
-        seconds,
-        result["cpu_seconds"],
+        **took,
     )
 
 

@@ -27,6 +27,13 @@ def main(folder: Path) -> None:
 
 
 def _compile(request: dict[str, Any], module: bytes) -> dict[str, Any]:
+    started, before = time.monotonic(), time.process_time()
+    answer = _answer(request, module)
+    seconds, cpu_seconds = time.monotonic() - started, time.process_time() - before
+    return {**answer, "seconds": seconds, "cpu_seconds": cpu_seconds}
+
+
+def _answer(request: dict[str, Any], module: bytes) -> dict[str, Any]:
     try:
         compiler = Compiler(Path(request["libtpu"]))
         topology = compiler.topology(request["topology"], request["options"])
@@ -35,19 +42,12 @@ def _compile(request: dict[str, Any], module: bytes) -> dict[str, Any]:
             raise PjrtError(
                 3, f"{request['topology']} has {devices} devices, fewer than the replicas"
             )
-        started, before = time.monotonic(), time.process_time()
         executable = compiler.compile(topology, module, request["replicas"])
     except PjrtError as error:
         return {"code": error.code, "text": error.text}
     except OSError as error:
         return {"code": "UNAVAILABLE", "text": str(error)}
-    return {
-        "code": "OK",
-        "memory": executable.memory,
-        "costs": executable.costs,
-        "seconds": time.monotonic() - started,
-        "cpu_seconds": time.process_time() - before,
-    }
+    return {"code": "OK", "memory": executable.memory, "costs": executable.costs}
 
 
 if __name__ == "__main__":

@@ -72,6 +72,8 @@ def test_a_program_that_is_too_large_says_by_how_far():
     assert result.peak_bytes >= 2 * 16 * GIB
     assert result.excess_bytes == result.peak_bytes - V2.hbm_bytes
     assert not result.fits
+    assert result.seconds > 0
+    assert result.cpu_seconds > 0
 
 
 def test_what_the_compiler_refuses_is_said_in_its_words():
