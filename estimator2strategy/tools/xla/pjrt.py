@@ -18,7 +18,7 @@ import ctypes
 import dataclasses
 import importlib.util
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +115,8 @@ _Compile = _struct(
 
 
 class _Value(ctypes.Union):
-    _fields_ = (
-        ("string", ctypes.c_char_p),
-        ("numbers", ctypes.POINTER(ctypes.c_int64)),
-        ("float", ctypes.c_float),
-    )
+    # Two of its five fields; none is larger.
+    _fields_ = (("string", ctypes.c_char_p), ("float", ctypes.c_float))
 
 
 _NamedValue = _struct(
@@ -130,7 +127,7 @@ _NamedValue = _struct(
     value=_Value,
     value_size=_size,
 )
-_STRING, _NUMBERS, _FLOAT = 0, 2, 3  # PJRT_NamedValue_Type
+_STRING, _FLOAT = 0, 3  # PJRT_NamedValue_Type
 _GetCosts = _struct(
     "PJRT_Executable_GetCostAnalysis_Args",
     executable=_pointer,
@@ -191,12 +188,11 @@ class Compiler:
             raise OSError(f"{path} has version {major} of the PJRT API; 0 is needed")
         self._call(_INITIALIZE, _Initialize())
 
-    def topology(self, name: str, options: Mapping[str, str | Sequence[int]] | None = None) -> int:
+    def topology(self, name: str, options: Mapping[str, str] | None = None) -> int:
         """A TPU by the compiler's name: `v3:2x2` is four chips of version 3.
 
         Args:
-            options: What JAX calls keyword arguments of `get_topology_desc`: `chip_config_name`,
-                `chips_per_host_bounds`.
+            options: Keyword arguments of JAX's `get_topology_desc`: `chip_config_name`.
         """
         named = [_named(key, value) for key, value in (options or {}).items()]
         array = (_NamedValue * len(named))(*named)
@@ -265,13 +261,14 @@ class Compiler:
         return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(address)
 
 
-def _named(name: str, value: str | Sequence[int]) -> Any:
-    if isinstance(value, str):
-        kind, content = _STRING, _Value(string=value.encode())
-    else:
-        kind, content = _NUMBERS, _Value(numbers=(ctypes.c_int64 * len(value))(*value))
+def _named(name: str, value: str) -> Any:
+    content = value.encode()
     return _NamedValue(
-        name=name.encode(), name_size=len(name), type=kind, value=content, value_size=len(value)
+        name=name.encode(),
+        name_size=len(name),
+        type=_STRING,
+        value=_Value(string=content),
+        value_size=len(content),
     )
 
 
