@@ -291,6 +291,15 @@ def test_without_a_tpu_it_is_tensorflows_error_with_a_way_out(model_dir, call):
         call(make(model_dir, cluster=Resolver("local")))
     assert error.value.message.startswith("The TPU 'local' could not be started. TPUs not found")
     assert "emulate_tpu(num_cores=8)" in error.value.message
+    assert "install tensorflow-tpu" in error.value.message
+
+
+@pytest.mark.parametrize("variable", ["TPU_NAME", "COLAB_TPU_ADDR"])
+def test_a_tpu_that_only_the_environment_names_is_told(model_dir, monkeypatch, variable):
+    monkeypatch.setenv(variable, "10.0.0.2:8470")
+    words = f"names no other one; {variable} in the environment does: '10.0.0.2:8470'"
+    with pytest.raises(DeviceError, match=words):
+        train(make(model_dir))
 
 
 def test_a_machine_without_a_tpu_and_a_program_without_a_name(model_dir):
@@ -357,6 +366,7 @@ def test_an_address_where_nobody_answers_is_told(caplog):
         taken.listen()
         tpu_system._say_if_nobody_answers(address)
         tpu_system._say_if_nobody_answers("")
+        tpu_system._say_if_nobody_answers("grpc://127.0.0.1:tpu")  # TensorFlow refuses it
     assert not caplog.messages
 
 

@@ -243,7 +243,10 @@ def tpu_cores(cluster: Any, master: str | None, tpu_config: Any) -> TpuCores:
         return _emulated(tpu_config)
     resolver = _resolver(cluster, master, tpu_config)
     if resolver is None:
-        raise DeviceError(f"use_tpu=True, but this machine has no TPU.\n{tpu_system.WITHOUT_A_TPU}")
+        raise DeviceError(
+            "use_tpu=True, but this machine has no TPU.\n"
+            f"{_named_elsewhere()}{tpu_system.WITHOUT_A_TPU}"
+        )
     return assigned(resolver, tpu_system.start(resolver), tpu_config)
 
 
@@ -266,6 +269,19 @@ def _resolver(cluster: Any, master: str | None, tpu_config: Any) -> Any:
     name = master or "local"
     with tpu_system.looking_up(name):
         return resolver(name, job_name=tpu_config.tpu_job_name or "worker")
+
+
+def _named_elsewhere() -> str:
+    """A line on a TPU that the environment names, and the program does not."""
+    named = {name: os.environ.get(name) for name in tpu_system.NAMING_VARIABLES}
+    variable = next((name for name, tpu in named.items() if tpu not in (None, "", "local")), None)
+    if variable is None:
+        return ""
+    return (
+        f"  The program's RunConfig names no other one; {variable} in the environment does: "
+        f"{named[variable]!r}. Give it to RunConfig: cluster=TPUClusterResolver(...), or "
+        "master='grpc://10.0.0.2:8470'.\n"
+    )
 
 
 @functools.cache

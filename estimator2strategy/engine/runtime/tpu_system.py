@@ -28,6 +28,9 @@ from estimator2strategy.errors import DeviceError
 
 EMULATE_VARIABLE = "E2S_EMULATE_TPU_CORES"
 
+# The variables in which a TPU's name or address may be; COLAB_TPU_ADDR has no `grpc://`.
+NAMING_VARIABLES = ("KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS", "TPU_NAME", "COLAB_TPU_ADDR")
+
 # How to do without a TPU, for errors.
 WITHOUT_A_TPU = (
     "  To test the program's TPU behaviour on CPUs, call estimator2strategy.emulate_tpu("
@@ -36,13 +39,25 @@ WITHOUT_A_TPU = (
     "  To train on CPU or GPU, pass use_tpu=False."
 )
 
+# TensorFlow's words where it was built without TPUs.
+_NO_KERNEL = "No OpKernel was registered to support Op 'ConfigureDistributedTPU'"
+_NO_SUPPORT = (
+    "  The TensorFlow that is installed has no support for TPUs. On a TPU VM install "
+    "tensorflow-tpu: see migration_guide/tpu.md."
+)
+
 _starting = threading.Lock()
 _PATIENCE = 5.0  # seconds
 
 
 @contextlib.contextmanager
-def looking_up(name: str, zone: str | None = None, project: str | None = None) -> Iterator[None]:
+def looking_up(
+    name: str, zone: str | None = None, project: str | None = None, variable: str | None = None
+) -> Iterator[None]:
     """A context in which TensorFlow asks Google's services for a TPU's addresses.
+
+    Args:
+        variable: The environment variable that names it; None: the program does.
 
     Raises:
         DeviceError: The TPU was not found; the message has TensorFlow's.
@@ -54,6 +69,8 @@ def looking_up(name: str, zone: str | None = None, project: str | None = None) -
     except Exception as error:  # of urllib, of Google's client, or TensorFlow's own
         where = {"zone": zone, "project": project}
         given = "".join(f", {key} {value!r}" for key, value in where.items() if value)
+        if variable:
+            given += f" (from {variable})"
         raise DeviceError(
             f"The TPU {name!r}{given} was not found. {type(error).__name__}: {error}\n"
             "  The TPU of this very machine is 'local'. An address (grpc://10.0.0.2:8470) needs no "
@@ -125,20 +142,23 @@ def _start(resolver: Any) -> tf.tpu.experimental.Topology:
         return tf.tpu.experimental.initialize_tpu_system(resolver)
     except tf.errors.OpError as error:
         name = _tf_private.tpu_name(resolver)
-        raise type(error)(
-            error.node_def,
-            error.op,
-            f"The TPU {name!r} could not be started. {error.message}\n{WITHOUT_A_TPU}",
-        ) from error
+        lines = [f"The TPU {name!r} could not be started. {error.message}", WITHOUT_A_TPU]
+        if name == "local" and _NO_KERNEL in error.message:
+            lines.insert(1, _NO_SUPPORT)
+        raise type(error)(error.node_def, error.op, "\n".join(lines)) from error
 
 
 def _say_if_nobody_answers(address: str) -> None:
     """Says why nothing happens: TensorFlow waits for an address without a word, and without end."""
     parts = urlsplit(address if "//" in address else f"//{address}")
-    if not (parts.hostname and parts.port):  # this machine
+    try:
+        port = parts.port
+    except ValueError:  # no number: TensorFlow refuses it
+        return
+    if not (parts.hostname and port):  # this machine
         return
     try:
-        socket.create_connection((parts.hostname, parts.port), _PATIENCE).close()
+        socket.create_connection((parts.hostname, port), _PATIENCE).close()
     except OSError as error:
         tf.compat.v1.logging.warn(
             f"Nobody answers at {address} ({error}). Is it the address of a TPU, and is that on? "

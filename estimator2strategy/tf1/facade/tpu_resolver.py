@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import tensorflow as tf
@@ -17,7 +18,9 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     It is TensorFlow's own class, so today's `TPUStrategy` takes it.
 
     Args:
-        tpu: Name or address, alone or in a list; empty: the TPU of this machine.
+        tpu: Name or address, alone or in a list; empty: the TPU of this machine. None: the one that
+            KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS or TPU_NAME names in the environment; that of this
+            machine if it has one, or if neither is set.
         zone, project: Where a TPU with a name is.
         job_name: The job of its tasks.
         coordinator_name, coordinator_address: The job and the address of this process, where a TPU
@@ -26,6 +29,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
 
     Raises:
         DeviceError: A TPU of that name was not found.
+        NotImplementedError: There are several in the list.
     """
 
     rpc_layer = None
@@ -42,14 +46,15 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         **kwargs: Any,
     ):
         devices.emulate_tpu_if_asked()
-        self._of_this_machine = not _name(tpu) or bool(devices.emulated_cores())
-        if self._of_this_machine:
-            super().__init__("local", job_name=job_name)
-        else:
+        name, variable = (None, None) if devices.emulated_cores() else _asked_for(tpu)
+        self._of_this_machine = not name
+        if name:
             coordinator = (coordinator_name, coordinator_address)
-            self._asked = (str(_name(tpu)), zone, project)
+            self._asked = (name, zone, project, variable)
             with tpu_system.looking_up(*self._asked):
-                super().__init__(_name(tpu), zone, project, job_name, *coordinator, *args, **kwargs)
+                super().__init__(name, zone, project, job_name, *coordinator, *args, **kwargs)
+        else:
+            super().__init__("local", job_name=job_name)
 
     @staticmethod
     def connect(
@@ -88,8 +93,28 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         return self._of_this_machine and not tf.config.list_physical_devices("TPU")
 
 
-def _name(tpu: Any) -> str | None:
-    return (tpu[0] if tpu else None) if isinstance(tpu, (list, tuple)) else tpu
+# In the order in which TF 1.15 asked them.
+_VARIABLES = ("KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS", "TPU_NAME")
+
+
+def _asked_for(tpu: Any) -> tuple[str | None, str | None]:
+    """(name or address of a TPU, None for this machine's; the variable that it comes from).
+
+    Source: `TPUClusterResolver.__init__`, TF 1.15. There a machine had no TPU of its own.
+    """
+    names = tpu if isinstance(tpu, (list, tuple)) else [tpu]
+    if len(names) > 1:
+        raise NotImplementedError(
+            "Using multiple TPUs in a single session is not yet implemented: TPUClusterResolver "
+            f"was given {list(names)}. Name one."
+        )
+    name = names[0] if names else ""
+    if name is not None:
+        return tf.compat.as_text(name) or None, None
+    variable = next(filter(os.environ.get, _VARIABLES), None)
+    if variable is None or tf.config.list_physical_devices("TPU"):
+        return None, None
+    return os.environ[variable], variable
 
 
 def _has_nothing_to_start(resolver: Any) -> bool:
@@ -116,7 +141,7 @@ def initialize_tpu_system(cluster_resolver: Any = None) -> Any:
         The topology of the TPU. None for this machine if it has none, and for emulated cores, which
         need no start.
     """
-    resolver = TPUClusterResolver() if cluster_resolver is None else cluster_resolver
+    resolver = TPUClusterResolver("") if cluster_resolver is None else cluster_resolver
     if _has_nothing_to_start(resolver):
         return None
     with _tf_switches.eager_mode():
@@ -125,7 +150,7 @@ def initialize_tpu_system(cluster_resolver: Any = None) -> Any:
 
 def shutdown_tpu_system(cluster_resolver: Any = None) -> None:
     """`tf.tpu.experimental.shutdown_tpu_system`, in graph mode too; see `initialize_tpu_system`."""
-    resolver = TPUClusterResolver() if cluster_resolver is None else cluster_resolver
+    resolver = TPUClusterResolver("") if cluster_resolver is None else cluster_resolver
     if not _has_nothing_to_start(resolver):
         with _tf_switches.eager_mode():
             tf.tpu.experimental.shutdown_tpu_system(resolver)

@@ -30,7 +30,7 @@ class _TpuStrategy(type):
             strategy = devices.emulated_strategy()
             _emulated.add(strategy)
             return strategy
-        resolver = TPUClusterResolver() if tpu_cluster_resolver is None else tpu_cluster_resolver
+        resolver = TPUClusterResolver("") if tpu_cluster_resolver is None else tpu_cluster_resolver
         tpu_system.start(resolver)
         with modern_world():
             return super().__call__(resolver, *args, **kwargs)

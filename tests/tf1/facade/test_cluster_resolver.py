@@ -8,6 +8,8 @@ import pytest
 import tensorflow as real
 
 import estimator2strategy.tf1 as tf
+from estimator2strategy.errors import DeviceError
+from tests.rehearsal import rehearsal
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +27,49 @@ def test_a_tpu_without_a_name_is_this_machine(tpu):
     assert resolver.master() == resolver.get_master() == ""
     assert resolver.cluster_spec() is None
     tf.contrib.tpu.RunConfig(cluster=resolver)
+
+
+@pytest.mark.parametrize(
+    ("variables", "master"),
+    [
+        ({"TPU_NAME": "grpc://10.0.0.1:8470"}, "grpc://10.0.0.1:8470"),
+        (
+            {"KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS": "grpc://10.0.0.2:1,grpc://10.0.0.3:1"},
+            "grpc://10.0.0.2:1",
+        ),
+        (
+            {"TPU_NAME": "mine", "KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS": "grpc://10.0.0.2:1"},
+            "grpc://10.0.0.2:1",
+        ),
+        ({"TPU_NAME": "local"}, ""),
+        ({"TPU_NAME": ""}, ""),
+    ],
+)
+def test_a_tpu_that_nobody_names_is_that_of_the_environment(variables, master, monkeypatch):
+    """Source: `TPUClusterResolver.__init__`, TF 1.15."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    for tpu in (None, [None]):
+        assert tf.contrib.cluster_resolver.TPUClusterResolver(tpu).master() == master
+    assert tf.contrib.cluster_resolver.TPUClusterResolver("").master() == ""
+    assert tf.tpu.experimental.initialize_tpu_system() is None
+
+
+def test_a_name_of_the_environment_that_is_not_found_is_told_with_its_variable(monkeypatch):
+    monkeypatch.setenv("TPU_NAME", "mine")
+    with pytest.raises(DeviceError, match=r"^The TPU 'mine' \(from TPU_NAME\) was not found"):
+        tf.contrib.cluster_resolver.TPUClusterResolver()
+
+
+def test_a_machine_with_a_tpu_needs_no_name(monkeypatch):
+    monkeypatch.setenv("TPU_NAME", "mine")
+    with rehearsal():
+        assert tf.contrib.cluster_resolver.TPUClusterResolver().master() == ""
+
+
+def test_several_tpus_are_refused_as_they_were():
+    with pytest.raises(NotImplementedError, match="Using multiple TPUs in a single session"):
+        tf.contrib.cluster_resolver.TPUClusterResolver(["one", "other"])
 
 
 def test_an_emulated_tpu_answers_to_every_name(emulated_cores):
