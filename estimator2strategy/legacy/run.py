@@ -21,7 +21,11 @@ from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
 
 _PACKAGE = str(Path(__file__).parents[1])
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_OURS = (_PACKAGE, "<frozen")
+_NOT_OF_PROGRAM = (
+    *_OURS,
+    *{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")},
+)
 
 _SECONDS_BETWEEN_LINES = 60.0
 
@@ -234,9 +238,12 @@ def _shorten(report: traceback.TracebackException, error: BaseException) -> None
 
     A refusal is about the program, and what this package was doing then is no news to its user. Of
     other errors the frame that raised stays. A stack of which nothing would be left is kept whole.
+    A cause that our message quotes is left out with it.
     """
+    if _is_quoted(report, error):
+        report.__cause__ = None
     refusal = isinstance(error, EstimatorToStrategyError)
-    hidden = (_PACKAGE, "<frozen", *_INSTALLED * refusal)
+    hidden = _NOT_OF_PROGRAM if refusal else _OURS
     shown = [frame for frame in report.stack if not frame.filename.startswith(hidden)]
     for last in report.stack[-1:]:
         if last not in shown and not refusal and last.filename != importing.__file__:
@@ -248,6 +255,17 @@ def _shorten(report: traceback.TracebackException, error: BaseException) -> None
         report.__context__ = None
     elif report.__context__ is not None and error.__context__ is not None:
         _shorten(report.__context__, error.__context__)
+
+
+def _is_quoted(report: traceback.TracebackException, error: BaseException) -> bool:
+    """True if our message has that of the error's cause, in whose stack the program has no line."""
+    cause = report.__cause__
+    if cause is None or not report.stack[-1].filename.startswith(_PACKAGE):
+        return False
+    if not all(frame.filename.startswith(_NOT_OF_PROGRAM) for frame in cause.stack):
+        return False
+    said = str(error.__cause__)
+    return bool(said) and said in str(error)
 
 
 def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | None:

@@ -51,6 +51,14 @@ data = lambda: tf.data.Dataset.from_tensors(([1.0], [1.0]))
 tf.estimator.Estimator(model_fn).train(data, steps=1)
 """
 
+# Asks Google's client, which is not installed, and not the network.
+LOST = """\
+import tensorflow as tf
+
+resolver = tf.contrib.cluster_resolver.TPUClusterResolver("mine", zone="a", project="b")
+tf.contrib.tpu.RunConfig(cluster=resolver)
+"""
+
 # Prints each line as often as TF 1.15.5 with absl 2.1 does: twice under absl, which adds a handler
 # to the root logger, and once where the program configures the root logger before it imports us.
 LOGGED = """\
@@ -150,6 +158,13 @@ def test_a_refusal_ends_in_its_message_and_shows_lines_of_the_program_only(tmp_p
     assert all('program.py", line' in line for line in files)
     assert "KeyError" not in errors  # what the program was handling has no part in it
     assert "tf.contrib.eager.Iterator" in errors.splitlines()[-1]
+
+
+def test_a_refusal_says_what_it_quotes_once(tmp_path):
+    errors = printed(tmp_path, LOST)
+    assert errors.count("Traceback") == 1
+    assert errors.count("RuntimeError: Missing") == 1
+    assert "network_endpoints" in printed(tmp_path, LOST, E2S_TRACEBACK="full")
 
 
 def test_a_full_traceback_is_a_variable_away(tmp_path):
