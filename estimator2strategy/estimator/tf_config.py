@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import tensorflow as tf
 
-from estimator2strategy.engine.runtime.tf_config_form import TASK, check_form, wrong
+from estimator2strategy.engine.runtime.tf_config_form import TASK, parsed, wrong
 from estimator2strategy.engine.wrong_argument import wrong_argument
 
 
@@ -63,21 +62,9 @@ def read_tf_config() -> dict[str, Any]:
     Raises:
         ValueError: It is not a JSON object, or a field of it has another form.
     """
-    tf_config = _parsed()
+    tf_config = parsed()
     if tf_config:
         tf.compat.v1.logging.info("TF_CONFIG environment variable: %s", tf_config)
-    return tf_config
-
-
-def _parsed() -> dict[str, Any]:
-    text = os.environ.get("TF_CONFIG") or "{}"
-    try:
-        tf_config = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"TF_CONFIG is not valid JSON ({error}): {text}") from error
-    if not isinstance(tf_config, dict):
-        raise ValueError(f"TF_CONFIG must be a JSON object, given: {text}")
-    check_form(tf_config)
     return tf_config
 
 
@@ -88,7 +75,7 @@ def warn_of_form() -> None:
     that are not there.
     """
     try:
-        _parsed()
+        parsed()
     except ValueError as error:
         tf.compat.v1.logging.error(str(error))
 

@@ -10,12 +10,12 @@ E2S_STRATEGY in the environment does the same: it tells the processes that a pro
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 from collections.abc import Callable
 from typing import Any
 
+from estimator2strategy.engine.runtime.tf_config_form import check_place, parsed
 from estimator2strategy.errors import DeviceError
 
 VARIABLE = "E2S_STRATEGY"
@@ -46,7 +46,7 @@ def requested() -> Any:
     """The `tf.distribute.Strategy` that was asked for; None if none was.
 
     Raises:
-        ValueError: There is no such strategy.
+        ValueError: There is no such strategy, or `TF_CONFIG` is wrong.
         DeviceError: Too few GPUs, or no TPU.
     """
     name = os.environ.get(VARIABLE)
@@ -60,7 +60,7 @@ def prepare() -> None:
     if TF_CONFIG names them already, because TensorFlow wants that first.
 
     Raises:
-        ValueError: There is no such strategy.
+        ValueError: There is no such strategy, or `TF_CONFIG` is wrong.
         DeviceError: TensorFlow has started its devices already.
     """
     from estimator2strategy.engine.runtime import devices
@@ -164,6 +164,7 @@ def _multi_worker() -> Any:
 
     if _task() in ("evaluator", "ps"):
         return _one_device()  # they are no part of the training
+    check_place(parsed())
     # In graph mode, in which a program of TF 1.x is, it would not connect to the other processes.
     with modern_world():
         return tf.distribute.MultiWorkerMirroredStrategy()
@@ -171,7 +172,8 @@ def _multi_worker() -> Any:
 
 def _task() -> str | None:
     """The task of this process in its cluster; None where there is none."""
-    return json.loads(os.environ.get("TF_CONFIG") or "{}").get("task", {}).get("type")
+    task: str | None = parsed().get("task", {}).get("type")
+    return task
 
 
 def _tpu() -> Any:

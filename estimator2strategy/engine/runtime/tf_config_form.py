@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,6 +20,44 @@ TASK = '{"type": "worker", "index": 0}'
 def wrong(field: str, value: Any, form: str) -> str:
     """The sentence about a field of another form."""
     return f"TF_CONFIG: {field} is {json.dumps(value)}; it must be {form}."
+
+
+def parsed() -> dict[str, Any]:
+    """The environment's `TF_CONFIG`, {} if it is not set.
+
+    Raises:
+        ValueError: It is not a JSON object, or a field of it has another form.
+    """
+    try:
+        tf_config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+    except json.JSONDecodeError as error:
+        raise ValueError(f"TF_CONFIG is not valid JSON ({error})") from error
+    if not isinstance(tf_config, dict):
+        raise ValueError("TF_CONFIG must be a JSON object")
+    check_form(tf_config)
+    return tf_config
+
+
+def check_place(tf_config: Mapping[str, Any]) -> None:
+    """Refuses a task that is not in the cluster, if there is one; both have the right form.
+
+    For strategies, which TensorFlow makes of both before a RunConfig reads them.
+
+    Raises:
+        ValueError: The sentence names the field, its value, and the right form.
+    """
+    cluster, task = tf_config.get("cluster"), tf_config.get("task", {})
+    if not cluster:
+        return
+    job, index = task.get("type"), task.get("index")
+    if not job or index is None:
+        raise ValueError(wrong("task", task, TASK))
+    if job not in cluster:
+        raise ValueError(wrong("task.type", job, "one of " + ", ".join([*cluster, "evaluator"])))
+    tasks = dict(tasks_of(job, cluster[job]))
+    if int(index) not in tasks:
+        form = f"less than {len(tasks)}, as many as the job has tasks"
+        raise ValueError(wrong("task.index", index, form))
 
 
 def check_form(tf_config: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.estimator import tf_config
 
 CHIEF = {"type": "chief", "index": 0}
+WORKERS = {"cluster": {"worker": ["host0:1", "host1:1"]}}
 
 
 def of_cluster(**jobs):
@@ -139,6 +140,35 @@ def test_it_is_read_before_the_strategy_that_the_command_asked_for_opens_a_port(
     monkeypatch.setenv(requested_strategy.VARIABLE, "multi_worker")
     said = refusal(monkeypatch, of_cluster(worker=["host0:1"]))
     assert re.match(r"TF_CONFIG: cluster.worker\[0\] is ", said)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", r"TF_CONFIG is not valid JSON"),
+        ("[1]", r"TF_CONFIG must be a JSON object"),
+        ('{"task": "worker"}', r'TF_CONFIG: task is "worker"; it must be \{"type"'),
+        (json.dumps(WORKERS), r"TF_CONFIG: task is \{\}; it must be \{"),
+        (
+            json.dumps({**WORKERS, "task": {"type": "wroker", "index": 0}}),
+            r'TF_CONFIG: task.type is "wroker"; it must be one of worker, evaluator',
+        ),
+        (
+            json.dumps({**WORKERS, "task": {"type": "worker", "index": 2}}),
+            r"TF_CONFIG: task.index is 2; it must be less than 2",
+        ),
+        (
+            json.dumps({**WORKERS, "task": {"type": "worker"}}),
+            r"TF_CONFIG: task is .* it must be \{",
+        ),
+    ],
+)
+def test_it_is_read_before_a_strategy_is_made_of_it(monkeypatch, content, words):
+    monkeypatch.setenv(requested_strategy.VARIABLE, "multi_worker")
+    monkeypatch.setenv("TF_CONFIG", content)
+    requested_strategy._make.cache_clear()
+    with pytest.raises(ValueError, match=words):
+        requested_strategy.requested()
 
 
 def test_it_is_logged_for_a_strategy_of_the_program_that_waits_for_the_others(monkeypatch, log):
