@@ -41,6 +41,32 @@ def test_replicas_have_as_many_cores_as_asked_for(per_replica, replicas):
     assert cores.device_assignment.core_assignment.shape == (replicas, per_replica, 4)
 
 
+@pytest.mark.parametrize(
+    ("mesh_shape", "per_replica", "replicas"),
+    [
+        ((2, 4, 1, 1), 2, 4),  # v5e: one core on each chip
+        ((2, 4, 1, 1), 4, 2),
+        ((2, 4, 1, 1), 8, 1),
+        ((2, 2, 2, 1), 8, 1),  # v4
+        ((2, 4, 1, 2), 16, 1),  # the original's block of 4 x 2 chips is wider
+    ],
+)
+def test_replicas_of_other_tpus_have_as_many_cores(mesh_shape, per_replica, replicas):
+    cores = np.array([*np.ndindex(*mesh_shape)])[None]
+    topology = tf.tpu.experimental.Topology(mesh_shape=mesh_shape, device_coordinates=cores)
+    resolver = MetadataResolver(1, cores.shape[1])
+    found = devices.assigned(resolver, topology, tpu.TPUConfig(num_cores_per_replica=per_replica))
+    assert found.device_assignment.core_assignment.shape == (replicas, per_replica, 4)
+    assert len(np.unique(found.device_assignment.core_assignment.reshape(-1, 4), axis=0)) == len(
+        cores[0]
+    )
+
+
+def test_a_block_that_fits_into_no_corner_of_the_tpu_is_refused():
+    with pytest.raises(ValueError, match=r"no block of so many cores fits .* \[3, 2, 1, 1\]"):
+        devices._computation_shape(4, [3, 2, 1, 1])
+
+
 def test_one_shard_is_one_core():
     cores = cores_of(tpu.TPUConfig(num_shards=1))
     assert cores.strategy.num_replicas_in_sync == 1

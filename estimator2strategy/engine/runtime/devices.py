@@ -9,7 +9,9 @@ Example:
 from __future__ import annotations
 
 import functools
+import math
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -189,6 +191,9 @@ def emulated_topology(cores_per_replica: int) -> tf.tpu.experimental.Topology:
     return tf.tpu.experimental.Topology(mesh_shape=mesh_shape, device_coordinates=coordinates)
 
 
+# The axes of a topology, with those first along which cores are nearest: core, y, x, z.
+_NEAREST_FIRST = (3, 1, 0, 2)
+
 # Cores of a replica -> how many of them lie along each axis of the TPU's topology (x, y, z, core).
 # Source: tensorflow_estimator 2.15 tpu_context.py.
 _COMPUTATION_SHAPES = {
@@ -338,9 +343,35 @@ def assigned(resolver: Any, topology: tf.tpu.experimental.Topology, tpu_config: 
 def _assignment(
     topology: tf.tpu.experimental.Topology, per_replica: int, replicas: int
 ) -> tf.tpu.experimental.DeviceAssignment:
+    shape = _computation_shape(per_replica, [int(extent) for extent in topology.mesh_shape])
     return tf.tpu.experimental.DeviceAssignment.build(
-        topology, computation_shape=_COMPUTATION_SHAPES[per_replica], num_replicas=replicas
+        topology, computation_shape=shape, num_replicas=replicas
     )
+
+
+def _computation_shape(cores: int, mesh_shape: Sequence[int]) -> Sequence[int]:
+    """The block of a replica's `cores`: their number along each axis of the TPU's topology.
+
+    That of the original if it fits. Its TPUs had two cores on each chip; from v4 on a chip is one.
+
+    Raises:
+        ValueError: No block of so many cores fits.
+    """
+    shape = _COMPUTATION_SHAPES[cores]
+    if all(part <= whole for part, whole in zip(shape, mesh_shape, strict=True)):
+        return shape
+    grown = [1] * len(mesh_shape)
+    while math.prod(grown) < cores:
+        axes = [axis for axis in _NEAREST_FIRST if mesh_shape[axis] % (2 * grown[axis]) == 0]
+        if not axes:
+            raise wrong_argument(
+                "TPUConfig.num_cores_per_replica: no block of so many cores fits into the TPU, "
+                f"whose topology is {mesh_shape} (x, y, z, core)",
+                cores,
+                "Pass a smaller power of 2, or None.",
+            )
+        grown[min(axes, key=grown.__getitem__)] *= 2
+    return grown
 
 
 def _one_core(tpu_config: Any) -> bool:
