@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked
 from estimator2strategy.estimator import run_config, tf_config
@@ -316,10 +317,10 @@ def check_positive_integer(value: Any, name: str) -> None:
 def _resolve(cluster: Any) -> tuple[str, Any]:
     """Master and cluster of a resolver; that of a nameless TPU is this very machine.
 
-    Asking TensorFlow's resolver about a nameless TPU would search the network for one. No public
-    attribute tells the name it was given.
+    Asking TensorFlow's resolver about a nameless TPU would search the network for one.
     """
-    if getattr(cluster, "_tpu", "named") in ("", None):
+    is_tpus = isinstance(cluster, tf.distribute.cluster_resolver.TPUClusterResolver)
+    if is_tpus and not _tf_private.tpu_name(cluster):
         return "", tf.train.ClusterSpec({})
     return cluster.master(), cluster.cluster_spec()
 

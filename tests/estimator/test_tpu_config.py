@@ -231,7 +231,7 @@ class TestCluster:
 
     @pytest.mark.parametrize("name", ["", None])
     def test_a_nameless_tpu_is_not_searched_for(self, name):
-        nameless = mock.Mock(_tpu=name)
+        nameless = mock.Mock(tf.distribute.cluster_resolver.TPUClusterResolver, _tpu=name)
         assert addresses(RunConfig(cluster=nameless)) == ("", "")
         nameless.master.assert_not_called()
         nameless.cluster_spec.assert_not_called()
