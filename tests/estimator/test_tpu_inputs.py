@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import hooks
+from estimator2strategy.errors import RecordingError
 from tests.engine.runtime.programs import (
     cores_estimator,
     falling,
@@ -213,3 +214,34 @@ def test_first_batch_waits(model_dir, monkeypatch):
     with_tpu_config(model_dir, initial_infeed_sleep_secs=7).train(input_fn, steps=1)
     assert events.count(("sleep", 7)) == 1
     assert "draw" in events
+
+
+@pytest.mark.parametrize(
+    ("element", "words"),
+    [
+        (lambda: {"x": tf.sparse.from_dense(tf.ones([4, 2]))}, "a part of it is no dense tensor"),
+        (lambda: {"x": tf.ones([4]), "k": tf.constant(1)}, "a part of it is a scalar"),
+        (lambda: {"x": tf.ones([32])}, "a part of it has more than 16"),
+    ],
+)
+def test_batches_that_cannot_be_filled_up_are_refused_in_prediction(model_dir, element, words):
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors(element())
+
+    with pytest.raises(RecordingError, match=words):
+        next(with_tpu_config(model_dir).predict(input_fn))
+
+
+def test_batches_of_an_unknown_shape_are_refused_in_prediction(model_dir):
+    def input_fn(params):
+        return tf.data.Dataset.from_generator(lambda: iter([np.ones([4])]), tf.float32)
+
+    with pytest.raises(RecordingError, match="a part of it has an unknown shape"):
+        next(with_tpu_config(model_dir).predict(input_fn))
+
+
+def test_more_steps_than_an_int32_counts_end_with_the_input(model_dir):
+    model = with_tpu_config(model_dir, iterations_per_loop=2**31)
+    model.train(lambda params: ones(params).take(3), max_steps=2**31)
+    assert model.get_variable_value("global_step") == 3
+    assert model.evaluate(lambda params: ones(params).take(3), steps=2**31)["global_step"] == 3

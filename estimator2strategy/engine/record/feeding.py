@@ -200,7 +200,9 @@ def padded(dataset: Any, num_replicas: int, batch_size: int, whole: bool) -> Fed
         raise TypeError(
             "For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`."
         )
-    dataset = dataset.map(_named).map(lambda element: _pad(element, batch_size))
+    dataset = dataset.map(_named)
+    _check_can_be_padded(dataset, batch_size)
+    dataset = dataset.map(lambda element: _pad(element, batch_size))
     if whole:
         inputs, hooks = inputs_lib.iterate(dataset)
         flat = [_split(t, num_replicas, 0) for t in tf.nest.flatten(inputs)]
@@ -230,6 +232,31 @@ def _named(*element: Any) -> dict[str, Any]:
     inputs = inputs_lib.features_and_labels(element if len(element) > 1 else element[0])
     named = {"features": inputs.features}
     return named if inputs.labels is None else {**named, "labels": inputs.labels}
+
+
+def _check_can_be_padded(dataset: tf.data.Dataset, batch_size: int) -> None:
+    """Raises RecordingError unless all of an element are batches of at most `batch_size`."""
+    for spec in tf.nest.flatten(dataset.element_spec):
+        if not isinstance(spec, tf.TensorSpec):
+            found, instead = (
+                "is no dense tensor",
+                "Make it one in input_fn, say by tf.sparse.to_dense.",
+            )
+        elif spec.shape.rank is None:
+            found, instead = "has an unknown shape", "Say its shape in input_fn, by set_shape."
+        elif spec.shape.rank == 0:
+            found, instead = "is a scalar", "Leave it out, or repeat it for each example."
+        elif (spec.shape[0] or 0) > batch_size:
+            found, instead = f"has more than {batch_size}", "Batch by params['batch_size']."
+        else:
+            continue
+        raise wrong_argument(
+            f"The Dataset of input_fn must have batches of at most {batch_size} examples for "
+            f"TPUEstimator.predict, which fills the last one up, and a part of it {found}",
+            spec,
+            instead,
+            RecordingError,
+        )
 
 
 def _pad(element: dict[str, Any], batch_size: int) -> dict[str, Any]:

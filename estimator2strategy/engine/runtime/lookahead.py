@@ -114,6 +114,9 @@ _PATIENCE: dict[type, Callable[[Hook, int], float]] = {
 # Further hooks that were made for executions of many steps.
 _SEE_EXECUTIONS = {tf1.train.NanTensorHook, tf1.train.GlobalStepWaiterHook, tf1.train.FeedFnHook}
 
+# A block counts its steps in an int32.
+_MOST_STEPS = 2**31 - 1
+
 # Exact type -> the step (in an evaluation: the number of batches) at which the hook stops.
 _STOPS: dict[type, Callable[[Hook], float]] = {
     tf1.train.StopAtStepHook: lambda hook: hook._last_step,
@@ -259,7 +262,7 @@ class Iterations:
     def steps(self, step: int) -> int:
         """The most steps that the next block may run, after step number `step`."""
         self._started = time.perf_counter()
-        return max(1, int(min(self.last_step() - step, self._wanted())))
+        return max(1, int(min(self.last_step() - step, self._wanted(), _MOST_STEPS)))
 
     def last_step(self) -> float:
         """The step at which a hook will stop the session; infinite if none says so."""
