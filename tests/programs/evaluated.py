@@ -1,6 +1,6 @@
 """A small program that calls train_and_evaluate: linear regression, of an Estimator without TPUs.
 
-python evaluated.py [--rate=0.5]
+python evaluated.py [--rate=0.5] [--exporter=LatestExporter]
 """
 
 import sys
@@ -8,7 +8,9 @@ import sys
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-RATE = float(dict(flag.lstrip("-").partition("=")[::2] for flag in sys.argv[1:]).get("rate", 0.5))
+FLAGS = dict(flag.lstrip("-").partition("=")[::2] for flag in sys.argv[1:])
+RATE = float(FLAGS.get("rate", 0.5))
+EXPORTER = FLAGS.get("exporter", "FinalExporter")
 
 
 def input_fn():
@@ -36,10 +38,9 @@ def receiver_fn():
 
 if __name__ == "__main__":
     estimator = tf.estimator.Estimator(model_fn)
+    exporter = getattr(tf.estimator, EXPORTER)("last", receiver_fn)
     tf.estimator.train_and_evaluate(
         estimator,
         tf.estimator.TrainSpec(input_fn, max_steps=100),
-        tf.estimator.EvalSpec(
-            input_fn, steps=None, exporters=[tf.estimator.FinalExporter("last", receiver_fn)]
-        ),
+        tf.estimator.EvalSpec(input_fn, steps=None, exporters=[exporter]),
     )

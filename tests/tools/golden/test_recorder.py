@@ -165,6 +165,15 @@ def test_a_program_is_recorded_here_and_verified(recorded):
     assert tiers == dict.fromkeys(tiers, "passed")
 
 
+@pytest.mark.parametrize("exporter", ["LatestExporter", "BestExporter"])
+def test_an_exporter_that_keeps_the_newest_few_is_recorded(exporter, recorded):
+    cwd, _ = recorded
+    program = ["--program", "train.py", "--rate=0.5", f"--exporter={exporter}"]
+    ran = e2s("record", "--out", exporter, "--steps", "3", *program, cwd=cwd)
+    assert ran.returncode == 0, ran.stderr
+    assert "evaluate, export, train, 3 steps" in ran.stderr
+
+
 def test_a_program_with_another_flag_is_another_model(recorded):
     cwd, _ = recorded
     other = e2s("verify", "golden", "--cores=0", "--program", "train.py", "--rate=0.4", cwd=cwd)

@@ -79,6 +79,9 @@ def _replacements(recorder):
     def export(self, export_dir_base, serving_input_receiver_fn, *args, **kwargs):
         once("export")
         path = recorder.export(self, serving_input_receiver_fn)
+        base = tf.compat.as_str_any(export_dir_base)
+        if base.startswith(self.model_dir):  # an exporter's: it lists its older exports next
+            tf1.gfile.MakeDirs(base)
         return path.encode()
 
     return {
