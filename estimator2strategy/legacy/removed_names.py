@@ -205,6 +205,12 @@ def todays(name: str) -> str | None:
     return getattr(today, "__name__", last)
 
 
+def is_renamed(name: str) -> bool:
+    """True if today's name stands for the very thing; False if another call does the same."""
+    home, _, last = name.rpartition(".")
+    return todays(name) is not None and (home, last) not in _OWN
+
+
 @functools.cache
 def module(name: str) -> ModuleType:
     """A copy of a module, with the names that it lost."""

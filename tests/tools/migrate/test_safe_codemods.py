@@ -124,6 +124,27 @@ if __name__ == "__main__":
 """,
         "make_one_shot_iterator",
     ),
+    "names that Python and NumPy have dropped": (
+        """\
+import collections
+from time import clock
+import numpy as np
+import tensorflow as tf
+
+tf.app.flags.DEFINE_integer("size", 1, "A number.")
+
+
+def main(_):
+    sizes = np.array([tf.app.flags.FLAGS.size, 2.5], np.int).astype(np.float)
+    print(sizes.tolist(), np.product(sizes).item(), sizes.dtype == np.float_)
+    print(np.bool.__name__, np.Inf, -np.Infinity, isinstance({}, collections.Mapping), clock() > 0)
+
+
+if __name__ == "__main__":
+    tf.app.run()
+""",
+        "np.inf, -np.inf, isinstance({}, collections.abc.Mapping), clock() > 0)",
+    ),
 }  # fmt: skip
 
 

@@ -1,0 +1,122 @@
+"""Names that Python, NumPy and scikit-learn have dropped, and that `e2s run` brings back."""
+
+import ast
+import dataclasses
+
+from estimator2strategy.legacy import removed_names
+from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check.symbol_uses import imported_and_used
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, Todo, codemod
+
+# TensorFlow 2.16 and 2.17 need NumPy 1, which does not have today's name.
+_NEWER = {"numpy.trapz"}
+# NumPy 2 has these again, for types of its own.
+_BACK = {"numpy.bool", "numpy.long"}
+
+
+@codemod(
+    "dropped-names",
+    stage=2,
+    tier=SafetyTier.SAFE,
+    title="Names that Python and NumPy have dropped (`np.int` to `int`)",
+    why="`e2s run` gives a program these names; Python and NumPy have them no longer. An import of "
+    "several names, and a name whose place another call has (`inspect.getargspec`, "
+    "`np.asscalar`), are marked. A name in a `try`, or behind `hasattr`, stays. To review: "
+    "`np.bool` and `np.long`, which NumPy 2 has again, for types of its own.",
+    proof="The table is that of `e2s run`: the same objects. tests/tools/migrate/"
+    "test_safe_codemods.py runs both.",
+    samples=[
+        Sample(
+            "import collections\nimport time\nimport numpy as np\nimport tensorflow as tf\n\n"
+            "tf.reset_default_graph()\n"
+            "ids = np.array([1], dtype=np.int)  # of words\n"
+            "worst = np.full([2], np.Inf, np.float_)\n"
+            "is_map = isinstance({}, collections.Mapping)\n"
+            "start = time.clock()\n",
+            "import collections.abc\nimport collections\nimport time\nimport numpy as np\n"
+            "import tensorflow as tf\n\n"
+            "tf.reset_default_graph()\n"
+            "ids = np.array([1], dtype=int)  # of words\n"
+            "worst = np.full([2], np.inf, np.float64)\n"
+            "is_map = isinstance({}, collections.abc.Mapping)\n"
+            "start = time.perf_counter()\n",
+        ),
+        Sample(
+            "from collections import OrderedDict, Mapping\nfrom fractions import gcd\n"
+            "from sklearn.externals import joblib\nfrom time import clock\n"
+            "import numpy as np\nimport tensorflow as tf\n\n"
+            "tf.reset_default_graph()\n"
+            "x = np.asscalar(np.ones([]))\n",
+            "# TODO(e2s): dropped-names: collections.Mapping is gone; today: "
+            "collections.abc.Mapping\n"
+            "from collections import OrderedDict, Mapping\nfrom math import gcd\n"
+            "import joblib\nfrom time import perf_counter as clock\n"
+            "import numpy as np\nimport tensorflow as tf\n\n"
+            "tf.reset_default_graph()\n"
+            "# TODO(e2s): dropped-names: numpy.asscalar is gone; today: array.item()\n"
+            "x = np.asscalar(np.ones([]))\n",
+        ),
+    ],
+    unchanged=[
+        "import numpy as np\n\nids = np.array([1], dtype=np.int)\n",
+        "import numpy as np\nimport tensorflow as tf\n\ntf.reset_default_graph()\n"
+        "x = np.int32(np.inf)\n",
+        "import tensorflow as tf\n\ntf.reset_default_graph()\n"
+        "try:\n    from collections.abc import Mapping\n"
+        "except ImportError:\n    from collections import Mapping\n",
+    ],
+)
+def find(module):
+    if not module.facts.is_legacy:
+        return
+    for node, name in imported_and_used(module.source):
+        if isinstance(node, ast.Name) or unreached.is_expendable(node):
+            continue
+        if isinstance(node, ast.Attribute):
+            node, name = _dropped_part(node, name)
+        today = removed_names.todays(name)
+        if today is None:
+            continue
+        change = None
+        if removed_names.is_renamed(name) and name not in _NEWER:
+            how = _renamed if isinstance(node, ast.Attribute) else _imported
+            change = how(module, node, name, today)
+        if change and name in _BACK:
+            change = dataclasses.replace(change, tier=SafetyTier.REVIEW)
+        yield change or Todo(node, f"{name} is gone; today: {today}")
+
+
+def _dropped_part(node, name):
+    """The part of a dotted name that is gone: `np.int` of `np.int.mro`."""
+    while isinstance(node.value, ast.Attribute) and removed_names.todays(name) is None:
+        node, name = node.value, name.rpartition(".")[0]
+    return node, name
+
+
+def _renamed(module, node, name, today):
+    old_home, home = name.rpartition(".")[0], today.rpartition(".")[0]
+    last = today.rpartition(".")[2]
+    if not home:
+        is_bound = any(today in scope.bindings for scope in module.source.scopes.values())
+        return None if is_bound else module.replace(node, today)
+    written = module.written(node.value)
+    if home == old_home or (old_home, home) == ("numpy", "math"):  # np.inf, too
+        return module.replace(node, f"{written}.{last}")
+    if home.startswith(f"{old_home}."):
+        inner = home.removeprefix(old_home)
+        return module.replace(node, f"{written}{inner}.{last}", [(home, None, None)])
+    bound, needed = module.needed(home, None)
+    return module.replace(node, f"{bound}.{last}", [needed])
+
+
+def _imported(module, node, name, today):
+    """The whole statement, where it imports this one name."""
+    is_only_one = isinstance(node, ast.ImportFrom) and len(node.names) == 1
+    if not is_only_one or not module.is_alone(node):
+        return None
+    home, _, last = today.rpartition(".")
+    alias = node.names[0].asname or node.names[0].name
+    renamed = "" if alias == last else f" as {alias}"
+    if not home:
+        return module.replace_statement(node, f"import {last}{renamed}")
+    return module.replace_statement(node, f"from {home} import {last}{renamed}")
