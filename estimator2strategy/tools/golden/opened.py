@@ -41,6 +41,8 @@ def read(folder: str) -> Golden:
     Raises:
         RecordError: It is none, or not as it was written; says what is wrong.
     """
+    if not os.path.lexists(folder):
+        raise RecordError(f"there is no folder {printable(folder)}")
     if not os.path.lexists(os.path.join(folder, "golden.json")):
         raise RecordError(f"{printable(folder)} is no golden: it has no golden.json")
     try:

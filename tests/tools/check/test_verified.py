@@ -66,4 +66,4 @@ def test_folder_that_is_no_golden_is_named(folder):
     arguments = ("--golden", "nowhere", "--levels", "verified", "--program", "verified.py")
     done = e2s("check", *arguments, folder=folder)
     assert done.returncode == 2
-    assert "nowhere is no golden: it has no golden.json" in done.stderr
+    assert "there is no folder nowhere" in done.stderr

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,27 @@ def test_a_program_with_another_flag_is_another_model(recorded):
     assert other.returncode == 1, other.stderr
     assert other.stdout.startswith("DIFFERENT")
     assert "0.8 times the golden's: another learning rate" in other.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (["nowhere.py"], "there is no file nowhere.py"),
+        (["-m"], "-m needs a module"),
+        (["ends.py"], "ends.py ended with no data"),
+        (["-m", "idle"], "-m idle never called train"),
+    ],
+)
+def test_a_program_that_cannot_be_recorded_is_named(program, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", ["/where/record.py/is", *sys.path])
+    Path("ends.py").write_text("import sys\nsys.exit('no data')\n")
+    Path("idle.py").touch()
+    platform = object.__new__(programs.Platform)  # there is no Estimator in this TensorFlow
+    platform.classes, platform.FinalExporter = set(), types.SimpleNamespace(export=None)
+    with pytest.raises(folder.RecordError, match=said):
+        programs.record_program(platform, types.SimpleNamespace(done=set()), program)
 
 
 @pytest.mark.parametrize("program", [["trainer/task.py"], ["-m", "trainer.task"]])

@@ -219,13 +219,18 @@ def record_program(platform, recorder, argv):
     """Runs a program until it has trained, and then as long as there is something to record.
 
     Raises:
-        RecordError: It does not train.
+        RecordError: It is not there, or does not train.
     """
+    is_module = argv[0] == "-m"
+    name = " ".join(argv[: 1 + is_module])
+    if name == "-m" or not (is_module or os.path.isfile(name)):
+        raise RecordError("-m needs a module" if is_module else f"there is no file {name}")
     with patched(platform, recorder):
         try:
             platform.run(argv)
         except SystemExit as end:
             if end.code and not isinstance(end, Stop):
-                raise RecordError(f"{argv[0]} ended with exit code {end.code}") from end
+                how = "" if isinstance(end.code, str) else "exit code "
+                raise RecordError(f"{name} ended with {how}{end.code}") from end
     if "train" not in recorder.done:
-        raise RecordError(f"{argv[0]} never called train")
+        raise RecordError(f"{name} never called train")
