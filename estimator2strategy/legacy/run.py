@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import importlib.machinery
 import importlib.util
 import os
@@ -13,6 +14,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
+from typing import NoReturn
 
 from estimator2strategy.engine import legacy_code, quiet_import
 from estimator2strategy.engine.runtime import console, requested_strategy
@@ -55,7 +57,9 @@ def main(argv: Sequence[str]) -> None:
     """`e2s run` with these arguments; comes back when the program has ended by itself."""
     ours = parser()
     options, target = _split(list(argv), ours)
-    arguments = ours.parse_args(options)
+    arguments, unknown = ours.parse_known_args(options)
+    if unknown:
+        ours.error(_unknown(unknown[0].partition("=")[0], ours))
     if not target:
         ours.error("which program? Give a file, or -m and a module")
     is_module = target[0] == "-m"
@@ -189,14 +193,14 @@ def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{program.target}.__main__")
         if spec is None or spec.loader is None or spec.origin is None:
-            sys.exit(f"e2s run: no module {program.target!r} (in {os.getcwd()} or installed)")
+            _refuse(f"no module {program.target!r} (in {os.getcwd()} or installed)")
         path = spec.origin
     else:
         path = program.target
         if os.path.isdir(path):
-            sys.exit(f"e2s run: {path!r} is a folder; name a file in it, or -m and a module")
+            _refuse(f"{path!r} is a folder; name a file in it, or -m and a module")
         if not os.path.isfile(path):
-            sys.exit(f"e2s run: no file {path!r}")
+            _refuse(f"no file {path!r}")
         spec = None
     sys.argv = [path, *program.arguments]
     loader = importlib.machinery.SourceFileLoader("__main__", path)
@@ -211,6 +215,11 @@ def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
     module.__loader__ = loader
     module.__package__ = spec.parent if spec is not None else None
     return module, code
+
+
+def _refuse(why: str) -> NoReturn:
+    sys.stderr.write(f"e2s run: {why}\n")
+    sys.exit(2)
 
 
 def _spec_of(module: str) -> importlib.machinery.ModuleSpec | None:
@@ -349,6 +358,14 @@ def parser() -> argparse.ArgumentParser:
         help="the program was written for TensorFlow 2.0 to 2.15 and its tf.estimator, not for 1.x",
     )
     return made
+
+
+def _unknown(option: str, parser: argparse.ArgumentParser) -> str:
+    """The error for an option before the program that is none of ours."""
+    ours = {name for action in parser._actions for name in action.option_strings}
+    near = difflib.get_close_matches(option, ours, n=1)
+    hint = f"did you mean {near[0]}?" if near else "flags of the program come after its name"
+    return f"there is no option {option}; {hint}"
 
 
 def _strategy(text: str) -> str:

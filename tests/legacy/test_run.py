@@ -274,12 +274,14 @@ def test_help_does_not_import_tensorflow(arguments):
         (["run", "."], "'.' is a folder"),
         (["run", "--emulate_tpu_cores=0", "main.py"], "at least 1"),
         (["run", "--emulate_tpu_cores=2x", "main.py"], "as in 2x4"),
-        (["run", "--emulate_cores=8", "main.py"], "emulate_cores"),
+        (["run", "--emulate_cores=8", "main.py"], "did you mean --emulate_tpu_cores?"),
+        (["run", "--emulate-tpu-cores", "8", "main.py"], "did you mean --emulate_tpu_cores?"),
+        (["run", "--use_tpu=True", "main.py"], "flags of the program come after its name"),
     ],
 )
 def test_wrong_use_is_an_error_that_says_so(arguments, message):
     ran = e2s(*arguments)
-    assert ran.returncode != 0
+    assert ran.returncode == 2
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
 
