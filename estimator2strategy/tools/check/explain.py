@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import sys
 from collections.abc import Sequence
 
@@ -17,13 +19,12 @@ def main(argv: Sequence[str]) -> int:
         for rule in rules().values():
             sys.stdout.write(f"{rule.id}  {rule.severity!s:7}  {rule.title}\n")
         return 0
-    chosen = list(dict.fromkeys(matching(options.rules)))
-    unknown = [given for given in options.rules if not any(matching([given]))]
+    wanted = [_spelled(given) for given in options.rules]
+    unknown = [given for given in wanted if not any(matching([given]))]
     if unknown:
-        sys.stderr.write(
-            f"e2s explain: no rule is {', '.join(unknown)}; without one, all are listed\n"
-        )
+        sys.stderr.write("".join(f"e2s explain: {_unknown(given)}\n" for given in unknown))
         return 2
+    chosen = dict.fromkeys(matching(wanted))
     sys.stdout.write("\n".join(text(rules()[rule]) for rule in chosen))
     return 0
 
@@ -37,6 +38,18 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("rules", nargs="*", metavar="RULE", help="E2S203, its name, or E2S2")
     return made
+
+
+def _spelled(given: str) -> str:
+    """The spelling of an id that stands in the table: `e2s203` and `203` are E2S203."""
+    number = re.fullmatch(r"(?:E2S)?(\d+)", given, re.IGNORECASE)
+    return f"E2S{number[1]}" if number else given
+
+
+def _unknown(given: str) -> str:
+    near = difflib.get_close_matches(given, (rule.name for rule in rules().values()), n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"there is no rule {given!r}; {hint}`e2s explain` lists all"
 
 
 def text(rule: Rule) -> str:

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import functools
 import importlib.metadata
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,8 @@ def main(argv: Sequence[str]) -> int:
     if name not in found:
         near = difflib.get_close_matches(name, found, n=1)
         hint = f" Did you mean {near[0]}?" if near else " Without a page, all are listed."
+        if re.fullmatch(r"E2S\d+", name):
+            hint = f" `e2s explain {name}` explains a rule."
         sys.stderr.write(f"e2s guide: there is no page {name!r}.{hint}\n")
         return 2
     sys.stdout.write(found[name].read_text(encoding="utf-8"))

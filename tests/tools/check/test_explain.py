@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from estimator2strategy.tools.check import explain
 from estimator2strategy.tools.check.all_rules import rules
 
@@ -23,6 +25,18 @@ def test_without_a_rule_all_are_listed(capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(rules())
 
 
-def test_unknown_rule_is_an_error(capsys):
-    assert explain.main(["E2S999"]) == 2
-    assert "E2S999" in capsys.readouterr().err
+@pytest.mark.parametrize("given", ["e2s203", "203"])
+def test_an_id_may_be_spelled_in_small_letters_or_be_a_number(given, capsys):
+    assert explain.main([given]) == 0
+    assert capsys.readouterr().out.startswith("E2S203")
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [("E2S999", "`e2s explain` lists all"), ("fixed-batch", "did you mean fixed-batch-size?")],
+)
+def test_unknown_rule_is_an_error_that_names_the_nearest(given, hint, capsys):
+    assert explain.main(["E2S203", given]) == 2
+    said = capsys.readouterr().err
+    assert f"there is no rule {given!r}; {hint}" in said
+    assert "`e2s explain` lists all" in said

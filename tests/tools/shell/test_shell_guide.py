@@ -26,6 +26,8 @@ def test_a_page_is_printed_however_it_is_named(capsys, given):
 def test_an_unknown_page_is_answered_with_the_nearest(capsys):
     assert guide.main(["troubleshoting"]) == 2
     assert "Did you mean troubleshooting?" in capsys.readouterr().err
+    assert guide.main(["E2S203"]) == 2
+    assert "`e2s explain E2S203` explains a rule." in capsys.readouterr().err
 
 
 def test_every_page_that_the_package_names_is_there():
