@@ -81,7 +81,7 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
     for evidence in report.not_reached:
         how = f" (--levels {evidence.option})" if evidence in LEVELS else ""
         out.append((f"Not done: {evidence.words}{how}\n", "dim"))
-    out.append(("Not checked:\n", ""))
+    out.append(("Not checked by reading the source:\n" if report.levels else "Not checked:\n", ""))
     out += [(f"  {what}\n", "dim") for what in report.beyond]
     for place in report.not_checked[:_LISTED]:
         where = f"{place.path}:{place.line}" if place.line else place.path
