@@ -215,6 +215,11 @@ class TestHtml:
         assert "body:has(#show-E2S201:not(:checked)) article.E2S201 { display: none; }" in text
         assert 'id="show-E2S201"' in text
 
+    def test_long_names_in_the_index_of_rules_fit_a_narrow_page(self, tmp_path):
+        text = formats.render("html", report(finding()), tmp_path)
+        assert '<table class="index">' in text
+        assert "table.index td:last-child { overflow-wrap: anywhere; }" in text
+
     def test_page_says_when_it_was_made_and_by_which_version(self, tmp_path):
         text = formats.render("html", report(), tmp_path)
         assert re.search(rf"Made by version {__version__} on \d{{4}}-\d\d-\d\d \d\d:\d\d UTC", text)
@@ -229,7 +234,7 @@ class TestHtml:
     def test_notes_of_a_file_come_after_the_rest_and_are_folded(self, tmp_path):
         made = report(finding("E2S102", Severity.INFO, 1), finding("E2S203", Severity.ERROR, 9))
         text = formats.render("html", made, tmp_path)
-        folded = text.index("<summary>1 notes</summary>")
+        folded = text.index("<summary>1 note</summary>")
         assert text.index("E2S203 line 9") < folded < text.index("E2S102 line 1")
 
     def test_text_is_never_markup(self, tmp_path):

@@ -58,6 +58,7 @@ p {{ margin: .3rem 0; }}
 table {{ border-collapse: collapse; }}
 td {{ text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }}
 td.number {{ text-align: right; }}
+table.index td:last-child {{ overflow-wrap: anywhere; }}
 td input {{ margin: 0 .3rem 0 0; }}
 :target {{ outline: 2px solid var(--info); outline-offset: 2px; }}
 {style}</style>
@@ -146,7 +147,7 @@ def _index(findings: Sequence[Finding], ids: dict[int, str]) -> str:
         f"<td>{html.escape(rules()[rule].title)}</td></tr>"
         for (worst, rule), found in sorted(groups.items())
     )
-    return f"<table>\n{rows}\n</table>" if rows else ""
+    return f'<table class="index">\n{rows}\n</table>' if rows else ""
 
 
 def _file(
@@ -165,7 +166,8 @@ def _file(
     notes = [article(f) for f in findings if f.severity == Severity.INFO]
     if notes:
         body = "\n".join(notes)
-        loud.append(f"<details><summary>{len(notes)} notes</summary>\n{body}\n</details>")
+        title = f"{len(notes)} note{'s' * (len(notes) > 1)}"
+        loud.append(f"<details><summary>{title}</summary>\n{body}\n</details>")
     body = "\n".join(loud)
     return f"<section>\n<h2>{html.escape(path)}</h2>\n{body}\n</section>"
 

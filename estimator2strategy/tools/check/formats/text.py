@@ -63,7 +63,8 @@ def segments(report: Report, root: Path, *, notes: bool) -> list[Segment]:
         said.add(finding.fix)
     if hidden:
         out.append(("\n" if out else "", ""))
-        out.append((f"{hidden.total()} notes, listed with --notes:\n", "cyan"))
+        noted = f"{hidden.total()} note{'s' * (hidden.total() > 1)}"
+        out.append((f"{noted}, listed with --notes:\n", "cyan"))
         for rule, count in sorted(hidden.items()):
             out.append((f"  {rule}  {count:4} x {rules()[rule].title}\n", ""))
     out.append(("\n" if out else "", ""))
