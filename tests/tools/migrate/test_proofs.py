@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,6 +18,7 @@ from estimator2strategy.tools.migrate.codemods import (
     arguments,
     contrib,
     gfile,
+    hooks_to_callbacks,
     renames,
 )
 from tests.strategies import mirrored
@@ -175,6 +178,14 @@ def train_input_fn(params):
 def test_facade_is_its_own_compat_v1():
     for name in ("tf.get_variable", "tf.AUTO_REUSE", "tf.nn.dropout", "tf.train.AdamOptimizer"):
         assert reached(name) is reached(f"tf.compat.v1.{name.removeprefix('tf.')}")
+
+
+def test_callbacks_that_stand_for_stock_hooks_are_in_keras_3():
+    """`fit` of a LegacyModel is Keras 3's, where `add_metric` is refused."""
+    for advice in hooks_to_callbacks._STOCK.values():
+        for name in re.findall(r"callbacks\.(\w+)", advice):
+            assert hasattr(keras.callbacks, name)
+        assert "model." not in advice
 
 
 def test_callback_made_of_a_hook_stops_a_training():

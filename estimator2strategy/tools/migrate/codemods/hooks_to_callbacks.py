@@ -25,7 +25,7 @@ _STOP = "run_context.request_stop()"
 _STOCK = {
     "CheckpointSaverHook": "callbacks.ModelCheckpoint(path, save_freq=save_steps)",
     "FinalOpsHook": "what stands behind fit",
-    "LoggingTensorHook": "model.add_metric, shown by the progress bar",
+    "LoggingTensorHook": "the progress bar: log what it logs as metrics; verbose=2 prints lines",
     "NanTensorHook": "callbacks.TerminateOnNaN()",
     "ProfilerHook": "callbacks.TensorBoard(log_dir, profile_batch=...)",
     "StepCounterHook": "the progress bar of fit",
