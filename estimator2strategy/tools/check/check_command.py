@@ -40,6 +40,7 @@ examples with a model, whose functions are then called:
   e2s check model.py:model_fn --input data.py:input_fn --tpu v2-8,v3-8 --fit-batch
   e2s check --golden golden/ --format html=e2s.html --program train.py --data_dir=/tmp/data
   e2s check --levels recorded --program train.py --data_dir=/tmp/data --use_tpu=True
+  e2s check --levels recorded --program -m trainer.task --job-dir=/tmp/job
 
 exit code: 0 no finding at or above --fail-on; 1 at least one; 2 the check could not be done.
 Settings are read from [tool.estimator2strategy.check] in pyproject.toml of this folder.

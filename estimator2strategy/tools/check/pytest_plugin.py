@@ -158,7 +158,7 @@ def _check(
     if bool(model) == bool(program) or bool(model) != bool(input):
         raise settings.SettingsError("e2s_check: give a model and its input, or a program")
     asked = request.Asked(
-        model or program[0],
+        model or request.name_of_program(program),
         model=model,
         inputs=request.inputs_of(_pairs(input)),
         params=params if isinstance(params, str) else dict(params or {}),

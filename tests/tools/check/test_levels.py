@@ -84,12 +84,16 @@ def test_model_is_recorded_and_findings_name_their_evidence(tmp_path):
     assert level["not_checked"]
 
 
-def test_program_is_stopped_where_it_would_train(tmp_path):
+@pytest.mark.parametrize("program", [["program.py"], ["-m", "trainer.program"]])
+def test_program_is_stopped_where_it_would_train(tmp_path, program):
+    (tmp_path / "trainer").mkdir()
     write(tmp_path, model=MODEL, program=PROGRAM)
-    arguments = ["check", "--format", "json", "--program", "program.py", "--use_tpu=True"]
+    write(tmp_path / "trainer", __init__="", program=PROGRAM)
+    arguments = ["check", "--format", "json", "--program", *program, "--use_tpu=True"]
     done = e2s(*arguments, folder=tmp_path)
     made = json.loads(done.stdout)
     assert done.returncode == 1, done.stderr
+    assert made["levels"][0]["subject"] == program[-1]
     assert [v["outcome"] for v in made["levels"][0]["verdicts"]] == ["passed", "passed"]
     (table,) = [f for f in made["levels"][0]["facts"] if f.get("title") == "train: variables"]
     assert ["hidden/kernel", "4x7", "float32", 112, "yes"] in table["rows"]
@@ -119,6 +123,9 @@ class TestOptions:
             (["model:model_fn", "--input", "m:i", "--params", "a"], "'a' is no key=value"),
             (["model:model_fn", "--input", "m:i", "--params", "no.json"], "no.json"),
             ([], "give files or folders"),
+            (["--program", "no.py"], "--program no.py: it is not there"),
+            (["--program", "-m", "no.module"], "--program -m no.module: it is not there"),
+            (["--program", "-m"], "--program -m: it is not there"),
         ],
     )
     def test_what_cannot_be_meant_is_refused(self, tmp_path, capsys, arguments, words):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.machinery
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,12 @@ from typing import Any
 from estimator2strategy.tools.check.levels.level_table import BY_OPTION, LEVELS, levels_of
 from estimator2strategy.tools.check.levels.request import (
     Asked,
+    file_of,
+    file_of_program,
     inputs_of,
     is_function,
     modes_of,
+    name_of_program,
     params_of,
 )
 from estimator2strategy.tools.check.settings import Settings, SettingsError, Target
@@ -97,8 +98,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--program": {
         "metavar": "FILE.py [FLAGS]",
-        "help": "run a whole program with its own flags up to its first train, evaluate, predict "
-        "or train_and_evaluate, and check the arguments of that call; must be the last option",
+        "help": "run a whole program (or -m MODULE) with its own flags up to its first train, "
+        "evaluate, predict or train_and_evaluate, and check the arguments of that call; must be "
+        "the last option",
     },
 }
 
@@ -141,30 +143,16 @@ def models_of(options: argparse.Namespace, settings: Settings) -> list[Asked]:
     }
     asked = [Asked(name, model=name, inputs=inputs, **common) for name in names]
     if options.program:
-        asked.append(Asked(options.program[0], program=options.program, **common))
+        if not file_of_program(options.program):
+            raise SettingsError(f"--program {' '.join(options.program[:2])}: it is not there")
+        name = name_of_program(options.program)
+        asked.append(Asked(name, program=options.program, **common))
     return asked
 
 
 def source_files(models: Iterable[Asked]) -> Iterator[str]:
     """The files that models are in, for the static level; those that cannot be found are not."""
     for asked in models:
-        path = asked.program[0] if asked.program else _file_of(asked.model)
+        path = file_of_program(asked.program) if asked.program else file_of(asked.model)
         if path and Path(path).is_file():
             yield path
-
-
-def _file_of(target: str) -> str | None:
-    """The file of `MODULE:name` or `FILE.py:name`; nothing is imported to find it."""
-    place = target.rpartition(":")[0]
-    if place.endswith(".py"):
-        return place
-    search = ["", *sys.path]
-    *packages, last = place.split(".")
-    for package in packages:
-        spec = importlib.machinery.PathFinder.find_spec(package, search)
-        if spec is None or not spec.submodule_search_locations:
-            return None
-        search = list(spec.submodule_search_locations)
-    spec = importlib.machinery.PathFinder.find_spec(last, search)
-    installed = spec is None or "site-packages" in (spec.origin or "")
-    return None if installed or spec is None else spec.origin

@@ -222,12 +222,13 @@ class _Reached(BaseException):
 
 
 def _from_program(asked: Asked) -> Any:
-    path, *arguments = asked.program
+    is_module = asked.program[0] == "-m"
+    path, *arguments = asked.program[is_module:]
     found: dict[str, Any] = {}
     with _intercepted(found):
         try:
             run_command.run(
-                run_command.ProgramToRun(path, arguments=tuple(arguments)),
+                run_command.ProgramToRun(path, is_module, tuple(arguments)),
                 emulate_tpu_cores=asked.cores,
             )
         except _Reached:

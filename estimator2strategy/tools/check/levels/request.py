@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
+import importlib.machinery
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -150,3 +152,33 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+
+
+def name_of_program(program: Sequence[str]) -> str:
+    """The file of `FILE.py FLAGS`, or the module of `-m MODULE FLAGS`."""
+    return " ".join(program[1:2]) if program[0] == "-m" else program[0]
+
+
+def file_of_program(program: Sequence[str]) -> str | None:
+    """The file that a program starts with; None if there is none."""
+    name = name_of_program(program)
+    if program[0] != "-m":
+        return name if Path(name).is_file() else None
+    return file_of(f"{name}.__main__:") or file_of(f"{name}:")
+
+
+def file_of(target: str) -> str | None:
+    """The file of `MODULE:name` or `FILE.py:name`; nothing is imported to find it."""
+    place = target.rpartition(":")[0]
+    if place.endswith(".py"):
+        return place
+    search = ["", *sys.path]
+    *packages, last = place.split(".")
+    for package in packages:
+        spec = importlib.machinery.PathFinder.find_spec(package, search)
+        if spec is None or not spec.submodule_search_locations:
+            return None
+        search = list(spec.submodule_search_locations)
+    spec = importlib.machinery.PathFinder.find_spec(last, search)
+    installed = spec is None or "site-packages" in (spec.origin or "")
+    return None if installed or spec is None else spec.origin

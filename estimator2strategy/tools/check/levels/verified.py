@@ -21,7 +21,7 @@ from estimator2strategy.tools.check.facts import (
 from estimator2strategy.tools.check.levels.check_error import CheckError, of_program
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.load import hyperparameters
-from estimator2strategy.tools.check.levels.request import Asked, Mode
+from estimator2strategy.tools.check.levels.request import Asked, Mode, file_of_program
 from estimator2strategy.tools.golden import result, summary, verify
 from estimator2strategy.tools.golden.recorder.folder import RecordError
 from estimator2strategy.tools.golden.result import CheckStatus
@@ -52,7 +52,8 @@ def check(asked: Asked) -> LevelReport:
         raise CheckError(str(error)) from error
     except Exception as error:
         raise of_program(f"{asked.name}, replaying {folder}", error) from error
-    place = (asked.program[0], 1) if asked.program else None
+    file = file_of_program(asked.program) if asked.program else None
+    place = (file, 1) if file else None
     findings = [
         finding("E2S626", place, _sentence(found, what), asked.root, model_fn=estimator._model_fn)
         for what in [found.first_failure]
