@@ -21,7 +21,7 @@ FLAGS = flags.FLAGS
 
 RANDOM = np.random.RandomState(5)
 FEATURES = RANDOM.rand(60, 8).astype("float32")
-LABELS = (FEATURES[:, 0] > FEATURES[:, 1]).astype("int64")
+LABELS = (FEATURES[:, 0] > FEATURES[:, 1]).astype(np.int)
 
 
 def scaled(x):
