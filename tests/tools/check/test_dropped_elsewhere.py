@@ -162,6 +162,13 @@ def test_the_bytes_of_an_array_have_another_name(line, count):
     assert dropped(f"import other\n\n{line.replace('np', 'other')}\n") == []
 
 
+def test_the_canvas_of_a_figure_has_no_bytes_of_rgb():
+    text = "import matplotlib.pyplot as plt\n\nfigure = plt.figure()\nx = figure.canvas.{}()\n"
+    (found,) = dropped(text.format("tostring_rgb"))
+    assert found.startswith(".tostring_rgb is gone since Matplotlib 3.10")
+    assert dropped(text.format("buffer_rgba")) == []
+
+
 def test_word_vectors_of_gensim_3_are_gone():
     line = "from gensim.models import Word2Vec\n\nprint(Word2Vec.load('m').wv.{})\n"
     assert len(dropped(line.format("vocab"))) == 1

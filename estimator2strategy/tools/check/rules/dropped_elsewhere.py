@@ -103,6 +103,10 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
         "sklearn", ast.Call, None, "scikit-learn 1.2", "get_feature_names_out()",
     ),
     "set_color_cycle": ("matplotlib", ast.Call, None, "Matplotlib 2.2", "set_prop_cycle"),
+    "tostring_rgb": (
+        "matplotlib", ast.Call, None, "Matplotlib 3.10",
+        "np.asarray(canvas.buffer_rgba())[..., :3], an array of (height, width, 3)",
+    ),
 }  # fmt: skip
 # What this rule and that of Python 2's methods know without the class.
 _TOLD = {*_METHODS, "iteritems", "iterkeys", "itervalues", "has_key"}
