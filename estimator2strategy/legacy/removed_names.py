@@ -64,6 +64,12 @@ def _asscalar(array: Any) -> Any:
     return array.item()
 
 
+def _asfarray(a: Any, dtype: Any = float) -> Any:
+    import numpy as np
+
+    return np.asarray(a, dtype if np.issubdtype(dtype, np.inexact) else float)
+
+
 def _reshape(a: Any, newshape: Any, order: Any = "C") -> Any:
     import numpy as np
 
@@ -91,15 +97,20 @@ _DROPPED: dict[str, dict[str, Any]] = {
     "fractions": {"gcd": "math:gcd"},
     "inspect": {"getargspec": _getargspec},
     "numpy": {
+        "AxisError": "numpy.exceptions:AxisError",
+        "ComplexWarning": "numpy.exceptions:ComplexWarning",
         "Inf": "math:inf",
         "Infinity": "math:inf",
         "NAN": "math:nan",
         "NINF": -math.inf,
         "NaN": "math:nan",
         "PINF": "math:inf",
+        "RankWarning": "numpy.exceptions:RankWarning",
+        "VisibleDeprecationWarning": "numpy.exceptions:VisibleDeprecationWarning",
         "alltrue": "numpy:all",
         "array": _ragged("array"),
         "asarray": _ragged("asarray"),
+        "asfarray": _asfarray,
         "asscalar": _asscalar,
         "bool": bool,
         "bool8": "numpy:bool_",
@@ -113,6 +124,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
         "in1d": "numpy:isin",
         "infty": "math:inf",
         "int": int,
+        "int0": "numpy:intp",
         "long": int,
         "mat": "numpy:asmatrix",
         "object": object,
@@ -124,6 +136,7 @@ _DROPPED: dict[str, dict[str, Any]] = {
         "str": str,
         "string_": "numpy:bytes_",
         "trapz": "numpy:trapezoid",
+        "uint0": "numpy:uintp",
         "unicode": str,
         "unicode_": "numpy:str_",
     },
@@ -137,6 +150,7 @@ CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "resha
 _OWN = {
     ("inspect", "getargspec"): "inspect.getfullargspec",
     ("numpy", "NINF"): "-math.inf",
+    ("numpy", "asfarray"): "numpy.asarray(values, dtype=float)",
     ("numpy", "asscalar"): "array.item()",
     ("numpy", "cast"): "numpy.asarray(values, dtype)",
 }

@@ -38,6 +38,21 @@ def test_numpy_has_the_aliases_of_its_time():
     assert program.np.random is np.random
 
 
+def test_numpy_has_its_functions_types_and_warnings_of_the_time():
+    program = executed(
+        "import numpy as np\n"
+        "import warnings\n"
+        "warnings.simplefilter('ignore', np.VisibleDeprecationWarning)\n"
+        "pixels = np.asfarray(['1', '2'])\n"
+        "numbers = np.asfarray([1, 2], np.int32)\n"
+        "small = np.asfarray([1, 2], np.float32)\n"
+        "box = np.int0([1.7, -2.2])\n"
+    )
+    assert (program.pixels.dtype, program.pixels.tolist()) == (np.float64, [1.0, 2.0])
+    assert (program.numbers.dtype, program.small.dtype) == (np.float64, np.float32)
+    assert (program.box.dtype, program.box.tolist()) == (np.intp, [1, -2])
+
+
 def test_rows_of_different_lengths_are_an_array_of_objects():
     program = executed(
         "import numpy as np\n"
