@@ -428,31 +428,16 @@ def _says_no_tpu(model: ModelFunction) -> bool:
     return any(call.value("use_tpu") is False for call in model.specs)
 
 
-# Never looked for among the program's files.
-_LIBRARIES = {
-    "tensorflow",
-    "tensorflow_estimator",
-    "estimator2strategy",
-    "keras",
-    "tf_keras",
-    "tf_slim",
-    "numpy",
-    "pandas",
-    "scipy",
-    "sklearn",
-    "matplotlib",
-    "os",
-    "sys",
-    "re",
-    "six",
-    "absl",
-    "json",
-    "math",
-    "time",
-    "functools",
-    "collections",
-    "__future__",
-}
+# Never looked for among the program's files. Python has loaded those of the second lot when it
+# starts, so no file hides them.
+_LIBRARIES = set(
+    """
+    __future__ absl collections estimator2strategy functools json keras math matplotlib numpy pandas
+    re scipy six sklearn tensorflow tensorflow_estimator tf_keras tf_slim time
+
+    abc builtins codecs encodings io marshal os posixpath site stat sys zipimport
+    """.split()  # noqa: SIM905
+)
 
 
 def _locate(folder: str, module: str, level: int) -> str | None:

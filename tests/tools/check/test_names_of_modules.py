@@ -56,6 +56,12 @@ def test_a_name_that_a_module_does_not_have_is_found(found):
     assert found("E2S010", train=train, helpers="load = 1\n") == ["helpers.py has no name save"]
 
 
+@pytest.mark.parametrize("module", ["io", "abc", "codecs", "stat"])
+def test_no_file_hides_a_module_that_python_has_loaded(found, module):
+    train = f"import tensorflow as tf\nfrom {module} import name\n"
+    assert found("E2S010", train=train, **{module: "other = 1\n"}) == []
+
+
 PACKAGE = "{}\n\nMODELS = {{'0': nets.Net}}\n"
 
 
