@@ -291,9 +291,15 @@ class Project:
     def imported_file(self, source: Source, target: Import) -> str | None:
         """The file of the program that an import reads, or the folder of a package without one."""
         path = self._module(source, target.module, target.level)
-        if path and os.path.isdir(path) and target.name:
+        if path is None or not target.name:
+            return path
+        if os.path.isdir(path):
             return _file_of(os.path.join(path, target.name))
-        return path
+        folder, file = os.path.split(path)
+        package = self.load(path) if file == "__init__.py" else None
+        if package is None or target.name in package.scope.bindings:
+            return path
+        return _file_of(os.path.join(folder, target.name)) or path
 
     @functools.cached_property
     def _calls_by_function(self) -> dict[Source, dict[ast.AST, list[Call]]]:

@@ -29,15 +29,15 @@ def find(source, context):
     imported = project.imports.at_top.get(source, ())
     if not imported or any(_takes_away(other) for other in project.sources):
         return
-    homes, told = dict.fromkeys(_flags(source), source), set()
+    homes, told = dict.fromkeys(flags_at_top(source), source), set()
     twice: dict = {}
     for top, statement in imported:
-        inner = _closure(top, project)
+        inner = closure(top, project)
         if source in inner:  # each imports the other: who is first depends on the start
             continue
         within: dict = {}
         for module in inner:
-            for flag in _flags(module):
+            for flag in flags_at_top(module):
                 if within.setdefault(flag, module) is not module:
                     told.add(flag)  # a finding of the imported module, or of one below it
                 first = homes.setdefault(flag, module)
@@ -51,10 +51,10 @@ def find(source, context):
 def _hit(source, first, module, statement, flags):
     flag, *others = flags
     which = f"the flag {flag!r}" + (f" and {len(others)} more" if others else "")
-    where = f"{module.shown}:{_flags(module)[flag].node.lineno}"
+    where = f"{module.shown}:{flags_at_top(module)[flag].node.lineno}"
     if first is source:
-        return Hit(_flags(source)[flag].node, f"{where} defines {which}, too")
-    there = f"{first.shown}:{_flags(first)[flag].node.lineno}"
+        return Hit(flags_at_top(source)[flag].node, f"{where} defines {which}, too")
+    there = f"{first.shown}:{flags_at_top(first)[flag].node.lineno}"
     return Hit(statement, f"{where} and {there} both define {which}")
 
 
@@ -62,7 +62,7 @@ def _takes_away(source):
     return any(word in source.text for word in _TAKES_AWAY)
 
 
-def _flags(source):
+def flags_at_top(source):
     """The first definition of each flag at the top of a file."""
     found: dict = {}
     for call in source.calls:
@@ -78,7 +78,7 @@ def _flags(source):
     return found
 
 
-def _closure(source, project):
+def closure(source, project):
     """A file, those that it imports, and those that they import."""
     found, todo = [], [source]
     while todo:

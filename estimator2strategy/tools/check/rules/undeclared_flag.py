@@ -9,7 +9,7 @@ from estimator2strategy.tools.check.own_classes import stored
 from estimator2strategy.tools.check.rule import Hit, rule
 
 # Flags that absl and TensorFlow declare, and what the object itself has.
-_GIVEN = {
+GIVEN = {
     "append_flag_values", "append_flags_into_file", "find_module_defining_flag",
     "find_module_id_defining_flag", "flag_values_dict", "flags_by_module_dict",
     "flags_by_module_id_dict", "flags_into_string", "get_flag_value", "get_flags_for_module",
@@ -83,7 +83,7 @@ def _absl(source, project):
         name = source.name(node, scope)
         if name is not None and name.startswith(_FLAGS):
             flag = name.partition(".FLAGS.")[2].partition(".")[0]
-            if flag not in _GIVEN and not flag.startswith("__"):
+            if flag not in GIVEN and not flag.startswith("__"):
                 read.setdefault(flag, node)
     declared = _declared(project) if read else None
     if declared is None:

@@ -1,0 +1,84 @@
+"""Flags that are defined after the command line was parsed."""
+
+import ast
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.flag_of_two_modules import closure, flags_at_top
+from estimator2strategy.tools.check.rules.undeclared_flag import GIVEN
+from estimator2strategy.tools.check.source import parents
+
+# absl's own FLAGS parse nothing by themselves.
+_PARSES = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@rule(
+    "E2S024",
+    "late-flag",
+    Severity.WARNING,
+    title="A flag that is defined after a module has read FLAGS",
+    why="The first flag of tf.flags that is read parses the command line. A flag that is defined "
+    "later is unknown then: absl's UnrecognizedFlagError, if it is given. Without it the program "
+    "runs.",
+    fix="Define it above the line that reads FLAGS, or that imports the module which does; or read "
+    "FLAGS in functions only.",
+    bad="import tensorflow as tf\n\nFLAGS = tf.flags.FLAGS\n"
+    "tf.flags.DEFINE_integer('size', 8, '')\nSHAPE = [FLAGS.size, 1]\n"
+    "tf.flags.DEFINE_bool('dev', False, '')\n\n\nif __name__ == '__main__':\n    tf.app.run()\n",
+    good="import tensorflow as tf\n\nFLAGS = tf.flags.FLAGS\n"
+    "tf.flags.DEFINE_integer('size', 8, '')\ntf.flags.DEFINE_bool('dev', False, '')\n"
+    "SHAPE = [FLAGS.size, 1]\n\n\nif __name__ == '__main__':\n    tf.app.run()\n",
+)
+def find(source, context):
+    own = flags_at_top(source)
+    if not own or not any(call.last == "run" for call in source.calls):
+        return  # others import it: which of them reads FLAGS first is for them to say
+    read = _first_read(source, context.project)
+    if read is None:
+        return
+    line, where = read
+    late = [flag for flag, call in own.items() if call.node.lineno > line]
+    if late:
+        more = f" and {len(late) - 1} more are" if len(late) > 1 else " is"
+        message = f"{where} reads FLAGS before the flag {late[0]!r}{more} defined"
+        yield Hit(own[late[0]].node, message)
+
+
+def _first_read(source, project):
+    """(line of the file in which FLAGS are first read, place of the read); None if in none."""
+    found = [(node.lineno, f"line {node.lineno}") for node in _reads(source)]
+    for module, statement in project.imports.at_top.get(source, ()):
+        inner = closure(module, project)
+        if source in inner:
+            continue
+        reading = ((other, next(_reads(other), None)) for other in inner)
+        at = next((f"{other.shown}:{node.lineno}" for other, node in reading if node), None)
+        if at is not None:
+            found.append((statement.lineno, at))
+    return min(found, default=None)
+
+
+def _reads(source):
+    """Flags that are read when a file is imported."""
+    for node, scope in source.chains:
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        if not _is_in_any_case(node):
+            continue
+        name = source.name(node, scope) or ""
+        if name.startswith(_PARSES) and name.partition(".FLAGS.")[2].partition(".")[0] not in GIVEN:
+            yield node
+
+
+def _is_in_any_case(node):
+    """True if a file's code runs a node whenever it runs, in no function or condition."""
+    inner = node
+    for outer in parents(node):
+        if isinstance(outer, _FUNCTIONS):
+            if inner in outer.body:
+                return False
+        elif isinstance(outer, (ast.If, ast.IfExp, ast.BoolOp, ast.Lambda, ast.Try, ast.While)):
+            return False
+        inner = outer
+    return True
