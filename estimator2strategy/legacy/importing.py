@@ -146,9 +146,11 @@ def _import_for(tf2, name, globals=None, locals=None, fromlist=(), level=0):  # 
     try:
         module = builtins.__import__(name, globals, locals, fromlist, level)
     except ModuleNotFoundError as error:
-        moved = removed_names.moved(name) if fromlist and level == 0 else None
-        if moved is not None:
+        moved = removed_names.moved(name) if level == 0 else None
+        if moved is not None and fromlist:
             return moved
+        if moved is not None and removed_names.covers(top):  # `import sklearn.grid_search`
+            return removed_names.module(top)
         if str(error.name).partition(".")[0] == top:
             removed_names.explain(error)
         raise

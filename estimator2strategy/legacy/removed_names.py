@@ -140,6 +140,10 @@ _DROPPED: dict[str, dict[str, Any]] = {
         "unicode": str,
         "unicode_": "numpy:str_",
     },
+    "sklearn": {
+        "cross_validation": "sklearn.model_selection:",
+        "grid_search": "sklearn.model_selection:",
+    },
     "sklearn.externals": {"joblib": "joblib:"},
     "time": {"clock": "time:perf_counter"},
 }

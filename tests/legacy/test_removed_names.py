@@ -53,6 +53,20 @@ def test_numpy_has_its_functions_types_and_warnings_of_the_time():
     assert (program.box.dtype, program.box.tolist()) == (np.intp, [1, -2])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from sklearn import cross_validation, metrics",
+        "import sklearn.cross_validation as cross_validation",
+        "import sklearn.cross_validation\ncross_validation = sklearn.cross_validation",
+        "from sklearn import grid_search as cross_validation",
+    ],
+)
+def test_modules_of_sklearn_that_moved_have_their_old_names(line):
+    selection = pytest.importorskip("sklearn.model_selection")
+    assert executed(line).cross_validation is selection
+
+
 def test_rows_of_different_lengths_are_an_array_of_objects():
     program = executed(
         "import numpy as np\n"
