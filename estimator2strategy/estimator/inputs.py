@@ -240,7 +240,8 @@ def _row_numbers(count: int, num_epochs: int | None, capacity: int | None) -> tf
 def _row_taker(
     rows: _Rows, columns: Sequence[np.ndarray]
 ) -> Callable[[tf.Tensor], tuple[tf.Tensor, ...]]:
-    dtypes = [tf.as_dtype(column.dtype) for column in columns]
+    # A Series may have a dtype of pandas' own: since pandas 3 strings do. numpy's is that of its rows.
+    dtypes = [tf.as_dtype(np.asarray(column[:0]).dtype) for column in columns]
     rows_of = rows.of(columns)
 
     def take(numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -266,7 +267,7 @@ class _Rows:
         if [*map(id, columns)] != [*map(id, self._columns)]:
 
             def function(numbers: np.ndarray) -> list[np.ndarray]:
-                taken = [column[numbers] for column in columns]
+                taken = [np.asarray(column[numbers]) for column in columns]
                 return [_encoded(part) if part.dtype.kind in "OU" else part for part in taken]
 
             self._columns, self._function = columns, function

@@ -129,6 +129,14 @@ def test_strings(strings):
     assert rows(drawn(numpy_input_fn(strings, shuffle=False))) == [[b"a", "é".encode()]]
 
 
+@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+def test_strings_of_a_series(dtype):
+    # pandas 3 gives columns of strings a dtype of its own, which is none of numpy's.
+    series = FRAME.reset_index()["b"].astype(dtype)
+    ((features, labels),) = drawn(numpy_input_fn({"b": series}, series, shuffle=False))
+    assert features["b"].tolist() == labels.tolist() == [b"x", b"yy", "é".encode()]
+
+
 def test_a_model_is_trained_and_evaluated_on_arrays(model_dir):
     x = np.arange(1, 7, dtype=np.float32)
     model = host_estimator(model_dir)
