@@ -33,6 +33,7 @@ from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import stack as _stack
 from tensorflow.python.ops import clustering_ops as _clustering_ops
 from tensorflow.python.ops import control_flow_ops as _control_flow_ops
+from tensorflow.python.ops import control_flow_util_v2 as _control_flow_util_v2
 from tensorflow.python.ops import gen_tpu_ops as _gen_tpu_ops
 from tensorflow.python.ops import handle_data_util as _handle_data_util
 from tensorflow.python.ops import lookup_ops as _lookup_ops
@@ -82,9 +83,11 @@ BulkSaverBuilder = _saver.BulkSaverBuilder
 # `tf.compat.v1.train.checkpoint_exists` is the same, and warns of itself.
 checkpoint_exists = _checkpoint_management.checkpoint_exists_internal
 
-# The graph of `tf.compat.v1.estimator.experimental.KMeans`: only the Estimator around it was
-# public.
+# The graph of `tf.compat.v1.estimator.experimental.KMeans`: only the Estimator was public.
 KMeans = _clustering_ops.KMeans
+
+# Makes the function of a branch of `tf.cond` again, which has got another control output.
+function_of_branch = _control_flow_util_v2.create_new_tf_function
 
 # A variable without a value yet, as TF1 had them until an init op or a Saver ran. The public
 # `tf.Variable` would first fill every variable with zeros.
@@ -465,11 +468,7 @@ def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
 
 
 def set_captured(function, captured: Sequence[tf.Tensor]) -> None:
-    """Gives a ConcreteFunction other captured tensors than it was traced with.
-
-    `set_external_captures` has no underscore, but no documentation either: SavedModels are loaded
-    with it.
-    """
+    """Gives a ConcreteFunction other captured tensors; the method is not documented."""
     function.set_external_captures(list(captured))
 
 

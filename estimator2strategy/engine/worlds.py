@@ -67,12 +67,60 @@ def recording(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
         # could not name a device that is not there for the rest of the process.
         tf.config.list_logical_devices()
     behavior.install()
-    graph = tf.Graph()
+    graph = _Recorded()
     behavior.mark(graph, behavior.recorded(tf115=tf115))
     resources = tf1.variable_creator_scope(_as_resource)
     with graph.as_default(), resources, _tf_switches.fresh_keras_names():
         tf1.set_random_seed(seed)
         yield graph
+
+
+class _Recorded(tf.Graph):
+    """A graph with branches in functions, in which ops can wait for an op of a branch.
+
+    In TF 1 a branch was in the graph around it. Programs put what a batch norm in `tf.cond` updates
+    into UPDATE_OPS, and let the train op wait for it.
+    """
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        if control_inputs is not None:
+            control_inputs = [self._outside_of_branches(awaited) for awaited in control_inputs]
+        return super().control_dependencies(control_inputs)
+
+    def _outside_of_branches(self, awaited: Any) -> Any:
+        """The conditional of this graph that runs `awaited` in a branch; else `awaited`."""
+        op = getattr(awaited, "op", awaited)
+        if not self._is_around(getattr(op, "graph", self)):
+            return awaited
+        while op is not None and op.graph is not self:
+            op = _conditional_that_runs(op)
+        return awaited if op is None else op
+
+    def _is_around(self, graph: tf.Graph) -> bool:
+        while hasattr(graph, "outer_graph"):
+            graph = graph.outer_graph
+            if graph is self:
+                return True
+        return False
+
+
+def _conditional_that_runs(op: Any) -> tf.Operation | None:
+    """Lets a conditional run an op of its branch, which is dropped if no result needs it.
+
+    Returns:
+        The conditional, an op of the graph around the branch; None if there is none.
+    """
+    branch = op.graph
+    for conditional in branch.outer_graph.get_operations():
+        functions = conditional.node_def.attr if conditional.type == "If" else {}
+        for name in ("then_branch", "else_branch"):
+            if name in functions and functions[name].func.name == branch.name:
+                if op not in branch.control_outputs:
+                    branch.control_outputs.append(op)
+                    branch.name += "_awaited"
+                    conditional._set_func_attr(name, _tf_private.function_of_branch(branch))
+                return conditional
+    return None
 
 
 def _as_resource(next_creator, **kwargs):

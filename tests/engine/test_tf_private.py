@@ -577,3 +577,14 @@ def test_an_op_that_may_run_in_any_order_waits_for_no_other_and_runs():
     printed = [node for node in definition.node_def if node.op == "PrintV2"]
     assert [[i for i in node.input if i.startswith("^")] for node in printed] == [[], []]
     assert {node.name for node in printed} <= set(definition.control_ret)
+
+
+def test_the_function_of_a_branch_is_made_again_with_another_control_output():
+    with tf.Graph().as_default() as graph:
+        branch = tf.__internal__.FuncGraph("branch")
+        with branch.as_default():
+            branch.outputs.append(tf.constant(1.0))
+            branch.control_outputs.append(tf1.no_op(name="awaited"))
+        assert _tf_private.function_of_branch(branch) == "branch"
+        (function,) = graph.as_graph_def().library.function
+        assert list(function.control_ret.values()) == ["awaited"]
