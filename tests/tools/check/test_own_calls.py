@@ -58,6 +58,12 @@ def test_classes_and_methods_are_held_to_their_arguments(call):
     assert len(messages(f"{CLASSES.format(given='1')}{call}\n", "E2S013")) == 1
 
 
+def test_another_name_for_self_is_the_object():
+    own = "class A:\n    def f(self, x):\n        return x\n\n    def g(self):\n        me = self\n"
+    assert messages(f"{own}        return me.f(1)\n", "E2S013") == []
+    assert len(messages(f"{own}        return me.f()\n", "E2S013")) == 1
+
+
 def test_the_arguments_of_super_are_those_of_the_base():
     assert messages(CLASSES.format(given="1"), "E2S013") == []
     assert len(messages(CLASSES.format(given=""), "E2S013")) == 1

@@ -76,7 +76,8 @@ def called_function(call, source, project):
         return _initializer(found, project)
     if isinstance(function, ast.Name) and found.scope.parent.is_class:
         return None  # `name = self.method` has the object, `name = Class.method` has none
-    return _bound(found, _is_on_object(function), project)
+    on_object = _is_on_object(function) or _is_on_alias(function, call.scope)
+    return _bound(found, on_object, project)
 
 
 def _of_super(call, source, project):
@@ -156,8 +157,18 @@ def _makes(call, of, source, project):
 
 def _is_on_object(function):
     """True for a method of `self` or `cls`."""
-    value = getattr(function, "value", None)
+    return _is_self(getattr(function, "value", None))
+
+
+def _is_self(value):
     return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def _is_on_alias(function, scope):
+    """True for a method of a name that `self` or `cls` has been given."""
+    value = getattr(function, "value", None)
+    where = scope.find(value.id) if isinstance(value, ast.Name) else None
+    return where is not None and any(map(_is_self, where.bindings[value.id]))
 
 
 def _bound(found, on_object, project):
