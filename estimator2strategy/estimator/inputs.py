@@ -240,7 +240,7 @@ def _row_numbers(count: int, num_epochs: int | None, capacity: int | None) -> tf
 def _row_taker(
     rows: _Rows, columns: Sequence[np.ndarray]
 ) -> Callable[[tf.Tensor], tuple[tf.Tensor, ...]]:
-    # A Series may have a dtype of pandas' own: since pandas 3 strings do. numpy's is that of its rows.
+    # A Series may have a dtype of pandas' own, as strings do since pandas 3; its rows have numpy's.
     dtypes = [tf.as_dtype(np.asarray(column[:0]).dtype) for column in columns]
     rows_of = rows.of(columns)
 
