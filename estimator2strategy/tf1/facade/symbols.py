@@ -84,6 +84,8 @@ class SymbolTable:
         row = self.find(parent)
         if row and row.home.startswith("=tf.contrib."):
             return self.find(f"{row.home[1:]}.{last}")
+        if row and ":" in row.home and last.startswith("_") and parent.rpartition(".")[2].islower():
+            return None  # of a file that has the name of a function
         inherited = row and (row.status == "refused" or parent not in self.modules)
         return row if inherited else None
 

@@ -59,7 +59,7 @@ def _is_in_installed_module(name: str) -> bool:
         row = contrib().find(".".join(parts[:end]))
         if row is not None and row.home.startswith("="):
             return _is_in_alias(".".join([row.home[1:], *parts[end:]]))
-        if row is not None and row.home:
+        if row is not None and row.home and ":" not in row.home:
             return True
     return False
 

@@ -252,6 +252,15 @@ def test_the_advice_about_a_private_name_of_the_estimator_says_where_it_was():
     assert "TensorFlow 1.15's tensorflow_estimator/python/estimator/canned/dnn," in said
 
 
+def test_a_private_name_of_a_file_is_none_of_the_function_of_that_name():
+    text = (
+        "from tensorflow.contrib.estimator.python.estimator import multi_head\n\n\n"
+        "class Head(multi_head._MultiHead):\n    pass\n"
+    )
+    (said,) = advice(text, "E2S101")
+    assert "tensorflow/contrib/estimator/python/estimator/multi_head, with" in said
+
+
 def test_a_module_is_not_said_to_be_another_one_of_its_name():
     text = "from tensorflow.models.rnn.translate import data_utils\n"
     (said,) = advice(text, "E2S105")
