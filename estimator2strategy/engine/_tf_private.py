@@ -86,9 +86,6 @@ checkpoint_exists = _checkpoint_management.checkpoint_exists_internal
 # The graph of `tf.compat.v1.estimator.experimental.KMeans`: only the Estimator was public.
 KMeans = _clustering_ops.KMeans
 
-# Makes the function of a branch of `tf.cond` again, which has got another control output.
-function_of_branch = _control_flow_util_v2.create_new_tf_function
-
 # A variable without a value yet, as TF1 had them until an init op or a Saver ran. The public
 # `tf.Variable` would first fill every variable with zeros.
 UninitializedVariable = _resource_variable_ops.UninitializedVariable
@@ -209,11 +206,13 @@ def function_def(name: str):
 
 
 def func_graph(graph: tf.Graph, name: str):
-    """The graph from which a function of `graph` was made; None if TensorFlow keeps none.
-
-    Its ops know the lines that made them, which the nodes of the function do not.
-    """
+    """The graph of which TensorFlow made a function, or None; its ops know the lines of theirs."""
     return getattr(graph._get_function(name), "graph", None)
+
+
+def set_branch(conditional: tf.Operation, name: str, branch: Any) -> None:
+    """Makes a branch ("then_branch", "else_branch") of a `tf.cond` again of its changed graph."""
+    conditional._set_func_attr(name, _control_flow_util_v2.create_new_tf_function(branch))
 
 
 def forward_op(op: tf.Operation):

@@ -118,7 +118,7 @@ def _conditional_that_runs(op: Any) -> tf.Operation | None:
                 if op not in branch.control_outputs:
                     branch.control_outputs.append(op)
                     branch.name += "_awaited"
-                    conditional._set_func_attr(name, _tf_private.function_of_branch(branch))
+                    _tf_private.set_branch(conditional, name, branch)
                 return conditional
     return None
 

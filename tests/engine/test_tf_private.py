@@ -579,12 +579,16 @@ def test_an_op_that_may_run_in_any_order_waits_for_no_other_and_runs():
     assert {node.name for node in printed} <= set(definition.control_ret)
 
 
-def test_the_function_of_a_branch_is_made_again_with_another_control_output():
+def test_a_branch_is_made_again_with_another_control_output():
     with tf.Graph().as_default() as graph:
-        branch = tf.__internal__.FuncGraph("branch")
+        tf.cond(tf.constant(True), lambda: tf.constant(1.0), lambda: tf.constant(2.0))
+        (conditional,) = (op for op in graph.get_operations() if op.type == "StatelessIf")
+        name = conditional.get_attr("then_branch").name
+        branch = _tf_private.func_graph(graph, name)
         with branch.as_default():
-            branch.outputs.append(tf.constant(1.0))
             branch.control_outputs.append(tf1.no_op(name="awaited"))
-        assert _tf_private.function_of_branch(branch) == "branch"
-        (function,) = graph.as_graph_def().library.function
-        assert list(function.control_ret.values()) == ["awaited"]
+        branch.name = "again"
+        _tf_private.set_branch(conditional, "then_branch", branch)
+        assert conditional.get_attr("then_branch").name == "again"
+        functions = {f.signature.name: f for f in graph.as_graph_def().library.function}
+        assert "awaited" in functions["again"].control_ret.values()
