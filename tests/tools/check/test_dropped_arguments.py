@@ -164,6 +164,13 @@ def test_the_advice_about_an_argument_says_what_to_write(text, advice):
     assert [f.fix for f in found if f.rule == "E2S114"] == [advice]
 
 
+def test_data_of_nltk_that_has_another_name_is_told():
+    text = "import nltk\n\nnltk.download('punkt')\n"
+    assert refused(text) == ["NLTK reads 'punkt_tab' since 3.9, not 'punkt'"]
+    assert refused(f"{text}nltk.download('punkt_tab')\n") == []
+    assert refused(text.replace("punkt", "stopwords")) == []
+
+
 def test_arguments_of_the_methods_of_tables():
     text = "import pandas as pd\n\n\ndef clean(x):\n    return {}\n"
     for call in ("x.fillna(0, downcast='infer')", "x['a'].fillna(method='ffill')"):

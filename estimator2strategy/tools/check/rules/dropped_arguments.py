@@ -165,6 +165,12 @@ _OF_TABLES = {
     "interpolate": {"downcast"},
     "to_csv": {"line_terminator"},
 }
+# What nltk.download loads, and what NLTK reads in its place since 3.9.
+_OF_NLTK = {
+    "averaged_perceptron_tagger": "averaged_perceptron_tagger_eng",
+    "maxent_ne_chunker": "maxent_ne_chunker_tab",
+    "punkt": "punkt_tab",
+}
 # Function of a list -> the advice for a call that gives the items one by one.
 _OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b])."}
 
@@ -183,6 +189,7 @@ _OF_A_LIST = {"pandas.concat": "Put the tables into a list: pandas.concat([a, b]
 def find(source, context):
     on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
     yield from _of_tables(source, context.project)
+    yield from _data_of_nltk(source, context.project)
     for call in source.calls:
         name = call.name
         if name is None and call.last in libraries.of_objects():
@@ -220,6 +227,16 @@ def _of_tables(source, project):
             if not unreached.is_tried(call.node, ["TypeError"]):
                 message = f"pandas 3: {method} has no argument {keyword.arg!r}"
                 yield Hit(call.node, message, fix=_instead(f"pandas.{method}", keyword.arg))
+
+
+def _data_of_nltk(source, project):
+    """Data that is loaded under another name than today's NLTK reads."""
+    for call in source.calls:
+        data = call.value("info_or_id", 0) if call.name == "nltk.download" else None
+        today = _OF_NLTK.get(data)
+        if today and not any(today in other.text for other in project.sources):
+            message = f"NLTK reads {today!r} since 3.9, not {data!r}"
+            yield Hit(call.node, message, fix=f"Today: nltk.download({today!r}).")
 
 
 def _instead(name: str, argument: str) -> str | None:
