@@ -27,7 +27,7 @@ _OTHERS = {"DEFINE_alias", "DEFINE"}  # a name of another flag; a flag that is m
 def find(source, context):
     project = context.project
     imported = project.imports.at_top.get(source, ())
-    if not imported or any(_takes_away(other) for other in project.sources):
+    if not imported:
         return
     homes, told = dict.fromkeys(flags_at_top(source), source), set()
     twice: dict = {}
@@ -44,6 +44,8 @@ def find(source, context):
                 if first is not module and flag not in told:
                     told.add(flag)
                     twice.setdefault((first, module, statement), []).append(flag)
+    if twice and any(_takes_away(other) for other in project.sources):
+        return
     for (first, module, statement), flags in twice.items():
         yield _hit(source, first, module, statement, flags)
 

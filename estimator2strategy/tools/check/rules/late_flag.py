@@ -61,7 +61,7 @@ def _first_read(source, project):
 
 def _reads(source):
     """Flags that are read when a file is imported."""
-    for node, scope in source.chains:
+    for node, scope in source.chains if "FLAGS" in source.text else ():
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         if not _is_in_any_case(node):

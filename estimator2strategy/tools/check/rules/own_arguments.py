@@ -104,7 +104,7 @@ def _of_super(call, source, project):
 
 
 def _in_subclasses(call, project):
-    """What `self.method(...)` runs on objects of subclasses that replace the method alone."""
+    """What `self.method(...)` runs, and refuses, on objects of subclasses that replace it alone."""
     function = call.node.func
     caller = call.scope.function
     if caller is None or not _is_on_object(function):
@@ -121,7 +121,7 @@ def _in_subclasses(call, project):
             continue
         if runs.scope.parent is inside or runs.node.decorator_list:
             continue
-        if caller.name in _called_on(heir, project):
+        if _problem(call.node, runs.node.args, True) and caller.name in _called_on(heir, project):
             yield runs, True
 
 
