@@ -51,6 +51,7 @@ def test_every_module_of_the_facade_can_be_imported(modules):
         "import estimator2strategy.tf1.contrib.slim as slim",
         "import estimator2strategy.tf1.contrib.layers.python.layers.layers as layers",
         "from estimator2strategy.tf1.python.framework import ops",
+        "from estimator2strategy.tf1.python.autograph import convert, do_not_convert, to_graph",
         "from estimator2strategy.tf1.python.ops.rnn_cell_impl import LSTMCell",
         "from estimator2strategy.tf1.train import Saver, SessionRunHook",
         "from estimator2strategy.tf1.keras.layers import Dense",
