@@ -91,10 +91,14 @@ def _own(module, library):
         home = getattr(value, "__module__", None) or library
         if name.startswith("_"):
             continue
-        if (library not in LIBRARIES and isinstance(value, (int, str)) and name.isupper()) or (
-            callable(value)
-            and isinstance(home, str)
-            and (home.partition(".")[0] == library or module.__name__ in ("scipy", "pandas"))
+        if (
+            (library not in LIBRARIES and isinstance(value, (int, str)) and name.isupper())
+            or (module.__name__ == "scipy" and isinstance(value, float))
+            or (
+                callable(value)
+                and isinstance(home, str)
+                and (home.partition(".")[0] == library or module.__name__ in ("scipy", "pandas"))
+            )
         ):
             yield name, value
 

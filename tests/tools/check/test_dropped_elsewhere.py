@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.checking import check, check_text
 from estimator2strategy.tools.check.settings import Settings, Target
 
 
@@ -53,6 +53,9 @@ def test_names_that_nothing_brings_back_are_errors_for_both(target):
         ("scipy.array([1])", "numpy.array"),
         ("scipy.float_(1)", "numpy.float64"),
         ("scipy.int0(1)", "numpy.intp"),
+        ("scipy.pi", "numpy.pi"),
+        ("scipy.infty", "math.inf"),
+        ("scipy.NZERO", "-0.0"),
         ("skimage.data.imread('a')", "skimage.io.imread"),
     ],
 )
@@ -175,6 +178,15 @@ def test_word_vectors_of_gensim_3_are_gone():
     assert len(dropped(line.format("index2word"))) == 1
     assert dropped(line.format("key_to_index")) == []
     assert dropped(line.replace("gensim", "other").format("vocab")) == []
+
+
+def test_word_vectors_are_told_in_a_file_that_does_not_make_the_model(tmp_path):
+    (tmp_path / "words.py").write_text("def words(model):\n    return list(model.wv.vocab)\n")
+    assert check([str(tmp_path)], Settings()).findings == ()
+    text = "from gensim.models import Word2Vec\n\nmodel = Word2Vec.load('m')\n"
+    (tmp_path / "train.py").write_text(text)
+    (found,) = check([str(tmp_path)], Settings()).findings
+    assert (found.rule, found.message) == ("E2S109", ".wv.vocab is gone since gensim 4")
 
 
 def test_vectors_without_a_model_have_no_wv():

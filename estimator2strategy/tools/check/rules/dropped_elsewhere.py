@@ -234,8 +234,8 @@ def _names(node: ast.expr, name: str) -> bool:
 
 def _word_vectors(source: Source, project: Project) -> Iterator[Hit]:
     """Attributes of the word vectors of gensim 3: `model.wv.vocab`, `vectors.vocab`."""
-    if "gensim" not in source.modules:
-        return
+    if not any("gensim" in other.modules for other in [source, *project.sources]):
+        return  # of the program: a model is made in one file, and read in another
     for node in all_of(source, ast.Attribute):
         if node.attr not in _OF_VECTORS or not isinstance(node.ctx, ast.Load):
             continue
