@@ -261,6 +261,12 @@ def test_a_private_name_of_a_file_is_none_of_the_function_of_that_name():
     assert "tensorflow/contrib/estimator/python/estimator/multi_head, with" in said
 
 
+def test_a_private_module_of_the_estimator_that_is_not_used_is_no_finding():
+    text = "from tensorflow.python.estimator import estimator\n"
+    assert advice(text, "E2S101") == []
+    assert len(advice(text + "\nx = estimator._no_such_name(1)\n", "E2S101")) == 1
+
+
 def test_a_module_is_not_said_to_be_another_one_of_its_name():
     text = "from tensorflow.models.rnn.translate import data_utils\n"
     (said,) = advice(text, "E2S105")

@@ -41,6 +41,8 @@ def find(source, context):
         ):
             yield _unknown(use, times)
         elif use.row is None and use.name.startswith("tf.python.estimator."):
+            if use.is_import and use.count == 1:
+                continue  # nothing is done with it, and its import is no error
             message = f"{use.name} was private to tensorflow_estimator{times}"
             module = use.name.rpartition(".")[0].replace("tf.", "tensorflow_estimator.", 1)
             yield Hit(use.node, message, severity=Severity.WARNING, fix=_copied(module))
