@@ -53,7 +53,7 @@ _MAKERS = tuple(
     )
 )
 # Arguments with which a maker returns something else.
-_OTHERWISE = {"chunksize", "iterator", "sheet_name", "sheetname", "squeeze", "typ", "axis"}
+_OTHERWISE = {"chunksize", "iterator", "sheetname", "squeeze", "typ", "axis"}
 # Class -> its methods that return another object of it.
 _SAME = {
     _DATA_FRAME: "append assign copy drop drop_duplicates dropna fillna head join merge query "
@@ -160,6 +160,9 @@ class _Reader:
         if name is not None and not name.startswith("@"):
             if any(keyword.arg in _OTHERWISE for keyword in call.node.keywords):
                 return None
+            sheet = call.argument("sheet_name", 1) if call.last == "read_excel" else None
+            if sheet is not None and not isinstance(call.value("sheet_name", 1), (int, str)):
+                return None  # of several sheets a dict is made
             made = next((made for maker, made in _MAKERS if maker.fullmatch(name)), None)
             return name if made == _ITSELF else made
         if isinstance(function, ast.Attribute):

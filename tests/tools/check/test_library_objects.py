@@ -142,3 +142,46 @@ def test_the_objects_of_what_is_installed_do_not_have_them():
 def test_a_change_of_a_copied_column_is_an_error(line, count):
     report = check_text(f"{IMPORTS}table = pd.read_csv('a')\n{line}\n", Settings())
     assert [f.rule for f in report.findings].count("E2S119") == count
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("pd.read_csv('a')", "ERROR"),
+        ("pd.read_csv('a').dropna()", "ERROR"),
+        ("pd.read_excel('a', sheet_name=1)", "WARNING"),
+        ("pd.read_excel('a', sheet_name=None)", None),
+        ("pd.read_csv('a', header=None)", None),
+        ("pd.read_csv('a', names=range(3))", None),
+        ("pd.read_csv('a').rename(columns={'a': 0})", None),
+        ("pd.DataFrame([[1, 2]])", None),
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        "for i, row in table.iterrows():\n    print(row[0], row['a'], row.iloc[0], row[0:2])",
+        "print([row['a'] for i, row in table.iterrows() if row[-1] > 0])",
+    ],
+)
+def test_an_item_of_a_row_by_its_place_is_a_finding_where_columns_have_names(made, found, use):
+    report = check_text(f"{IMPORTS}table = {made}\n{use}\n", Settings())
+    severities = [f.severity.name for f in report.findings if f.rule == "E2S120"]
+    assert severities == ([found] if found else [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "row = list(row)",
+        "table.columns = range(3)",
+        "row[0] = 1",
+        "print(other[0], row[n])",
+        "rows.sort(key=lambda row: row[0])",
+    ],
+)
+def test_other_items_of_rows_are_no_finding(line):
+    text = f"{IMPORTS}table = pd.read_csv('a')\nfor i, row in table.iterrows():\n    {line}\n"
+    text += "    print(row[0])\n" if line.startswith(("row = ", "table")) else ""
+    report = check_text(text, Settings())
+    assert [f for f in report.findings if f.rule == "E2S120"] == []
