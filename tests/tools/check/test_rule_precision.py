@@ -588,6 +588,15 @@ def test_what_every_module_has_is_not_missing_from_contrib():
     assert severities("x = tf.contrib.rnn.no_cell\n", "E2S101") == ["ERROR"]
 
 
+def test_imgaug_needs_numpy_1():
+    text = "from imgaug import augmenters as iaa\n"
+    (found,) = check_text(text, Settings()).findings
+    assert (found.rule, found.message) == (
+        "E2S107",
+        "imgaug: its last release, 0.4, does not import beside NumPy 2",
+    )
+
+
 def test_the_helpers_of_tflearn_are_in_keras():
     text = "from tflearn.data_utils import pad_sequences\n"
     assert any("padding='post'" in text for text in advice(text))

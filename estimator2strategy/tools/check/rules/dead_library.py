@@ -25,6 +25,10 @@ _LIBRARIES = {
         "Write its layers as `tf.layers` or `tf.slim`. Its to_categorical and pad_sequences are in "
         "tf.keras, where pad_sequences pads at the front unless padding='post' is given.",
     ),
+    "imgaug": (
+        "its last release, 0.4, does not import beside NumPy 2",
+        'pip install "numpy<2", or write it with albumentations.',
+    ),
     "tensorboard": (_ALONE, "pip install tensorboard"),
     "keras_applications": (_ALONE, "Take it from tf.keras.applications."),
     "keras_preprocessing": (_ALONE, "Take it from tf.keras.preprocessing."),
