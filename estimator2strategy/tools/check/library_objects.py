@@ -94,6 +94,9 @@ def _is_of_table(call):
     if any((call.last, keyword.arg) in _OF_TABLES for keyword in call.node.keywords):
         return True
     second = call.argument("axis", 1) if call.last == "drop" else None
+    found = call.source.assigned(call.node.func.value, call.scope)
+    if getattr(found[0] if found else call.node.func.value, "attr", None) in ("columns", "index"):
+        return False  # the second argument of Index.drop is another one
     return getattr(second, "value", None) in (0, 1)
 
 

@@ -185,3 +185,17 @@ def test_other_items_of_rows_are_no_finding(line):
     text += "    print(row[0])\n" if line.startswith(("row = ", "table")) else ""
     report = check_text(text, Settings())
     assert [f for f in report.findings if f.rule == "E2S120"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("x.drop('a', 1)", 1),
+        ("x.columns.drop(['a'], 1)", 0),
+        ("names = x.columns\nnames.drop(['a'], 1)", 0),
+    ],
+)
+def test_the_names_of_columns_are_dropped_with_another_second_argument(line, count):
+    lines = "".join(f"    {part}\n" for part in line.splitlines())
+    report = check_text(f"{IMPORTS}def f(x):\n{lines}", Settings())
+    assert [f.rule for f in report.findings].count("E2S114") == count
