@@ -1,10 +1,8 @@
 """The classes of other libraries' objects, where the source says them for certain.
 
-    table = pandas.read_csv(path)       # class_of(table) is "pandas.DataFrame"
-    table.dropna()["age"]               # "pandas.Series"
-
-`method` gives `table.drop(...)` the name by which the tables of `libraries` know it:
-"pandas.DataFrame().drop".
+What `pandas.read_csv(path)` returns is a "pandas.DataFrame", and so is what `dropna()` of it
+returns; its item "age" is a "pandas.Series". `method` gives a call of `table.drop` the name by
+which the tables of `libraries` know it: "pandas.DataFrame().drop".
 """
 
 from __future__ import annotations
