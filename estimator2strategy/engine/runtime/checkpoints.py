@@ -69,6 +69,12 @@ def remove_unfinished(path: str) -> None:
             tf.io.gfile.rmtree(name) if tf.io.gfile.isdir(name) else tf.io.gfile.remove(name)
 
 
+def remove_file(path: str) -> None:
+    """Removes a file that could not be written to its end, if it is there."""
+    with contextlib.suppress(tf.errors.OpError):
+        tf.io.gfile.remove(path)
+
+
 def _refuse_other_shapes(
     expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str
 ) -> None:

@@ -67,7 +67,8 @@ def write(graph_def: tf.compat.v1.GraphDef, folder: str, runs: Runs | None = Non
     """
     path = _path(folder)
     tf.io.gfile.makedirs(folder)
-    with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
+    half = unfinished(folder)
+    with tf.io.gfile.GFile(half, "w") as file:
         for node in graph_def.node:
             # `text_format` sorts attributes, and takes 10 bytes for each byte of data meanwhile.
             text_of: Any = str if node.ByteSize() > _LARGE_NODE else text_format.MessageToString
@@ -75,10 +76,15 @@ def write(graph_def: tf.compat.v1.GraphDef, folder: str, runs: Runs | None = Non
         fields = {field.name: value for field, value in graph_def.ListFields()}
         rest = tf.compat.v1.GraphDef(**{name: fields[name] for name in fields if name != "node"})
         file.write(text_format.MessageToString(rest))
-    written = _file(f"{path}.tmp")
-    tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
+    written = _file(half)
+    tf.io.gfile.rename(half, path, overwrite=True)
     if runs is not None:
         _written.setdefault(runs, {})[path] = written
+
+
+def unfinished(folder: str) -> str:
+    """The path at which the file is until it is complete."""
+    return f"{_path(folder)}.tmp"
 
 
 def _path(folder: str) -> str:

@@ -89,7 +89,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         self._beside = self._may_save_beside
         if self._save_graph_def and not graph_text.is_written(runs, self._checkpoint_dir):
             work = (graph_def, self._checkpoint_dir, runs)
-            self._text = threading.Thread(target=graph_text.write, args=work, name="graph.pbtxt")
+            self._text = threading.Thread(target=_write_text, args=work, name="graph.pbtxt")
             self._text.start()
 
     def save_last(self, session: tf1.Session) -> None:
@@ -142,9 +142,13 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             path = saver.save(session, self._save_path, global_step=step, write_meta_graph=False)
         if self._meta_graph and path:
             half = f"{self._save_path}-{step}.meta.tmp{uuid.uuid4().hex}"
-            with tf.io.gfile.GFile(half, "wb") as file:
-                file.write(self._meta_graph)
-            tf.io.gfile.rename(half, f"{self._save_path}-{step}.meta", overwrite=True)
+            try:
+                with tf.io.gfile.GFile(half, "wb") as file:
+                    file.write(self._meta_graph)
+                tf.io.gfile.rename(half, f"{self._save_path}-{step}.meta", overwrite=True)
+            except tf.errors.OpError as error:
+                checkpoints.remove_file(half)
+                raise checkpoints.not_written(error) from error
         latest_checkpoint.note_written(f"{self._save_path}-{step}")
         log = tf1.SessionLog(status=tf1.SessionLog.CHECKPOINT, checkpoint_path=self._save_path)
         self._summary_writer.add_session_log(log, step)
@@ -169,6 +173,19 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             )
         else:
             self._failed = False
+
+
+def _write_text(graph_def: tf1.GraphDef, folder: str, runs: Any) -> None:
+    """`graph_text.write`, for a thread. Nothing reads that file, so training goes on without it."""
+    try:
+        graph_text.write(graph_def, folder, runs)
+    except tf.errors.OpError as error:
+        checkpoints.remove_file(graph_text.unfinished(folder))
+        tf1.logging.error(
+            "graph.pbtxt could not be written, and training goes on without it: %s. If the disk is "
+            "full, make room before the next checkpoint.",
+            error.message,
+        )
 
 
 class LastSaveHook(tf1.train.SessionRunHook):

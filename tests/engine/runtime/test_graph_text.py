@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,17 @@ def test_each_training_writes_its_graph_with_shapes_among_the_events(model_dir):
     shapes = [{n.name: "_output_shapes" in n.attr for n in graph.node} for graph in graphs[1:]]
     assert [shape.get("first") for shape in shapes] == [True, True, None]
     assert [shape.get("second") for shape in shapes] == [None, None, True]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")
+def test_a_full_disk_is_one_sentence_and_training_goes_on(model_dir, text, log, capfd):
+    text.parent.mkdir(exist_ok=True)
+    Path(f"{text}.tmp").symlink_to("/dev/full")
+    model = host_estimator(model_dir, save_checkpoints_steps=1)
+    model.train(numbers(3))
+    assert model.get_variable_value("global_step") == 3
+    (message,) = log(logging.ERROR)
+    assert message.startswith("graph.pbtxt could not be written, and training goes on without it")
+    assert f"{text}.tmp; No space left on device" in message
+    assert "Traceback" not in capfd.readouterr().err
+    assert not Path(f"{text}.tmp").is_symlink()

@@ -259,6 +259,19 @@ class TestModelDir:
         with pytest.raises(tf.errors.PermissionDeniedError, match="model_dir '/proc/self' cannot"):
             host_estimator("/proc/self").train(numbers(1))
 
+    def test_graph_beside_a_checkpoint_that_cannot_be_written_is_no_end_of_the_input(
+        self, tmp_path
+    ):
+        result = subprocess.run(
+            [fresh.python(), "-c", FULL_DISK, str(tmp_path), "graph"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(processes.ROOT)},
+        )
+        assert "ResourceExhaustedError: A checkpoint could not be written" in result.stderr
+        assert ".meta.tmp" in result.stderr
+        assert not list(tmp_path.glob("*.meta.tmp*"))
+
     def test_file_that_cannot_be_written_is_an_error_and_older_checkpoints_stay(self, tmp_path):
         result = subprocess.run(
             [fresh.python(), "-c", FULL_DISK, str(tmp_path)],
@@ -288,12 +301,19 @@ import tensorflow as tf
 from tests.engine.runtime.programs import falling, host_estimator, numbers
 
 def model_fn(features, labels, mode, params):
-    tf.compat.v1.get_variable("large", [100_000])
+    if sys.argv[2:] == ["graph"]:
+        tf.constant([float(i) for i in range(100_000)])
+    else:
+        tf.compat.v1.get_variable("large", [100_000])
     return falling(features, labels, mode, params)
 
 host_estimator(sys.argv[1], model_fn).train(numbers(2))
 
 class Limit(tf.compat.v1.train.SessionRunHook):
+    def begin(self):
+        if sys.argv[2:] == ["graph"]:
+            self.before_run(None)
+
     def before_run(self, run_context):
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 
