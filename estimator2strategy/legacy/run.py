@@ -251,7 +251,7 @@ def _shorten(report: traceback.TracebackException, error: BaseException) -> None
     """
     if _is_quoted(report, error):
         report.__cause__ = None
-    refusal = isinstance(error, EstimatorToStrategyError)
+    refusal = isinstance(error, EstimatorToStrategyError) or _names_line(report, error)
     hidden = _NOT_OF_PROGRAM if refusal else _OURS
     shown = [frame for frame in report.stack if not frame.filename.startswith(hidden)]
     for last in report.stack[-1:]:
@@ -264,6 +264,11 @@ def _shorten(report: traceback.TracebackException, error: BaseException) -> None
         report.__context__ = None
     elif report.__context__ is not None and error.__context__ is not None:
         _shorten(report.__context__, error.__context__)
+
+
+def _names_line(report: traceback.TracebackException, error: BaseException) -> bool:
+    """True for our message about a wrong argument, or `TF_CONFIG`: it has the program's line."""
+    return report.stack[-1].filename.startswith(_PACKAGE) and "\n  At " in str(error)
 
 
 def _is_quoted(report: traceback.TracebackException, error: BaseException) -> bool:

@@ -286,6 +286,34 @@ def test_wrong_use_is_an_error_that_says_so(arguments, message):
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("tf_config", "message"),
+    [
+        ("no JSON", "TF_CONFIG is not valid JSON"),
+        ('{"cluster": {"worker": ["a:1"]}}', "TF_CONFIG: cluster is"),
+        ('{"cluster": {"chief": ["a:1"], "ps": ["b:1"]}}', "TF_CONFIG: task is {}"),
+        ("{}", "steps must be"),
+    ],
+)
+def test_a_refusal_ends_in_one_sentence_after_the_lines_of_the_program(
+    tmp_path, monkeypatch, tf_config, message
+):
+    monkeypatch.setenv("TF_CONFIG", tf_config)
+    (tmp_path / "main.py").write_text(
+        "import tensorflow as tf\n"
+        "config = tf.estimator.RunConfig('model')\n"
+        "tf.estimator.EvalSpec(print, steps='10')\n"
+    )
+    ran = e2s("run", "main.py", folder=tmp_path)
+    assert ran.returncode == 1
+    report = ran.stderr[ran.stderr.index("Traceback") :].splitlines()
+    files = [line for line in report if line.startswith("  File ")]
+    assert [file.split('"')[1] for file in files] == ["main.py"]
+    last = next(i for i, line in enumerate(report) if "Error: " in line)
+    assert message in report[last]
+    assert report[last + 1].startswith("  At main.py:")
+
+
 @pytest.mark.parametrize(("cores", "found"), [("4", [4, 1]), ("2x3", [6, 2])])
 def test_as_many_cores_on_as_many_hosts_as_asked_are_emulated(cores, found, tmp_path):
     (tmp_path / "main.py").write_text(
