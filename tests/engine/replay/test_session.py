@@ -46,3 +46,9 @@ def test_results_have_the_types_of_their_fetches(session):
     two = session.graph.get_tensor_by_name("two:0")
     fetches = [{"two": two}, OrderedDict(two=two), [two], (two,)]
     assert [type(session.run(each)) for each in fetches] == [dict, OrderedDict, list, tuple]
+
+
+def test_hooks_find_that_it_is_a_session_and_no_monitored_one(session):
+    """In TF 1.15 `run_context.session`, and the session of `end` and of listeners, was one."""
+    kinds = (tf1.Session, tf1.train.MonitoredSession, tf1.train.SingularMonitoredSession)
+    assert [isinstance(session, kind) for kind in kinds] == [True, False, False]
