@@ -66,8 +66,6 @@ _OTHERS = {
     ("matplotlib.figure.Figure", "gca"): "matplotlib.axes.Axes",
 }
 _ITEMS = {_DATA_FRAME: _SERIES, "h5py.File": "h5py.Dataset"}
-
-
 # Objects that `with` binds itself.
 _ENTERED = {"h5py.File", _IMAGE}
 # (Method, argument) that tables of pandas alone have.
