@@ -28,12 +28,13 @@ def parsed() -> dict[str, Any]:
     Raises:
         ValueError: It is not a JSON object, or a field of it has another form.
     """
+    text = os.environ.get("TF_CONFIG") or "{}"
     try:
-        tf_config = json.loads(os.environ.get("TF_CONFIG") or "{}")
+        tf_config = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"TF_CONFIG is not valid JSON ({error})") from error
+        raise ValueError(f"TF_CONFIG is not valid JSON ({error}): {text}") from error
     if not isinstance(tf_config, dict):
-        raise ValueError("TF_CONFIG must be a JSON object")
+        raise ValueError(f"TF_CONFIG must be a JSON object, given: {text}")
     check_form(tf_config)
     return tf_config
 
