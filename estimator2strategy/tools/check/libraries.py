@@ -5,7 +5,7 @@
     refused("keras.optimizers.Adam")     # {"lr"}: arguments that it has no more
     most("sklearn.svm.SVC")              # 0: none of its arguments may stand at a position
 
-    gone("pandas.Series().ix")           # what objects of a class have lost
+    gone("pandas.Series().ix")           # an attribute that objects of a class have lost
     of_objects()                         # {"ix", ...}: the names of all that such tables tell of
 
     of_python("itertools.izip")          # ("itertools.izip", "3"): no Python 3 has it
@@ -117,7 +117,8 @@ def of_objects() -> frozenset[str]:
     """The attributes of objects that are gone, or whose arguments are other ones."""
     gone, *calls = (table()[part] for part in ("gone", "arguments", "most"))
     lost = " ".join(names for of, names in gone.items() if of.endswith("()")).split()
-    return frozenset(lost) | {name.partition("().")[2] for part in calls for name in part}
+    methods = (name.partition("().")[2] for part in calls for name in part)
+    return frozenset(lost) | set(filter(None, methods))
 
 
 @functools.cache

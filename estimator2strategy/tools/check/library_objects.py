@@ -1,7 +1,7 @@
 """The classes of other libraries' objects, where the source says them for certain.
 
-What `pandas.read_csv(path)` returns is a "pandas.DataFrame", and so is what `dropna()` of it
-returns; its item "age" is a "pandas.Series". `method` gives a call of `table.drop` the name by
+The table that `pandas.read_csv(path)` returns is a "pandas.DataFrame", and so is its `dropna()`;
+its item "age" is a "pandas.Series". `method` gives a call of `table.drop` the name by
 which the tables of `libraries` know it: "pandas.DataFrame().drop".
 """
 
@@ -16,7 +16,7 @@ from estimator2strategy.tools.check.source import Call, LexicalScope, Source, pa
 
 _ITSELF = ""
 _DATA_FRAME, _SERIES = "pandas.DataFrame", "pandas.Series"
-_IMAGE, _FONT = "PIL.Image.Image", "PIL.ImageFont.FreeTypeFont"
+_IMAGE = "PIL.Image.Image"
 # Functions, by a pattern of their whole names -> the class of what they return.
 _MAKERS = tuple(
     (re.compile(pattern), made)
@@ -30,11 +30,11 @@ _MAKERS = tuple(
         (r"PIL\.Image\.(open|new|fromarray|frombytes|frombuffer|merge|blend|composite)", _IMAGE),
         (r"PIL\.ImageOps\.\w+", _IMAGE),
         (r"PIL\.ImageDraw\.Draw", "PIL.ImageDraw.ImageDraw"),
-        (r"PIL\.ImageFont\.(truetype|load_default)", _FONT),
+        (r"PIL\.ImageFont\.(truetype|load_default)", "PIL.ImageFont.FreeTypeFont"),
         (r"matplotlib\.pyplot\.(figure|gcf)", "matplotlib.figure.Figure"),
         (r"matplotlib\.pyplot\.(axes|gca|subplot)", "matplotlib.axes.Axes"),
         (r"networkx\.(\w+_graph|from_\w+|read_(edgelist|weighted_edgelist))", "networkx.Graph"),
-        (r"keras\.models\.(Sequential)", "keras.Sequential"),
+        (r"keras\.models\.Sequential", "keras.Sequential"),
         (r"keras\.models\.(Model|load_model|model_from_json)", "keras.Model"),
         (
             r"numpy\.(arange|array|asarray|ascontiguousarray|concatenate|empty|full|hstack|linspace"
@@ -45,7 +45,7 @@ _MAKERS = tuple(
         (r"gensim\.models\.(?:doc2vec\.)?Doc2Vec(?:\.load)?", "gensim.models.Doc2Vec"),
         (r"gensim\.models\.(?:fasttext\.)?FastText(?:\.load)?", "gensim.models.FastText"),
         (r"gensim\.models\.(?:keyedvectors\.)?KeyedVectors\.load\w*", "gensim.models.KeyedVectors"),
-        (r"scipy\.sparse\.(csr_matrix)", "scipy.sparse.csr_matrix"),
+        (r"scipy\.sparse\.csr_matrix", _ITSELF),
         (r"sklearn\.[\w.]+\.[A-Z]\w*|(pandas|networkx)\.[A-Z]\w+|keras\.Model", _ITSELF),
         (r"h5py\.File", _ITSELF),
     )

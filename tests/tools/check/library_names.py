@@ -157,14 +157,14 @@ OBJECTS = (
     "sklearn.preprocessing.OneHotEncoder",
     "sklearn.preprocessing.PolynomialFeatures",
 )
-# What objects of these had before the old releases that are tried.
+# Attributes that objects of these had before the old releases that are tried.
 _OLDER = {
     ("DiGraph", "Graph", "MultiDiGraph", "MultiGraph"): "adjacency_iter degree_iter edges_iter "
     "in_degree_iter in_edges_iter neighbors_iter nodes_iter out_degree_iter out_edges_iter "
     "predecessors_iter successors_iter",
     ("DataFrame", "Series"): "icol iget iget_value irow order sort sortlevel",
 }
-# What `keras.Model(inputs, outputs)` makes today.
+# The class of `keras.Model(inputs, outputs)` today.
 _MADE = {"keras.Model": "keras.src.models.functional.Functional"}
 # Arguments that these of Keras took through **kwargs.
 _BY_KEYWORDS = {
@@ -214,7 +214,7 @@ def table(before, libraries):
 
 
 def _of_objects(classes):
-    """What objects have lost, by names like "pandas.Series().ix", as `table` has it."""
+    """The losses of objects, by names like "pandas.Series().ix", as `table` has them."""
     gone, arguments, most, by_name = {}, {}, {}, {}
     for path, members in classes.items():
         of = _class(_MADE.get(path, path))

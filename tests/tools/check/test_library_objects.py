@@ -1,4 +1,4 @@
-"""What objects of other libraries have lost, where the source says of which class they are."""
+"""Attributes that objects of other libraries have lost, where the source tells their class."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ _OF_TABLES = {
     "interpolate": {"downcast"},
     "to_csv": {"line_terminator"},
 }
-# What nltk.download loads, and what NLTK reads in its place since 3.9.
+# Data that nltk.download loads -> the data that NLTK reads in its place since 3.9.
 _OF_NLTK = {
     "averaged_perceptron_tagger": "averaged_perceptron_tagger_eng",
     "maxent_ne_chunker": "maxent_ne_chunker_tab",

@@ -108,7 +108,7 @@ _METHODS: dict[str, tuple[str, type[ast.AST], str | None, str, str]] = {
         "np.asarray(canvas.buffer_rgba())[..., :3], an array of (height, width, 3)",
     ),
 }  # fmt: skip
-# What this rule and that of Python 2's methods know without the class.
+# Attributes that this rule and that of Python 2's methods know without the class.
 _TOLD = {*_METHODS, "iteritems", "iterkeys", "itervalues", "has_key"}
 _WITH_METHODS = {library for library, *_ in _METHODS.values()}
 _VECTORS = "gensim.models.KeyedVectors"

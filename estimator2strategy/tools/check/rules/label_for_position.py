@@ -75,7 +75,7 @@ def _rows(source: Source, project: Project) -> Iterator[tuple[str, Sequence[ast.
 
 
 def _around(loop: ast.comprehension) -> Sequence[ast.AST]:
-    """What a comprehension does with the items of a loop."""
+    """The parts of a comprehension that use the items of a loop."""
     made = loop.parent  # type: ignore[attr-defined]
     parts = [getattr(made, field, None) for field in ("elt", "key", "value")]
     return [part for part in [*parts, *loop.ifs] if part is not None]

@@ -35,10 +35,12 @@ def find(source, context):
         if call.is_open:
             continue
         found = called_function(call, source, context.project)
-        runs = [found] if found is not None else _in_subclasses(call, context.project)
-        refused = ((d, _problem(call.node, d.node.args, bound)) for d, bound in runs)
-        definition, problem = next(((d, why) for d, why in refused if why), (None, None))
-        if definition is None or not unguarded(call.node):
+        if found is not None:
+            definition, bound = found
+            problem = _problem(call.node, definition.node.args, bound)
+        else:
+            definition, problem = _refused_by_subclass(call, context.project)
+        if problem is None or not unguarded(call.node):
             continue
         if not unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
             called = _shown(definition, call.last, of_subclass=found is None)
@@ -103,15 +105,18 @@ def _of_super(call, source, project):
     return found, True
 
 
-def _in_subclasses(call, project):
-    """What `self.method(...)` runs, and refuses, on objects of subclasses that replace it alone."""
+def _refused_by_subclass(call, project):
+    """(a method that refuses `self.method(...)` on objects of a subclass, why); or two None.
+
+    The subclass replaces the method, and inherits the one that calls it.
+    """
     function = call.node.func
     caller = call.scope.function
     if caller is None or not _is_on_object(function):
-        return
+        return None, None
     inside = next(scope for scope in call.scope.ancestors() if scope.node is caller).parent
     if not inside.is_class or function.attr in stored(project):
-        return
+        return None, None
     for heir in heirs(inside.node.name, project):
         if not is_plain(heir, project):
             continue
@@ -121,8 +126,10 @@ def _in_subclasses(call, project):
             continue
         if runs.scope.parent is inside or runs.node.decorator_list:
             continue
-        if _problem(call.node, runs.node.args, True) and caller.name in _called_on(heir, project):
-            yield runs, True
+        problem = _problem(call.node, runs.node.args, True)
+        if problem is not None and caller.name in _called_on(heir, project):
+            return runs, problem
+    return None, None
 
 
 def _called_on(heir, project):

@@ -6,7 +6,7 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit, rule
 
 _PATH = re.compile(r"[\w.:~ -]*(\\[\w.~ -]+)+\\?")
-# Function -> where its path stands; None for all of its arguments.
+# Functions whose first argument is a path.
 _FIRST = {
     "builtins.open", "io.open", "numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.save",
     "os.listdir", "os.makedirs", "os.mkdir", "cv2.imread", "cv2.imwrite", "PIL.Image.open",
