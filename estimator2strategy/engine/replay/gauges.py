@@ -72,7 +72,7 @@ class Gauges:
         with tf.name_scope(NAN_GAUGE):
             steps, since = tf.unstack(tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64))
             steps += 1
-            value = tf.stack([steps, nan_since(loss, since, steps)])
+            value = tf.stack([steps, nan_since(is_nan(loss), since, steps)])
             tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
     def steps_since_nan(self) -> int | None:
@@ -111,14 +111,18 @@ class Gauges:
         return {id(old.handle): self._loss.handle}
 
 
-def nan_since(loss: tf.Tensor, since: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
+def is_nan(loss: tf.Tensor) -> tf.Tensor:
+    """Returns a bool scalar: the loss, or one of several, is NaN."""
+    nan = tf.math.is_nan(loss)
+    return nan if loss.shape.rank == 0 else tf.reduce_any(nan)
+
+
+def nan_since(nan: tf.Tensor, since: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
     """The step since which the loss is NaN, 0 if it is not.
 
     Args:
-        loss: The loss of `step`.
+        nan: True if the loss of `step` is NaN.
         since: The answer after the step before it.
         step: The number of this one, counted from 1.
     """
-    nan = tf.math.is_nan(loss)
-    now = nan if loss.shape.rank == 0 else tf.reduce_any(nan)
-    return tf.where(now, tf.where(tf.equal(since, 0), step, since), tf.zeros_like(since))
+    return tf.where(nan, tf.where(tf.equal(since, 0), step, since), tf.zeros_like(since))

@@ -28,7 +28,7 @@ from estimator2strategy.engine.replay.engines.step import (
     Stopped,
     has_nan,
 )
-from estimator2strategy.engine.replay.gauges import Gauges, nan_since
+from estimator2strategy.engine.replay.gauges import Gauges, is_nan, nan_since
 from estimator2strategy.engine.replay.next_batch import (
     NextBatch,
     NextBatches,
@@ -87,6 +87,9 @@ class Loop(Engine):
         self._on_tpu = bool(tpus)
         if tpus and self._loss is not None:
             replay.state.gauges.prepare_nan(tpus[0])
+        watches = self._loss is not None and not tpus
+        self._stops_at_nan = watches and step.stops_at_nan
+        self._counts_nan = watches and not step.stops_at_nan
         self.function = self._traced()
         self.functions = (self.function,)
 
@@ -95,13 +98,13 @@ class Loop(Engine):
         counter = results.pop(0) if self._step.counter else None
         done, stopped, since = int(count), Stopped.COMPLETED, None
         if self._loss is not None and has_nan(results[self._loss]):
-            since = self._nan_since(done) if self._on_tpu else int(nan)
+            since = self._nan_since_on_tpu(done) if self._on_tpu else int(nan)
         if done < steps:
             at_nan = self._step.stops_at_nan and since is not None
             stopped = Stopped.NAN_LOSS if at_nan else Stopped.END_OF_INPUT
         return Ran(done, results, stopped, since, counter)
 
-    def _nan_since(self, done: int) -> int:
+    def _nan_since_on_tpu(self, done: int) -> int:
         """Returns the step since which the loss is NaN, after the `done` ones of a TPU's block."""
         ago = self._replay.state.gauges.steps_since_nan()
         # It may be that no core's loss is NaN, but their mean is: of infinities.
@@ -114,29 +117,34 @@ class Loop(Engine):
         @tf.function(autograph=False, input_signature=[_COUNT, *fed])
         def block(steps: tf.Tensor, *values_fed: tf.Tensor) -> tuple[tf.Tensor, ...]:
             def unfinished(
-                done: tf.Tensor, nan: tf.Tensor, batch: tf.Tensor, *_: tf.Tensor
+                done: tf.Tensor, batch: tf.Tensor, nan: list[tf.Tensor], values: list[tf.Tensor]
             ) -> tf.Tensor:
+                del nan
                 more = (done < steps) & batches.there(batch)
-                return more & tf.equal(nan, 0) if step.stops_at_nan else more
+                return more & ~self._is_nan(values) if self._stops_at_nan else more
 
             def one_step(
-                done: tf.Tensor, nan: tf.Tensor, batch: tf.Tensor, *_: tf.Tensor
-            ) -> tuple[tf.Tensor, ...]:
+                done: tf.Tensor, batch: tf.Tensor, nan: list[tf.Tensor], values: list[tf.Tensor]
+            ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor], list[tf.Tensor]]:
                 values, batch = self._one_step(values_fed, done, batch, steps)
-                return done + 1, self._watched(nan, done, values), batch, *values
+                nan = [nan_since(self._is_nan(values), since, done + 1) for since in nan]
+                return done + 1, batch, nan, values
 
             first = batches.first()
-            done, nan, _, *values = tf.while_loop(
+            nan = [tf.constant(0)] if self._counts_nan else []
+            done, _, nan, values = tf.while_loop(
                 unfinished,
                 one_step,
-                [tf.constant(0), tf.constant(0), first, *map(blank, self._specs)],
-                shape_invariants=[
-                    _COUNT.shape,
+                (tf.constant(0), first, nan, list(map(blank, self._specs))),
+                shape_invariants=(
                     _COUNT.shape,
                     first.shape,
-                    *(s.shape for s in self._specs),
-                ],
+                    [_COUNT.shape for _ in nan],
+                    [spec.shape for spec in self._specs],
+                ),
             )
+            # A block that stops at NaN has ended with the first one.
+            (since,) = nan or [done]
             if self._after:
                 values = self._after.results(values)
             if not batches.end_is_an_error and self._keeps_loss:
@@ -145,15 +153,14 @@ class Loop(Engine):
                 # On a TPU the steps have another handle than the host: no handle orders the two.
                 with tf.control_dependencies([done]):
                     values = [replay.read(step.counter), *values]
-            return done, nan, *values
+            return done, since, *values
 
         return block.get_concrete_function()
 
-    def _watched(self, nan: tf.Tensor, done: tf.Tensor, values: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the step since which the loss is NaN, after step number `done`; 0: it is not."""
-        if self._loss is None or self._on_tpu:
-            return nan
-        return nan_since(values[self._loss], nan, done + 1)
+    def _is_nan(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns if the loss among the values of a step is NaN."""
+        assert self._loss is not None
+        return is_nan(values[self._loss])
 
     def _one_step(
         self,
