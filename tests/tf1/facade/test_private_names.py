@@ -180,3 +180,35 @@ def test_modules_of_keras_that_tf_keras_has_split_have_the_names_of_tf115():
         ("recurrent", "RNN"), ("wrappers", "Bidirectional"),
     ]:  # fmt: skip
         assert getattr(getattr(keras.layers, module), name) is getattr(keras.layers, name)
+
+
+def test_datasets_of_private_modules_are_those_of_tf_data():
+    from tensorflow.python.data.experimental.ops import (
+        counter,
+        interleave_ops,
+        random_ops,
+    )
+    from tensorflow.python.data.experimental.ops import (
+        readers as experimental_readers,
+    )
+    from tensorflow.python.data.ops import dataset_ops, readers
+
+    from estimator2strategy.tf1.facade import namespace
+
+    modules = dataset_ops, readers, counter, interleave_ops, random_ops, experimental_readers
+    found = [
+        f"{module.__name__.removeprefix('tensorflow.')}.{name}"
+        for module in modules
+        for name in vars(module)
+        if hasattr(module, f"{name}V1") or hasattr(module, f"{name}_v1")
+        if not name.startswith("_")
+    ]
+    assert len(found) == 12
+    for name in found:
+        package = name.partition(".ops.")[0]
+        last = name.rpartition(".")[2]
+        public = namespace.resolve(package.replace("python.", "tf.") + f".{last}")
+        for path in (name, f"{package}.{last}"):
+            assert namespace.resolve(f"tf.{path}") is public, path
+            of_tf2 = namespace.resolve(f"tf.compat.v2.{path}", tf2=True)
+            assert of_tf2 is not public, path
