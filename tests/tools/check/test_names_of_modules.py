@@ -264,3 +264,18 @@ def test_a_program_that_never_takes_a_tpu_has_no_finding_about_one(found, use_tp
         f"tf.contrib.tpu.TPUEstimator(model_fn, use_tpu={use_tpu})\n"
     )
     assert len(found("E2S226", model=model, train=train)) == times
+
+
+@pytest.mark.parametrize(
+    ("task", "count"),
+    [
+        ("import model\n\nmodel.BATCH_SIZE = 3\n", 0),
+        ("from trainer import model as m\n\nm.BATCH_SIZE = 3\n", 0),
+        ("import model\n\nmodel.OTHER = 3\n", 1),
+        ("import model\n\nmodel.Model.BATCH_SIZE = 3\n", 1),
+    ],
+)
+def test_a_name_that_another_file_sets_in_a_module_is_bound(found, task, count):
+    model = "class Model:\n    pass\n\n\ndef size():\n    return BATCH_SIZE\n"
+    files = {"trainer__in__model": model, "trainer__in__task": task}
+    assert len(found("E2S007", **files)) == count
