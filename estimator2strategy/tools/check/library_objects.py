@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import re
 
+from estimator2strategy.tools.check import all_calls
 from estimator2strategy.tools.check.estimator_programs import returned
 from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.source import Call, LexicalScope, Source, parents
+from estimator2strategy.tools.check.source import Call, LexicalScope, Source, arguments_of, parents
 
 _ITSELF = ""
 _DATA_FRAME, _SERIES = "pandas.DataFrame", "pandas.Series"
@@ -66,6 +67,9 @@ _OTHERS = {
     ("matplotlib.figure.Figure", "gca"): "matplotlib.axes.Axes",
 }
 _ITEMS = {_DATA_FRAME: _SERIES, "h5py.File": "h5py.Dataset"}
+# What an item by several names, by a slice or by a condition is as the whole is.
+_IN_PARTS = {_DATA_FRAME, _SERIES}
+_SEVERAL = (ast.List, ast.ListComp, ast.Slice, ast.Compare)
 # Objects that `with` binds itself.
 _ENTERED = {"h5py.File", _IMAGE}
 # (Method, argument) that tables of pandas alone have.
@@ -116,13 +120,16 @@ class _Reader:
         if isinstance(node, ast.Call):
             return self._made(Call(node, scope, source))
         if isinstance(node, ast.Subscript):
-            is_one = isinstance(getattr(node.slice, "value", None), str)
-            return _ITEMS.get(self.read(node.value, scope, source) or "") if is_one else None
+            of = self.read(node.value, scope, source)
+            if of in _IN_PARTS and _is_several(source.assigned(node.slice, scope), node.slice):
+                return of
+            return _ITEMS.get(of or "") if self._is_name(node.slice, scope, source) else None
         if isinstance(node, ast.Name):
             where = scope.find(node.id)
             values = [(value, where) for value in (where.bindings[node.id] if where else ())]
             if all(value is None for value, _ in values):
-                return self._entered(node, scope, source)
+                entered = self._entered(node, scope, source)
+                return entered or (self._given(where, node.id) if where else None)
             return self._one((where, node.id), values, source)
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) == "self":
             return self._one((source.scope, f"self.{node.attr}"), _of_self(node, source), source)
@@ -153,6 +160,37 @@ class _Reader:
                     return of if of in _ENTERED else None
         return None
 
+    def _given(self, where, name):
+        """The class of what all calls of a function give for an argument."""
+        calls = all_calls.given(where, name, self._project)
+        if not calls or (where, name) in self._taken:
+            return self._taken.get((where, name))
+        self._taken[where, name] = None
+        place = arguments_of(where.node).index(name)
+        found = set()
+        for call in calls:
+            value = None if call.is_open else call.argument(name, place)
+            found.add(value and self.read(value, call.scope, call.source))
+        del self._taken[where, name]
+        return found.pop() if len(found) == 1 else None
+
+    def _is_name(self, key, scope, source):
+        """True if an index is one name, and not several: "age", or a column in a loop over them."""
+        if isinstance(source.constant(key, scope), str):
+            return True
+        for loop in parents(key):
+            if isinstance(loop, ast.For) and getattr(loop.target, "id", 0) == _id(key):
+                where = scope.find(_id(key))
+                if where is None or any(value is not None for value in where.bindings[_id(key)]):
+                    return False
+                found = source.assigned(loop.iter, scope)
+                names = found[0] if found else loop.iter
+                if isinstance(names, ast.Attribute) and names.attr == "columns":
+                    return self.read(names.value, scope, source) == _DATA_FRAME
+                elements = getattr(names, "elts", ())
+                return bool(elements) and all(isinstance(_value(e), str) for e in elements)
+        return False
+
     def _made(self, call):
         """The class of what a call returns."""
         name, function = call.name, call.node.func
@@ -174,6 +212,21 @@ class _Reader:
             return None
         values = [(value, found.scope) for value in returned(found.node)]
         return self._one((found.scope, "return"), values, found.source)
+
+
+def _is_several(assigned, key):
+    key = assigned[0] if assigned else key
+    if isinstance(key, ast.BinOp):
+        return isinstance(key.op, ast.BitAnd | ast.BitOr)
+    return isinstance(key, _SEVERAL) or isinstance(getattr(key, "op", None), ast.Invert)
+
+
+def _id(node):
+    return getattr(node, "id", None)
+
+
+def _value(node):
+    return getattr(node, "value", None)
 
 
 def _of_self(node, source):

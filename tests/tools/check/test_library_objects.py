@@ -44,6 +44,11 @@ def found(text):
         ("vectors = KeyedVectors.load_word2vec_format('a')\nvectors.vocab", "key_to_index"),
         ("np.zeros(3).ptp()", "numpy.ptp(array)"),
         ("def f(rows):\n    return rows.append({}, ignore_index=True)", "pandas.concat"),
+        ("table = pd.read_csv('a')[['b', 'c']]\ntable.append(table)", "pandas.concat"),
+        ("names = ['b']\ntable = pd.read_csv('a')\ntable[names].append(table)", "pandas.concat"),
+        ("table = pd.read_csv('a')\ntable[table['b'] > 3][:9].append(table)", "pandas.concat"),
+        ("def f(t):\n    t.set_value(0, 'b', 1)\n\nf(pd.read_csv('a'))", "at[...] = value"),
+        ("def f(x, t):\n    t.append(t)\n\nf(1, t=pd.read_csv('a'))", "pandas.concat"),
     ],
 )
 def test_what_an_object_has_lost_is_an_error_with_todays_way(text, today):
@@ -77,6 +82,14 @@ def test_arguments_that_a_method_refuses_are_errors(text, advice):
         "for table in [pd.read_csv('a')]:\n    table.append(1)",
         "table = pd.read_csv('a')\ntable.drop(columns='a').sort_values('b')",
         "try:\n    x = np.zeros(3).ptp()\nexcept AttributeError:\n    x = 0",
+        "def f(t):\n    t.append(1)\n\nf(pd.read_csv('a'))\nf([])",
+        "def f(t):\n    t.append(1)\n\nf(pd.read_csv('a'))\nmap(f, [[]])",
+        "def f(t):\n    t = []\n    t.append(1)\n\nf(pd.read_csv('a'))",
+        "def f(t=()):\n    t.append(1)\n\nf(pd.read_csv('a'))\nf()",
+        "def f(t):\n    t.append(1)\n\nf(*[pd.read_csv('a')])",
+        "class A:\n    def f(self, t):\n        t.append(1)\n\nA().f(pd.read_csv('a'))",
+        "def f(t):\n    f(t)\n    t.append(1)",
+        "table = pd.read_csv('a')\ntable[some()].append(1)",
     ],
 )
 def test_an_object_that_may_be_another_is_no_finding(text):
@@ -97,6 +110,14 @@ def test_attributes_of_self_are_known_by_what_the_file_gives_them():
     )
     assert len(found(text)) == 1
     assert found(f"{text}\n\ndata = Data()\ndata.table = []\n") == []
+
+
+def test_arguments_are_what_calls_in_other_files_give(tmp_path):
+    files = "def add(table):\n    table.append({})\n"
+    main = "import pandas as pd\nimport files\n\nfiles.add(pd.read_csv('a'))\n"
+    write(tmp_path, files=files, main=main)
+    report = check([str(tmp_path)], Settings())
+    assert [f.rule for f in report.findings] == ["E2S109"]
 
 
 def test_functions_of_another_file_are_read(tmp_path):
@@ -132,6 +153,12 @@ def test_the_objects_of_what_is_installed_do_not_have_them():
         ("table['a'].loc[3] = 0", 1),
         ("table['a'][3] += 1", 1),
         ("table['a'].fillna(0, inplace=True)", 1),
+        ("part = table[['a', 'b']].drop_duplicates()\npart['a'].fillna(0, inplace=True)", 1),
+        ("for name in ['a', 'b']:\n    table[name].fillna(0, inplace=True)", 1),
+        ("for name in table.columns:\n    table[name][3] = 0", 1),
+        ("name = 'a'\ntable[name].fillna(0, inplace=True)", 1),
+        ("for name in names():\n    table[name].fillna(0, inplace=True)", 0),
+        ("for name in [['a'], ['b']]:\n    table[name].fillna(0, inplace=True)", 0),
         ("table['a'] = table['a'].fillna(0)", 0),
         ("table.loc[3, 'a'] = 0", 0),
         ("table.fillna(0, inplace=True)", 0),
