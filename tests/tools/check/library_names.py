@@ -116,7 +116,27 @@ def _arguments(value):
     parameters = parameters[inspect.isclass(value) :]
     placed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    for parameter in parameters:
+        if parameter.kind == parameter.VAR_KEYWORD:
+            names += _looked_up(inspect.unwrap(function), parameter.name)
     return [names, 99 if any(p.kind == p.VAR_POSITIONAL for p in parameters) else len(placed)]
+
+
+def _looked_up(function, keywords):
+    """The arguments that a function takes through its **keywords, as its source says.
+
+    Those of Keras are in `_BY_KEYWORDS`: `keras.Model` takes `inputs` with `outputs` only.
+    """
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return []
+    if function.__module__.startswith("keras."):
+        return []
+    taken = rf"\b{keywords}(?:\[|\.(?:get|pop)\()\s*['\"](\w+)['\"](?!\]\s*=[^=])"
+    asked = rf"['\"](\w+)['\"] (?:not )?in {keywords}\b"
+    found = [one or other for one, other in re.findall(f"{taken}|{asked}", source)]
+    return sorted(set(found))
 
 
 # The classes whose objects `check` knows in a program.

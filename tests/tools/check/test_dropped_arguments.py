@@ -108,6 +108,10 @@ def test_the_table_holds_for_the_release_that_is_installed(library):
             "OneVsRestClassifier",
         ),
         ("import keras\n\nx = keras.layers.Dense(1, weights=[])\n", "Today: set_weights"),
+        ("import pandas as pd\n\nx = pd.read_excel('a', sheetname='b')\n", "Today: sheet_name."),
+        ("import pandas as pd\n\npd.Series([1]).to_csv(path='a')\n", "Today: path_or_buf."),
+        ("import gensim\n\nx = gensim.models.Doc2Vec([], size=9)\n", "Today: vector_size."),
+        ("from gensim.models.doc2vec import Doc2Vec as D\n\nx = D(iter=9)\n", "Today: epochs."),
         ("import keras\n\nx = keras.callbacks.TensorBoard(batch_size=1)\n", "or leave it out"),
     ],
 )
@@ -123,6 +127,7 @@ def test_the_advice_is_about_the_argument(text, advice):
         ("numpy.percentile", "method"),
         ("numpy.histogram", "density"),
         ("pandas.read_csv", "on_bad_lines"),
+        ("pandas.read_excel", "sheet_name"),
         ("keras.callbacks.ModelCheckpoint", "save_freq"),
         ("matplotlib.widgets.EllipseSelector", "props"),
         ("matplotlib.widgets.PolygonSelector", "handle_props"),

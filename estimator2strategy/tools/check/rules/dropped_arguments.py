@@ -16,7 +16,12 @@ _TODAY = {
         "cache_timeout": "max_age",
         "filename_or_fp": "path_or_file",
     },
-    "gensim": {"common_terms": "connector_words", "iter": "epochs", "size": "vector_size"},
+    "gensim": {
+        "common_terms": "connector_words",
+        "iter": "epochs",
+        "sentences": "documents",
+        "size": "vector_size",
+    },
     "gin": {"blacklist": "denylist", "whitelist": "allowlist"},
     "jinja2": {"indentfirst": "first"},
     "keras": {
@@ -46,6 +51,11 @@ _TODAY = {
         "span_stays": "interactive",
         "vertex_select_radius": "grab_range",
     },
+    "matplotlib.scale": {
+        f"{name}{axis}": name.replace("nonpos", "nonpositive")
+        for name in ("base", "linscale", "linthresh", "nonpos", "subs")
+        for axis in "xy"
+    },
     "numpy": {
         "M": "A",
         "delimitor": "delimiter",
@@ -72,10 +82,12 @@ _TODAY = {
         "parse_cols": "usecols",
         "path": "filepath_or_buffer",
         "prefix": "the method add_prefix of the result",
+        "sheetname": "sheet_name",
         "skip_footer": "skipfooter",
         "squeeze": "the method squeeze('columns') of the result",
         "warn_bad_lines": "on_bad_lines='warn'",
     },
+    "pandas.Series()": {"path": "path_or_buf"},
     "scipy": {
         "Hz": "fs",
         "cond": "rtol",
@@ -143,7 +155,7 @@ _ENDED = {
     "as_pandas", "behaviour", "bias", "compatible_hash", "convert_float", "copy_X", "count_mode",
     "ddof", "debug", "drawtype", "embeddings_data", "embeddings_layer_names", "extradoc",
     "fastpath", "fix_imports", "hold", "iid", "infer_datetime_format", "initial_lexsort",
-    "keep_date_col", "mangle_dupe_cols", "n_jobs", "numdecs", "pass_y", "pooling_func",
+    "keep_date_col", "mangle_dupe_cols", "n_jobs", "null_word", "numdecs", "pass_y", "pooling_func",
     "precompute_distances", "presort", "schedule_decay", "stateful_metrics", "style",
     "truediv", "tupleize_cols", "verbose", "warn", "warn_on_dtype", "write_grads",
 }  # fmt: skip
