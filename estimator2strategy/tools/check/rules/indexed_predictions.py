@@ -4,20 +4,29 @@ import ast
 
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import all_of
+from estimator2strategy.tools.check.estimator_programs import all_of, returned
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import parents
 
 _HOMES = ("tf.contrib.learn", "tf.estimator", "tf.estimator.tpu")
+# Functions of NumPy that refuse what is no number.
+_OF_NUMBERS = {
+    f"numpy.{name}"
+    for name in (
+        "abs", "absolute", "add", "ceil", "divide", "exp", "expm1", "floor", "log", "log10",
+        "log1p", "log2", "maximum", "mean", "minimum", "multiply", "rint", "round", "sign", "sqrt",
+        "square", "subtract", "tanh",
+    )
+}  # fmt: skip
 
 
 @rule(
     "E2S227",
     "indexed-predictions",
     Severity.ERROR,
-    title="Predictions that are taken by an index, or counted",
-    why="predict is a generator, which has neither items nor a length: TypeError. It reads its "
-    "input as it is asked for the next one.",
+    title="Predictions that are taken by an index, counted, or calculated with",
+    why="predict is a generator, which has neither items nor a length, and is no array: TypeError. "
+    "It reads its input as it is asked for the next one.",
     fix="Take the next one, next(predictions), or all of them: list(predictions).",
     bad="import tensorflow as tf\n\nestimator = tf.estimator.Estimator(model_fn=None)\n"
     "predictions = estimator.predict(lambda: None)\nprint(predictions[0])\n",
@@ -25,8 +34,7 @@ _HOMES = ("tf.contrib.learn", "tf.estimator", "tf.estimator.tpu")
     "predictions = estimator.predict(lambda: None)\nprint(next(predictions))\n",
 )
 def find(source, context):
-    del context
-    made = {call.node: call for call in source.calls if _is_predict(call, source)}
+    made = {call.node: call for call in source.calls if _is_predict(call, context.project)}
     if not made:
         return
     named = (
@@ -35,24 +43,43 @@ def find(source, context):
         if hasattr(name, "parent")
     )
     for used in (*made, *(name for name, value in named if value in made)):
-        how = _misuse(used)
+        how = _misuse(used, source)
         if how and not unreached.is_tried(used, unreached.ANY):
             yield Hit(used, f"predict is a generator, which has no {how}")
 
 
-def _is_predict(call, source):
+def _is_predict(call, project):
     if call.last != "predict" or not isinstance(call.node.func, ast.Attribute):
         return False
     if call.value("as_iterable") is False:  # of tf.contrib.learn
         return False
-    estimator = source.call(call.node.func.value, call.scope)
-    home, _, name = ((estimator and estimator.name) or "").rpartition(".")
-    return home in _HOMES and name[:1].isupper()
+    made = call.source.call(call.node.func.value, call.scope)
+    return made is not None and all(map(_is_estimator, _makers(made, project)))
 
 
-def _misuse(node):
+def _makers(made, project):
+    """The call that makes an object, or those whose result a function of the program returns."""
+    function = project.definition(made.source.resolve(made.node.func, made.scope))
+    if function is None or isinstance(function.node, ast.ClassDef):
+        return [made]
+    values = returned(function.node)
+    return [function.source.call(value, function.scope) for value in values] or [made]
+
+
+def _is_estimator(call):
+    home, _, name = ((call and call.name) or "").rpartition(".")
+    # What SKCompat predicts are arrays.
+    return home in _HOMES and name[:1].isupper() and name != "SKCompat"
+
+
+def _misuse(node, source):
     outer = next(parents(node), None)
     if isinstance(outer, ast.Subscript) and outer.value is node:
         return "items"
-    is_counted = isinstance(outer, ast.Call) and getattr(outer.func, "id", None) == "len"
-    return "length" if is_counted and node in outer.args else None
+    if isinstance(outer, ast.BinOp) and not isinstance(outer.op, ast.Mod):
+        return "numbers"
+    if not isinstance(outer, ast.Call) or node not in outer.args:
+        return None
+    if getattr(outer.func, "id", None) == "len":
+        return "length"
+    return "numbers" if source.name(outer.func, source.scope_of(outer)) in _OF_NUMBERS else None
