@@ -45,3 +45,8 @@ def _calls(project: Project) -> dict[ast.AST, list[Call]]:
             if handed_on is not None:
                 found.pop(handed_on.node, None)
     return found
+
+
+def forget() -> None:
+    """Frees the files of the project that was asked for last."""
+    _calls.cache_clear()

@@ -18,6 +18,7 @@ from typing import Any
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import (
     accepted_findings,
+    all_calls,
     estimator_programs,
     features,
     own_classes,
@@ -187,6 +188,7 @@ def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
 
 def forget() -> None:
     """Frees the files of a group: each that a cache keeps would keep all."""
+    all_calls.forget()
     estimator_programs.by_kind.cache_clear()
     estimator_programs.in_input_functions.cache_clear()
     features.parsed_and_returned.cache_clear()

@@ -102,6 +102,16 @@ class Project:
         return found
 
     @functools.cached_property
+    def set_by_others(self) -> dict[str, set[str]]:
+        """The names that files set in other modules, by path: `model.BATCH_SIZE = 32`."""
+        found: dict[str, set[str]] = {}
+        for source in self.sources:
+            for node, scope in source.stores:
+                module = source.resolve(node.value, scope) or ""
+                found.setdefault(module.removeprefix("@"), set()).add(node.attr)
+        return found
+
+    @functools.cached_property
     def imports(self) -> ImportGraph:
         """The imports of the checked files."""
         return ImportGraph(self.sources, self._imported_source)

@@ -189,6 +189,16 @@ def test_word_vectors_are_told_in_a_file_that_does_not_make_the_model(tmp_path):
     assert (found.rule, found.message) == ("E2S109", ".wv.vocab is gone since gensim 4")
 
 
+def test_names_that_word_vectors_alone_have_need_no_class():
+    text = "import gensim\n\ndef f(words):\n    return words.index2word\n"
+    (found,) = dropped(text)
+    assert found.startswith(".index2word is gone since gensim 4")
+    assert dropped(text.replace("index2word", "vocab")) == []
+    own = "\n\nclass Words:\n    def __init__(self):\n        self.index2word = {}\n"
+    assert dropped(text + own) == []
+    assert dropped(text + "\n\nclass Words:\n    def index2word(self):\n        pass\n") == []
+
+
 def test_vectors_without_a_model_have_no_wv():
     text = "from gensim.models import {0}\n\nx = {0}.load('m')\nprint(x.wv.vocab)\n"
     assert dropped(text.format("Word2Vec"))[0].endswith("Today: key_to_index.")

@@ -8,6 +8,7 @@ from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import libraries, library_objects, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import all_of
+from estimator2strategy.tools.check.own_classes import stored
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.source import Call, Source, arguments_of, parents
@@ -120,6 +121,8 @@ _OF_VECTORS = {
     "vectors_norm": "get_normed_vectors()",
     "vocab": "key_to_index",
 }
+# Those of them that word vectors alone have, if no class of the program has them.
+_OF_VECTORS_ALONE = {"index2entity", "index2word", "syn0"}
 # Functions of other libraries have this name, and take what they write: `ElementTree.tostring(x)`.
 _WITHOUT_ARGUMENTS = {"tostring"}
 
@@ -250,6 +253,17 @@ def _word_vectors(source: Source, project: Project) -> Iterator[Hit]:
             yield Hit(node, message, fix=f"{today}{', without .wv' * alone}.")
         elif library_objects.class_of(node.value, scope, source, project) == _VECTORS:
             yield Hit(node, f".{node.attr} is gone since gensim 4 ({_VECTORS})", fix=f"{today}.")
+        elif node.attr in _OF_VECTORS_ALONE and not _has_own(project, node.attr):
+            yield Hit(node, f".{node.attr} is gone since gensim 4", fix=f"{today}.")
+
+
+def _has_own(project: Project, attribute: str) -> bool:
+    """True if the program sets such an attribute, or has a class or module with it."""
+    return attribute in stored(project) or any(
+        attribute in scope.bindings
+        for source in project.sources
+        for scope in (source.scope, *(inner for _, inner in source.classes))
+    )
 
 
 def _instead(old: str, on_tf2: bool) -> str | None:

@@ -2,7 +2,6 @@
 
 import ast
 import builtins
-import functools
 import os
 import re
 import symtable
@@ -48,7 +47,7 @@ def find(source, context):
         return
     free = None
     submodules = _submodules(source, context.project)
-    given = _GIVEN | _set_by_others(context.project).get(source.path, set())
+    given = _GIVEN | context.project.set_by_others.get(source.path, set())
     if _is_settings(source):
         given |= _GIVEN_TO_SETTINGS
     seen = set()
@@ -86,18 +85,6 @@ def _is_settings(source: Source) -> bool:
     """True for a file of settings that Jupyter or IPython runs: it is given names by them."""
     file = os.path.basename(source.path)
     return bool(_SETTINGS_FILE.fullmatch(file) or _SETTINGS_TEXT.search(source.text))
-
-
-@functools.lru_cache(maxsize=1)
-def _set_by_others(project: Project) -> dict[str, set[str]]:
-    """The names that other files set in a module, by its path: `model.BATCH_SIZE = 32`."""
-    found: dict[str, set[str]] = {}
-    for source in project.sources:
-        for node, scope in source.stores:
-            module = source.resolve(node.value, scope) or ""
-            if module.startswith("@") and "::" not in module:
-                found.setdefault(module[1:], set()).add(node.attr)
-    return found
 
 
 def _submodules(source: Source, project: Project) -> set[str]:
