@@ -18,6 +18,7 @@ from estimator2strategy.tools.check.source import Call, LexicalScope, Source, ar
 _ITSELF = ""
 _DATA_FRAME, _SERIES = "pandas.DataFrame", "pandas.Series"
 _IMAGE = "PIL.Image.Image"
+_ENVIRONMENT = "gym.Env"
 # Functions, by a pattern of their whole names -> the class of what they return.
 _MAKERS = tuple(
     (re.compile(pattern), made)
@@ -49,6 +50,7 @@ _MAKERS = tuple(
         (r"scipy\.sparse\.csr_matrix", _ITSELF),
         (r"sklearn\.[\w.]+\.[A-Z]\w*|(pandas|networkx)\.[A-Z]\w+|keras\.Model", _ITSELF),
         (r"h5py\.File", _ITSELF),
+        (r"gym\.(make|wrappers\.\w+)", _ENVIRONMENT),
     )
 )
 # Arguments with which a maker returns something else.
@@ -66,6 +68,8 @@ _OTHERS = {
     ("matplotlib.figure.Figure", "add_subplot"): "matplotlib.axes.Axes",
     ("matplotlib.figure.Figure", "gca"): "matplotlib.axes.Axes",
 }
+# (Class, attribute) -> the class of what it holds.
+_PARTS = {(_ENVIRONMENT, "env"): _ENVIRONMENT, (_ENVIRONMENT, "unwrapped"): _ENVIRONMENT}
 _ITEMS = {_DATA_FRAME: _SERIES, "h5py.File": "h5py.Dataset"}
 # What an item by several names, by a slice or by a condition is as the whole is.
 _IN_PARTS = {_DATA_FRAME, _SERIES}
@@ -133,6 +137,8 @@ class _Reader:
             return self._one((where, node.id), values, source)
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) == "self":
             return self._one((source.scope, f"self.{node.attr}"), _of_self(node, source), source)
+        if isinstance(node, ast.Attribute) and any(node.attr == part for _, part in _PARTS):
+            return _PARTS.get((self.read(node.value, scope, source) or "", node.attr))
         return None
 
     def _one(self, key, values, source):

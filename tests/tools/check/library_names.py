@@ -148,6 +148,7 @@ OBJECTS = (
     "gensim.models.FastText",
     "gensim.models.KeyedVectors",
     "gensim.models.Word2Vec",
+    "gym.Env",
     "h5py.Dataset",
     "keras.Model",
     "keras.Sequential",
@@ -269,9 +270,10 @@ def _class(path):
 
 
 def _given(of):
-    """The attributes that the code of a class gives its objects."""
+    """The attributes that a class says its objects have, or that its code gives them."""
     found = set()
     for each in of.__mro__[:-1]:
+        found |= set(getattr(each, "__annotations__", ()))
         with contextlib.suppress(OSError, TypeError):
             found |= set(re.findall(r"\bself\.(\w+)\b[^=\n]*=(?!=)", inspect.getsource(each)))
     return found

@@ -22,6 +22,7 @@ _TODAY = {
         "sentences": "documents",
         "size": "vector_size",
     },
+    "gym": {"mode": "render_mode of gym.make"},
     "gin": {"blacklist": "denylist", "whitelist": "allowlist"},
     "jinja2": {"indentfirst": "first"},
     "keras": {
@@ -204,7 +205,7 @@ def find(source, context):
     yield from _data_of_nltk(source, context.project)
     for call in source.calls:
         name = call.name
-        if name is None and call.last in libraries.of_objects():
+        if (name or "@").startswith("@") and call.last in libraries.of_objects():
             name = library_objects.method(call, context.project)
         if name is None or unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
             continue
@@ -270,6 +271,8 @@ def _by_name(name: str, given: list[ast.expr], most: int) -> str:
     """The advice for arguments that may stand at no position any more: `axis=1`."""
     names = libraries.further(name)[: len(given)]
     others = "the others" if most else "them"
+    if set(names) == {"-"}:
+        return f"Leave {others} out: nothing has their place."
     if len(names) < len(given) or "-" in names:
         return f"Give {others} by their names."
     written = [f"{a}={ast.unparse(value)}" for a, value in zip(names, given, strict=True)]
