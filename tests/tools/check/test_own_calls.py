@@ -340,6 +340,17 @@ def test_a_module_that_setup_builds_is_no_finding(tmp_path):
     assert missing_modules(tmp_path, **program) == []
 
 
+def test_a_module_that_a_package_lacks_is_a_name_that_it_lacks(tmp_path):
+    names = ("boxes", "masks", "cython_bbox", "labels_pb2", "_native", "anchors")
+    program = {"train": f"from utils import {', '.join(names)}\n", "utils__boxes": "x = 1\n"}
+    write(tmp_path, **program, setup="names = ['utils.cython_bbox']\n")
+    (tmp_path / "utils/__init__.py").touch()
+    (tmp_path / "utils/anchors.pyx").touch()
+    report = check([tmp_path], Settings(root=tmp_path))
+    found = [f.message for f in report.findings if f.rule == "E2S010"]
+    assert found == ["utils/__init__.py has no name masks"]
+
+
 def test_a_setup_of_python_2_is_read_too(tmp_path):
     program = {"train": IMPORTS, "utils__boxes": "x = 1\n"}
     program["setup"] = "print 'build'\nnames = ['utils.cython_bbox']\n"

@@ -6,6 +6,7 @@ from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.module_names import modules_of, names
 from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rules.missing_module import is_built, may_be_built
 
 
 @rule(
@@ -23,7 +24,7 @@ def find(source, context):
         if target.name in (None, "*") or unreached.is_expendable(target.node):
             continue
         modules = modules_of(source, target, context.project)
-        if not modules or modules[0] is source or _may_be_file(modules[0], target.name):
+        if not modules or modules[0] is source or _may_be_file(modules[0], target.name, context):
             continue
         if _is_in_a_folder(target, context.project):
             continue
@@ -47,13 +48,14 @@ def _named(module):
     return f"{os.path.basename(folder)}/{file}" if file == "__init__.py" else file
 
 
-def _may_be_file(module, name):
-    """True if a name may be a module beside a package's file that is built or generated later.
-
-    Compiled ones are called `_C` or alike.
-    """
-    is_package = os.path.basename(module.path) == "__init__.py"
-    return is_package and (name == name.lower() or name.startswith("_"))
+def _may_be_file(module, name, context):
+    """True if a name may be a module beside a package's file that is built or generated later."""
+    folder, file = os.path.split(module.path)
+    if file != "__init__.py" or name != name.lower():
+        return file == "__init__.py" and name.startswith("_")
+    if not any(entry.endswith(".py") and entry != file for entry in os.listdir(folder)):
+        return True  # none of its modules is there yet
+    return may_be_built(name) or is_built(name, folder, context.project)
 
 
 def _may_have(module, name, context):

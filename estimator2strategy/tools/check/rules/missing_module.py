@@ -42,13 +42,18 @@ def find(source, context):
         missing = _missing(parts, source, context.project)
         if missing is None or missing in seen or _is_elsewhere(parts, context.project):
             continue
-        if _is_built(missing[1], _folder(parts[0], source, context.project), context.project):
+        if is_built(missing[1], _folder(parts[0], source, context.project), context.project):
             continue
         seen |= {target.module, missing}
         yield Hit(target.node, f"the folder {missing[0]} has no module {missing[1]}")
 
 
-def _is_built(module, folder, project):
+def may_be_built(module):
+    """True for names of the kind that a build gives to modules: `_C`, `example_pb2`."""
+    return module.startswith("_") or module.endswith(_BUILT)
+
+
+def is_built(module, folder, project):
     """True if a setup.py of the program names such a module: `Extension("utils.cython_bbox")`."""
     named = re.compile(rf"[\"'.]{re.escape(module)}[\"']")
     return any(named.search(text) for text in _setups(folder, project))
@@ -80,8 +85,7 @@ def _missing(parts, source, project):
         if part in entries and os.path.isdir(os.path.join(folder, part)):
             folder, shown = os.path.join(folder, part), f"{shown}/{part}"
             continue
-        may_be_built = part.startswith("_") or part.endswith(_BUILT)
-        if may_be_built or any(e.partition(".")[0] == part and e != part for e in entries):
+        if may_be_built(part) or any(e.partition(".")[0] == part and e != part for e in entries):
             return None
         return shown, part
     return None
