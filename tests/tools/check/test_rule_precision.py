@@ -522,6 +522,12 @@ def test_weights_of_one_row_of_a_batch(weights, count):
     assert severities(text, "E2S235") == ["WARNING"] * count
 
 
+_HELD = """class Data:
+    def __init__(self, path):
+        self.a = np.load(path)
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
@@ -529,6 +535,12 @@ def test_weights_of_one_row_of_a_batch(weights, count):
         ("for k in np.load('a.npy').item().keys():\n    print(k)", 1),
         ("d = np.load('a.npy', encoding='latin1').item()", 1),
         ("a = np.load('a.npy')\nd = a.item()\nprint(d.items())", 1),
+        ("d = np.load('a.npz')['x'].item()\nprint(d['y'])", 1),
+        ("a = np.load('a.npz')\nd = a['x'].item()\nprint(d[Fields.HITS])", 1),
+        ("d = np.load('a.npz')['x'].item()\nprint(d[place.index])", 0),
+        (f"{_HELD}        self.d = self.a['x'].item()\n        print(dict(**self.d))", 1),
+        (f"{_HELD}        self.d = self.a['x'].item()\n        print(self.d + 1)", 0),
+        (f"{_HELD}        self.a = {{}}\n        print(self.a['x'].item()['y'])", 0),
         ("d = np.load('a.npy', allow_pickle=True).item()\nprint(d['x'])", 0),
         ("n = np.load('a.npy').item()\nprint(n + 1)", 0),
         ("a = np.load('a.npz')\nprint(a['x'].item())", 0),
