@@ -121,6 +121,18 @@ def test_a_module_of_another_library_lacks_what_its_rows_refuse():
     assert {"HDF5Matrix", "to_categorical"} <= set(dir(tf.contrib.keras.utils))
 
 
+def test_tf_gan_lacks_names_and_files_that_contrib_had():
+    pytest.importorskip("tensorflow_gan")
+    gan = tf.contrib.gan
+    deep = importlib.import_module("estimator2strategy.tf1.contrib.gan.python.eval.python")
+    assert gan.python.losses.python.losses_impl.modified_generator_loss
+    assert gan.python.features.python.virtual_batchnorm_impl.VBN is gan.features.VBN
+    assert deep.classifier_metrics_impl.inception_score is gan.eval.inception_score
+    for module in (gan.eval, gan.eval.classifier_metrics, deep.classifier_metrics):
+        with pytest.raises(UnsupportedError, match="resize_bilinear"):
+            module.preprocess_image([])
+
+
 def test_a_private_name_of_a_deep_module_imports_and_is_refused_when_used():
     with pytest.raises(UnsupportedError, match="_InternalTPUContext"):
         tf.contrib.tpu.python.tpu.tpu_context._InternalTPUContext()
@@ -221,7 +233,7 @@ def test_gan_is_the_library_that_became_of_it():
             _ = tf.contrib.gan.gan_model
         return
     library = tf.contrib.gan
-    assert library.__name__ == "tensorflow_gan"
+    assert library.losses.__name__ == "tensorflow_gan.python.losses"
     module = importlib.import_module("estimator2strategy.tf1.contrib.gan")
     assert module.gan_model is library.gan_model
     assert module.estimator.GANEstimator is library.estimator.GANEstimator
