@@ -57,6 +57,7 @@ def install(scope: Scope | None = None) -> None:
     legacy_code.add(scope or Scope(whole_program=True, graph_mode=True))
     if not any(isinstance(finder, _LegacyFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _LegacyFinder())
+    _cover_loaders()
 
 
 class _LegacyFinder(importlib.abc.MetaPathFinder):
@@ -103,6 +104,25 @@ class _LegacyLoader(importlib.abc.Loader):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
+
+
+@functools.cache
+def _cover_loaders() -> None:
+    """Gives our builtins to legacy modules that are loaded by their path.
+
+    `importlib.util.spec_from_file_location`, `imp.load_source` and the loader itself ask no finder.
+    """
+    plain = importlib.machinery.SourceFileLoader.exec_module
+
+    @functools.wraps(plain)
+    def exec_module(self, module):
+        if not legacy_code.mark_in(vars(module)):
+            scope = legacy_code.scope_of(self.name, self.path)
+            if scope is not None:
+                module.__dict__["__builtins__"] = builtins_of(scope.tf2)
+        plain(self, module)
+
+    importlib.machinery.SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign]
 
 
 class _ForkLoader(importlib.abc.Loader):

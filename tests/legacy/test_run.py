@@ -33,6 +33,29 @@ def e2s(
     )
 
 
+LOADED = """\
+import importlib.util
+from importlib.machinery import SourceFileLoader
+
+spec = importlib.util.spec_from_file_location("of_spec", "../plugins/net.py")
+of_spec = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(of_spec)
+loader = SourceFileLoader("of_loader", "../plugins/net.py")
+of_loader = importlib.util.module_from_spec(importlib.util.spec_from_loader("of_loader", loader))
+loader.exec_module(of_loader)
+print(of_spec.version, of_loader.version)
+"""
+
+
+def test_modules_that_are_loaded_by_their_path_get_tensorflow_1_15(tmp_path):
+    for folder in ("plugins", "program"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "plugins/net.py").write_text("import tensorflow as tf\n\nversion = tf.VERSION\n")
+    (tmp_path / "program/main.py").write_text(LOADED)
+    loaded = e2s("run", "main.py", folder=tmp_path / "program", python=sys.executable)
+    assert loaded.stdout == "1.15.5 1.15.5\n", loaded.stderr
+
+
 @pytest.fixture(scope="module")
 def ran():
     # The program's flags come after its name, also those that e2s has too.
