@@ -168,3 +168,11 @@ def test_an_unknown_name_is_refused_with_the_list(ask, name):
     ask(name)
     with pytest.raises(ValueError, match=r"no strategy .*; there are one_device, mirrored,"):
         estimator.RunConfig()
+
+
+def test_gpus_that_are_not_there_are_taken_by_the_cpu_as_in_tf_1_15():
+    names = ("public", "v2", "contrib")
+    results, log = finished(start("absent_gpus.py", *names, CUDA_VISIBLE_DEVICES="-1"))
+    # Two steps of 0.1 down the slope of (w - 2)^2, on both replicas.
+    assert results == {name: [pytest.approx(2 * (1 - 0.8**2))] for name in names}
+    assert "this machine has no GPU:7, GPU:8. The CPU takes the place of each." in log

@@ -133,6 +133,7 @@ def _mirrored(count: int) -> Any:
     import tensorflow as tf
 
     from estimator2strategy.engine.runtime import devices
+    from estimator2strategy.engine.worlds import modern_world
 
     gpus = _gpus()
     if not gpus:
@@ -144,7 +145,9 @@ def _mirrored(count: int) -> Any:
             f"Ask for mirrored:{len(gpus)}, or hide them with CUDA_VISIBLE_DEVICES=-1 to use parts "
             "of the CPU."
         )
-    return tf.distribute.MirroredStrategy([f"/gpu:{i}" for i in range(count)])
+    # Collectives that are made in graph mode cannot be traced in functions.
+    with modern_world():
+        return tf.distribute.MirroredStrategy([f"/gpu:{i}" for i in range(count)])
 
 
 def _all_gpus() -> Any:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import names_of
+from estimator2strategy.tf1.facade import mirrored_strategies
 from estimator2strategy.tf1.facade.worker_strategies import MultiWorkerMirroredStrategyV1
 
 _AUTO = tf.distribute.experimental.CollectiveCommunication.AUTO
@@ -17,7 +18,7 @@ _AUTO = tf.distribute.experimental.CollectiveCommunication.AUTO
 __getattr__ = names_of("distribute")
 
 
-class MirroredStrategy(tf.distribute.MirroredStrategy):
+class MirroredStrategy(mirrored_strategies.MirroredStrategy):
     """`tf.distribute.MirroredStrategy` with the arguments of the contrib version.
 
     Args:

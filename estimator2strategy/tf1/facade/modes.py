@@ -38,6 +38,8 @@ def start_in_graph_mode() -> None:
 def disable_eager_execution() -> None:
     """Graph mode for this thread, as TF 1.15 started in."""
     if tf.executing_eagerly():
+        # If its devices start in graph mode, TensorFlow places hard what runs outside of Sessions.
+        tf.config.set_soft_device_placement(tf.config.get_soft_device_placement())
         _mode.graph = _tf_switches.graph_mode()
         _mode.graph.__enter__()
         behavior.enter_thread(True)
