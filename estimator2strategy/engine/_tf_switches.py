@@ -218,15 +218,21 @@ def graph_mode() -> contextlib.AbstractContextManager:
 
 
 def give_variables_what_references_have() -> None:
-    """`initialized_value()` and `_ref()` for resource variables too, as those of TF 1.15's models.
+    """`initialized_value()`, `_ref()` and `bool()` for resource variables too, as in TF 1.15.
 
-    In TF 2 only reference variables have the former; it is not implemented for the others. The
-    latter is what TF 1 read and assigned: of a resource variable, the variable.
+    In TF 2 only reference variables have the first; it is not implemented for the others. The
+    second is what TF 1 read and assigned: of a resource variable, the variable.
     """
+    BaseResourceVariable.__bool__ = _is_true
     if BaseResourceVariable.initialized_value is tf.Variable.initialized_value:
         BaseResourceVariable.initialized_value = tf.compat.v1.Variable.initialized_value
     if not hasattr(BaseResourceVariable, "_ref"):
         BaseResourceVariable._ref = lambda variable: variable
+
+
+def _is_true(variable: tf.Variable) -> bool:
+    """In a graph of TF 1 a variable is an object like any other: `average if average else v`."""
+    return _in_v1_graph() or bool(variable.read_value())
 
 
 class _ModeOfThreads:

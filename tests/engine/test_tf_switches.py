@@ -153,6 +153,14 @@ def test_resource_variables_have_a_ref_to_read_and_assign(monkeypatch):
         assert session.run(value).tolist() == [2, 3]
 
 
+def test_variables_of_graphs_are_true_as_any_object(monkeypatch):
+    monkeypatch.setattr(_tf_switches.BaseResourceVariable, "__bool__", None)
+    _tf_switches.give_variables_what_references_have()
+    with tf.Graph().as_default():
+        assert tf1.get_variable("v", initializer=0.0, use_resource=True)
+    assert [bool(tf.Variable(value)) for value in (0.0, 1.0)] == [False, True]
+
+
 def test_graph_mode_has_a_default_graph_that_can_be_reset():
     with _tf_switches.graph_mode():
         assert not tf.executing_eagerly()
