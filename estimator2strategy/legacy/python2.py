@@ -41,6 +41,10 @@ _DROPPED = {
     r"'\w*Thread' object has no attribute 'isAlive'": (
         "Python 3.9 dropped `isAlive`: write `is_alive`"
     ),
+    r"No module named 'pkg_resources'": (
+        "setuptools 82 dropped it, and tensorflow_hub, for one, imports it: "
+        'pip install "setuptools<82"'
+    ),
 }
 CONVERT = (
     "Convert the program first: `2to3 -w FILES` (part of Python up to 3.12) or "

@@ -267,6 +267,11 @@ def test_a_map_that_was_a_list_in_python_2_is_explained():
     assert python2.hint(TypeError("object of type 'int' has no len()")) is None
 
 
+def test_a_library_that_needs_an_older_setuptools_is_explained():
+    error = ModuleNotFoundError("No module named 'pkg_resources'", name="pkg_resources")
+    assert 'pip install "setuptools<82"' in python2.hint(error)
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
 def test_help_does_not_import_tensorflow(arguments):
     program = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
@@ -109,14 +110,16 @@ def batches(
 @contextlib.contextmanager
 def _closing(monitored: tf1.train.MonitoredSession, graph: tf.Graph) -> Iterator[None]:
     error: tuple[Any, Any, Any] = (None, None, None)
+    python_ends = sys.is_finalizing  # a name of this module is None by then
     try:
         yield
     except BaseException as raised:  # of a generator that is closed early too: no hook's `end`
         error = (type(raised), raised, raised.__traceback__)
         raise
     finally:
-        with _inside(graph):
-            monitored.__exit__(*error)
+        if not python_ends():
+            with _inside(graph):
+                monitored.__exit__(*error)
 
 
 def _payback(

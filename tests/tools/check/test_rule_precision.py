@@ -450,6 +450,7 @@ def test_a_copy_of_tpu_estimator_is_to_be_left_out():
 def test_a_library_that_ended_has_advice_of_its_own():
     assert "tf.contrib" in advice("import tensorflow_addons as tfa\n")[0]
     assert "e2s run" in advice("import tensorflow_estimator\n", Target.TF2)[0]
+    assert "setuptools<82" in advice("import tensorflow_hub as hub\n")[0]
 
 
 def test_a_library_that_only_an_older_tensorflow_installs_is_told():

@@ -29,6 +29,10 @@ _LIBRARIES = {
         "its last release, 0.4, does not import beside NumPy 2",
         'pip install "numpy<2", or write it with albumentations.',
     ),
+    "tensorflow_hub": (
+        "its last release, 0.16, imports pkg_resources, which setuptools 82 has not",
+        'pip install "setuptools<82"',
+    ),
     "tensorboard": (_ALONE, "pip install tensorboard"),
     "keras_applications": (_ALONE, "Take it from tf.keras.applications."),
     "keras_preprocessing": (_ALONE, "Take it from tf.keras.preprocessing."),
