@@ -18,7 +18,7 @@ _AUTO = tf.distribute.experimental.CollectiveCommunication.AUTO
 __getattr__ = names_of("distribute")
 
 
-class MirroredStrategy(mirrored_strategies.MirroredStrategy):
+class MirroredStrategy(mirrored_strategies.MirroredStrategyV2):
     """`tf.distribute.MirroredStrategy` with the arguments of the contrib version.
 
     Args:

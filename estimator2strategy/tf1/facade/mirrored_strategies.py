@@ -49,7 +49,7 @@ class MirroredStrategyV1(tf.compat.v1.distribute.MirroredStrategy):
             super().__init__(devices, _sums(devices, cross_device_ops))
 
 
-class MirroredStrategy(tf.distribute.MirroredStrategy):
+class MirroredStrategyV2(tf.distribute.MirroredStrategy):
     """`tf.compat.v2.distribute.MirroredStrategy`; see that of V1."""
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None):
