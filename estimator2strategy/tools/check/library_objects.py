@@ -71,7 +71,7 @@ _OTHERS = {
 # (Class, attribute) -> the class of what it holds.
 _PARTS = {(_ENVIRONMENT, "env"): _ENVIRONMENT, (_ENVIRONMENT, "unwrapped"): _ENVIRONMENT}
 _ITEMS = {_DATA_FRAME: _SERIES, "h5py.File": "h5py.Dataset"}
-# What an item by several names, by a slice or by a condition is as the whole is.
+# Classes of which an item by several names, a slice or a condition is another one.
 _IN_PARTS = {_DATA_FRAME, _SERIES}
 _SEVERAL = (ast.List, ast.ListComp, ast.Slice, ast.Compare)
 # Objects that `with` binds itself.

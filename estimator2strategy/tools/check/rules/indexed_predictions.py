@@ -68,7 +68,7 @@ def _makers(made, project):
 
 def _is_estimator(call):
     home, _, name = ((call and call.name) or "").rpartition(".")
-    # What SKCompat predicts are arrays.
+    # The predictions of SKCompat are arrays.
     return home in _HOMES and name[:1].isupper() and name != "SKCompat"
 
 
