@@ -22,6 +22,7 @@ _WITHOUT_TENSORFLOW = "the command reads its arguments, and refuses them, withou
 # Module -> why it imports others of the package inside functions.
 LAZY = {
     "engine/runtime/requested_strategy": "`e2s run` checks the strategy's name without TensorFlow",
+    "estimator/canned/recurrent_estimators": "tf-keras takes seconds to import",
     "estimator/heads/metric_rows": "tf-keras takes seconds to import, and few heads need it",
     "legacy/importing": "a program starts without TensorFlow, and may set it up before it imports",
     "tf1": _AT_ITS_USE,

@@ -13,6 +13,10 @@ from estimator2strategy.estimator.canned.networks import (
     dnn_logit_fn_builder,
     linear_logit_fn_builder,
 )
+from estimator2strategy.estimator.canned.recurrent_estimators import (
+    RNNClassifierV2 as RNNClassifier,
+)
+from estimator2strategy.estimator.canned.recurrent_estimators import RNNEstimatorV2 as RNNEstimator
 from estimator2strategy.estimator.checkpoint_step import make_stop_at_checkpoint_step_hook
 from estimator2strategy.estimator.early_stopping import (
     make_early_stopping_hook,
@@ -27,6 +31,8 @@ from estimator2strategy.estimator.in_memory_evaluator import InMemoryEvaluatorHo
 __all__ = [
     "InMemoryEvaluatorHook",
     "KMeans",
+    "RNNClassifier",
+    "RNNEstimator",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
     "dnn_logit_fn_builder",

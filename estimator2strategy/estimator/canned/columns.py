@@ -144,6 +144,28 @@ def _dense_tensor(column: Any, cache: Any, state: _State, training: bool) -> tf.
         return column.get_dense_tensor(cache, state)
 
 
+def with_context(sequence: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
+    """The inputs of all steps, each with the context of its sequence behind it.
+
+    Args:
+        sequence: float32 [batch, longest, width].
+        context: float32 [batch, size].
+
+    Returns:
+        float32 [batch, longest, width + size].
+
+    Raises:
+        ValueError: One of them has other dimensions.
+        TypeError: One of them has another dtype.
+    """
+    for name, tensor, rank in (("sequence_input", sequence, 3), ("context_input", context, 2)):
+        tf1.assert_rank(tensor, rank, message=f"{name} must have rank {rank}")
+        message = f"{name} must have dtype float32; got {tensor.dtype}."
+        tf1.assert_type(tensor, tf.float32, message=message)
+    longest = tf.shape(sequence)[1]
+    return tf.concat([sequence, tf.tile(context[:, tf.newaxis], [1, longest, 1])], 2)
+
+
 class LinearSums(NamedTuple):
     """A linear model: float32 [batch, units], and its variables."""
 
