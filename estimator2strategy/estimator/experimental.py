@@ -17,6 +17,7 @@ from estimator2strategy.estimator.canned.recurrent_estimators import (
     RNNClassifierV2 as RNNClassifier,
 )
 from estimator2strategy.estimator.canned.recurrent_estimators import RNNEstimatorV2 as RNNEstimator
+from estimator2strategy.estimator.canned.sdca import LinearSDCA
 from estimator2strategy.estimator.checkpoint_step import make_stop_at_checkpoint_step_hook
 from estimator2strategy.estimator.early_stopping import (
     make_early_stopping_hook,
@@ -31,6 +32,7 @@ from estimator2strategy.estimator.in_memory_evaluator import InMemoryEvaluatorHo
 __all__ = [
     "InMemoryEvaluatorHook",
     "KMeans",
+    "LinearSDCA",
     "RNNClassifier",
     "RNNEstimator",
     "build_raw_supervised_input_receiver_fn",

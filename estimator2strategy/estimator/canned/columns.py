@@ -167,11 +167,21 @@ def with_context(sequence: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
 
 
 class LinearSums(NamedTuple):
-    """A linear model: float32 [batch, units], and its variables."""
+    """A linear model: float32 [batch, units], and its variables.
+
+    Attributes:
+        by_column: Of columns of today's kind: each, and its variable, in the order of their names.
+    """
 
     logits: tf.Tensor
     bias: Any
     weights: list[Any]
+    by_column: list[tuple[Any, Any]]
+
+    @property
+    def variables(self) -> list[Any]:
+        """All there are."""
+        return [*self.weights, self.bias]
 
 
 @_naming_the_columns()
@@ -195,7 +205,7 @@ def linear_model(
         logits = tf1.feature_column.linear_model(
             features, columns, units, combiner, cols_to_vars=variables
         )
-        return LinearSums(logits, variables.pop("bias"), list(variables.values()))
+        return LinearSums(logits, variables.pop("bias"), list(variables.values()), [])
     categorical = _tf_private.CategoricalColumn
     expected = "either a DenseColumn or CategoricalColumn."
     columns = _sorted(columns, (_api.DenseColumn, categorical), expected)
@@ -218,4 +228,5 @@ def linear_model(
         _tf_private.check_batch_sizes(sums, columns)
         total = tf.add_n(sums, "weighted_sum_no_bias")
         logits = tf.nn.bias_add(total, bias, name="weighted_sum")
-    return LinearSums(logits, bias, list(state.variables.values()))
+    by_column = [(column, state.get_variable(column, "weights")) for column in columns]
+    return LinearSums(logits, bias, list(state.variables.values()), by_column)

@@ -110,7 +110,7 @@ def model_fn_v1(head: Any, parts: Parts) -> ModelFn:
             optimizer = get_optimizer_instance(parts.linear_optimizer, rate)
             check_no_sync_replicas_optimizer(optimizer)
             with tf1.variable_scope("linear", partitioner=dnn.input_layer_partitioner) as scope:
-                logits.append(parts.linear.logits(features, units))
+                logits.append(parts.linear.model(features, units).logits)
                 add_layer_summary(logits[-1], scope.name)
             trained.append((optimizer, scope.name))
 
@@ -151,10 +151,10 @@ def _model_fn_v2(head: Any, parts: Parts) -> ModelFn:
             logits.append(dnn_logits)
             trained.append((parts.dnn_optimizer, _DNN_LEARNING_RATE, variables))
         if parts.linear.feature_columns:
-            linear_logits, variables = parts.linear.logits_v2(features, units)
-            add_layer_summary(linear_logits, "linear")
-            logits.append(linear_logits)
-            trained.append((parts.linear_optimizer, parts.linear_learning_rate(), variables))
+            linear = parts.linear.model_v2(features, units)
+            add_layer_summary(linear.logits, "linear")
+            logits.append(linear.logits)
+            trained.append((parts.linear_optimizer, parts.linear_learning_rate(), linear.variables))
 
         def train_op_fn(loss):
             loss = share_of_replica(loss, head.loss_reduction)

@@ -25,6 +25,7 @@ from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
+from estimator2strategy.estimator.canned.sdca import LinearSDCA, check_sdca, sdca_spec
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.heads import v1
 from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
@@ -47,11 +48,17 @@ def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
         columns.check_features(features)
         cut = network.partitioner or partitioner(config)
         with tf1.variable_scope("linear", partitioner=cut):
-            logits = network.logits(features, head.logits_dimension)
+            model = network.model(features, head.logits_dimension)
+            if isinstance(optimizer, LinearSDCA):
+                return sdca_spec(optimizer, features, labels, mode, head, model)
             default = tf1.train.FtrlOptimizer(_default_learning_rate(network))
             instance = get_optimizer_instance(optimizer or default, _LEARNING_RATE)
             return head.create_estimator_spec(
-                features=features, mode=mode, labels=labels, optimizer=instance, logits=logits
+                features=features,
+                mode=mode,
+                labels=labels,
+                optimizer=instance,
+                logits=model.logits,
             )
 
     return model_fn
@@ -60,7 +67,9 @@ def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
 def _model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     def model_fn(features, labels, mode):
         columns.check_features(features)
-        logits, variables = network.logits_v2(features, head.logits_dimension)
+        model = network.model_v2(features, head.logits_dimension)
+        if isinstance(optimizer, LinearSDCA):
+            return sdca_spec(optimizer, features, labels, mode, head, model)
         instance = optimizer
         if mode == ModeKeys.TRAIN:
             rate = _LEARNING_RATE if optimizer else _default_learning_rate(network)
@@ -71,8 +80,8 @@ def _model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
             mode=mode,
             labels=labels,
             optimizer=instance,
-            trainable_variables=variables,
-            logits=logits,
+            trainable_variables=model.variables,
+            logits=model.logits,
         )
 
     return model_fn
@@ -82,6 +91,7 @@ def _estimator(
     given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
 ) -> tuple[Any, ...]:
     head = head_of(given)
+    check_sdca(given)
     network = Linear(
         tuple(given["feature_columns"] or ()), given["sparse_combiner"], given.get("partitioner")
     )
@@ -98,8 +108,8 @@ class LinearClassifier(Estimator):
         weight_column: Name of the feature, or numeric column, that weights examples.
         label_vocabulary: Names of the classes, where labels are strings.
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.2), an
-            optimizer of `tf.compat.v1.train`, or a function that returns one. None: "Ftrl", with
-            one over the root of the number of columns, at most 0.2.
+            optimizer of `tf.compat.v1.train`, or a function that returns one; or a `LinearSDCA`.
+            None: "Ftrl", with one over the root of the number of columns, at most 0.2.
         config: As of `Estimator`.
         partitioner: Cuts up variables; by default those over 64 MB, among the parameter servers of
             a cluster.

@@ -164,25 +164,21 @@ class Linear:
     sparse_combiner: str = "sum"
     partitioner: Callable | None = None
 
-    def logits(self, features: Mapping[str, Any], units: int) -> tf.Tensor:
-        """float32 [batch, units]; variables are in the variable scope of the moment, as in TF 1."""
-        model = self._model(features, units, "linear_model")
-        _summarize(model, units)
-        return model.logits
+    def model(self, features: Mapping[str, Any], units: int) -> columns.LinearSums:
+        """That of TF 1; variables are in the variable scope of the moment."""
+        return self._model(features, units, "linear_model")
 
-    def logits_v2(
-        self, features: Mapping[str, Any], units: int
-    ) -> tuple[tf.Tensor, list[tf.Variable]]:
-        """(float32 [batch, units], variables to train), as in TF 2."""
+    def model_v2(self, features: Mapping[str, Any], units: int) -> columns.LinearSums:
+        """That of TF 2."""
         columns.check_v2(self.feature_columns)
-        model = self._model(features, units, "linear/linear_model")
-        _summarize(model, units)
-        return model.logits, [*model.weights, model.bias]
+        return self._model(features, units, "linear/linear_model")
 
     def _model(self, features: Mapping[str, Any], units: int, scope: str) -> columns.LinearSums:
-        return columns.linear_model(
+        model = columns.linear_model(
             features, self.feature_columns, units, self.sparse_combiner, scope
         )
+        _summarize(model, units)
+        return model
 
 
 def _summarize(model: columns.LinearSums, units: int) -> None:
@@ -224,6 +220,6 @@ def linear_logit_fn_builder(
     network = Linear(tuple(feature_columns), sparse_combiner)
 
     def linear_logit_fn(features: Mapping[str, Any]) -> tf.Tensor:
-        return network.logits(features, units)
+        return network.model(features, units).logits
 
     return linear_logit_fn

@@ -56,7 +56,7 @@ def input_from_feature_columns(
     feature_columns = list(feature_columns)
     check_feature_columns(feature_columns)
     with _v1.variable_scope(scope, "input_from_feature_columns"):
-        get = _transformer(columns_to_tensors)
+        get = transformer(columns_to_tensors)
         parts = _dense_parts(feature_columns, get, weight_collections, trainable)
         if cols_to_outs is not None:
             cols_to_outs.update(parts)
@@ -87,7 +87,7 @@ def sequence_input_from_feature_columns(
     for column in feature_columns:
         _check_sequence_column(column)
     with _v1.variable_scope(scope, "sequence_input_from_feature_columns"):
-        get = _transformer(columns_to_tensors)
+        get = transformer(columns_to_tensors)
 
         def of_sequence(column: Any) -> Any:
             return tf.nest.map_structure(_of_sequence, get(column))
@@ -165,7 +165,7 @@ def transform_features(
     """
     feature_columns = list(feature_columns)
     check_feature_columns(feature_columns)
-    get = _transformer(features)
+    get = transformer(features)
     in_order = sorted(feature_columns, key=lambda column: column.key)
     return {column: _shown(column, get(column)) for column in in_order}
 
@@ -181,7 +181,7 @@ def _shown(column: Any, transformed: Any) -> Any:
     return transformed
 
 
-def _transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
+def transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
     """A function that gives a feature by name, or what a column makes of it, made once."""
     made = dict(columns_to_tensors)
 
@@ -315,7 +315,7 @@ def weighted_sum_from_feature_columns(
     check_feature_columns(feature_columns)
     sums, variables = [], {}
     with _v1.variable_scope(scope, "weighted_sum_from_feature_columns"):
-        get = _transformer(columns_to_tensors)
+        get = transformer(columns_to_tensors)
         for column in sorted(feature_columns, key=lambda column: column.key):
             transformed = get(column)
             with _v1.variable_scope(None, column.name):

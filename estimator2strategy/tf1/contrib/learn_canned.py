@@ -12,9 +12,14 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.tf1.contrib import learn_models
+from estimator2strategy.tf1.contrib import learn_models, learn_sdca
 from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec
-from estimator2strategy.tf1.contrib.learn_heads import Head, multi_class_head, regression_head
+from estimator2strategy.tf1.contrib.learn_heads import (
+    Head,
+    binary_svm_head,
+    multi_class_head,
+    regression_head,
+)
 from estimator2strategy.tf1.contrib.learn_ops import PredictionKey
 
 
@@ -106,6 +111,7 @@ class Kind(NamedTuple):
 
 
 _LINEAR = Kind(learn_models.linear_model_fn, ("feature_columns", "optimizer", "gradient_clip_norm"))
+_SDCA = Kind(learn_sdca.sdca_model_fn, ("feature_columns", "optimizer"))
 _DNN = Kind(
     learn_models.dnn_model_fn,
     (
@@ -140,6 +146,15 @@ def parts_of(kind: Kind, head: Head, given: Mapping[str, Any]) -> tuple[Any, ...
     params = {"head": head, **{name: given[name] for name in kind.params}}
     engineering = given["feature_engineering_fn"]
     return kind.model_fn, given["model_dir"], given["config"], params, engineering
+
+
+def _linear(given: Mapping[str, Any]) -> Kind:
+    """The kind of a linear model, by the arguments of its constructor."""
+    if not isinstance(given["optimizer"], learn_sdca.SDCAOptimizer):
+        return _LINEAR
+    if given["enable_centered_bias"]:
+        raise ValueError("enable_centered_bias is not supported with SDCA")
+    return _SDCA
 
 
 def head_of_classes(given: Mapping[str, Any]) -> Head:
@@ -211,7 +226,7 @@ class LinearClassifier(Classifier):
         feature_engineering_fn: Callable | None = None,
         label_keys: Sequence[str] | None = None,
     ):
-        super().__init__(*parts_of(_LINEAR, head_of_classes(locals()), locals()))
+        super().__init__(*parts_of(_linear(locals()), head_of_classes(locals()), locals()))
 
 
 class LinearRegressor(Regressor):
@@ -236,7 +251,47 @@ class LinearRegressor(Regressor):
         config: Any = None,
         feature_engineering_fn: Callable | None = None,
     ):
-        super().__init__(*parts_of(_LINEAR, head_of_numbers(locals()), locals()))
+        super().__init__(*parts_of(_linear(locals()), head_of_numbers(locals()), locals()))
+
+
+class SVM(Classifier):
+    """A linear model of two classes with a margin between them: hinge loss.
+
+    Args:
+        example_id_column, num_loss_partitions: As of `SDCAOptimizer`.
+        feature_columns: Of `tf.contrib.layers`.
+        weight_column_name: As of `binary_svm_head`.
+        l1_regularization, l2_regularization: The strengths of regularization.
+        kernels: None.
+        model_dir, config, feature_engineering_fn: As of `learn.Estimator`.
+
+    Raises:
+        ValueError: There are kernels.
+    """
+
+    def __init__(
+        self,
+        example_id_column: str,
+        feature_columns: Iterable[Any],
+        weight_column_name: str | None = None,
+        model_dir: str | None = None,
+        l1_regularization: float = 0.0,
+        l2_regularization: float = 0.0,
+        num_loss_partitions: int = 1,
+        kernels: Any = None,
+        config: Any = None,
+        feature_engineering_fn: Callable | None = None,
+    ):
+        if kernels is not None:
+            raise ValueError("Kernel SVMs are not currently supported.")
+        optimizer = learn_sdca.SDCAOptimizer(
+            example_id_column,
+            num_loss_partitions,
+            symmetric_l1_regularization=l1_regularization,
+            symmetric_l2_regularization=l2_regularization,
+        )
+        head = binary_svm_head(weight_column_name=weight_column_name)
+        super().__init__(*parts_of(_SDCA, head, {**locals(), "optimizer": optimizer}))
 
 
 class DNNEstimator(Estimator):

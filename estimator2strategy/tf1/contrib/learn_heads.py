@@ -301,6 +301,27 @@ def _log_loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
 
+class _BinarySvmHead(Head):
+    def __init__(self, *common: Any):
+        super().__init__("binary_svm_head", ProblemType.LOGISTIC_REGRESSION, 1, *common)
+
+    def _loss(self, labels, logits, weights):
+        signs = 2.0 * tf.cast(tf.reshape(labels, [-1, 1]), tf.float32) - 1.0
+        return _losses(tf.nn.relu(1.0 - signs * logits), weights)
+
+    def _predictions(self, logits):
+        both = tf.concat([tf.zeros_like(logits), logits], 1)
+        classes = tf.argmax(both, 1, name=PredictionKey.CLASSES)
+        return {PredictionKey.LOGITS: logits, PredictionKey.CLASSES: classes}
+
+    def _exported(self, predictions):
+        return predictions
+
+    def _metrics(self, predictions, labels, weights):
+        classes = predictions[PredictionKey.CLASSES]
+        return {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}
+
+
 class _MultiClassHead(_ClassHead):
     def __init__(
         self,
@@ -401,6 +422,23 @@ def multi_class_head(
         if value:
             raise ValueError(f"{name} is not supported for n_classes=2.")
     return _BinaryLogisticHead(loss_fn, thresholds, *common)
+
+
+def binary_svm_head(
+    label_name: str | None = None,
+    weight_column_name: str | None = None,
+    enable_centered_bias: bool = False,
+    head_name: str | None = None,
+    thresholds: Sequence[float] | None = None,
+) -> Head:
+    """The head of two classes that a margin divides: hinge loss.
+
+    Args:
+        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        thresholds: Not used, as in TF 1.15.
+    """
+    del thresholds
+    return _BinarySvmHead(label_name, weight_column_name, enable_centered_bias, head_name)
 
 
 def regression_head(
