@@ -224,9 +224,13 @@ class _BucketizedColumn(_Column, _Bucketized):
         return self.source_column.config
 
     def transform(self, get: Transformed) -> tuple[Any, Any]:
-        found = tf.raw_ops.Bucketize(
-            input=get(self.source_column), boundaries=list(map(float, self.boundaries))
+        boundaries = list(map(float, self.boundaries))
+        return self.of_buckets(
+            tf.raw_ops.Bucketize(input=get(self.source_column), boundaries=boundaries)
         )
+
+    def of_buckets(self, found: tf.Tensor) -> tuple[Any, Any]:
+        """What `transform` gives where the numbers are in these buckets."""
         found = tf.reshape(found, [-1, self.source_column.dimension])
         found += self.buckets * tf.range(self.source_column.dimension)
         return _without(tf.cast(found, tf.int64), -1), None

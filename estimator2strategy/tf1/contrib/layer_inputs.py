@@ -181,9 +181,22 @@ def _shown(column: Any, transformed: Any) -> Any:
     return transformed
 
 
+def _hidden(column: Any, shown: Any) -> Any:
+    """What `_shown` was given."""
+    if isinstance(column, columns_of._BucketizedColumn):
+        return column.of_buckets(shown)
+    is_of_ids = isinstance(column, columns_of.COLUMNS) and isinstance(shown, tf.SparseTensor)
+    return (shown, None) if is_of_ids else shown
+
+
 def transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
-    """A function that gives a feature by name, or what a column makes of it, made once."""
-    made = dict(columns_to_tensors)
+    """A function that gives a feature by name, or what a column makes of it, made once.
+
+    Args:
+        columns_to_tensors: Features by name, and perhaps columns with what `transform_features`
+            made of them.
+    """
+    made = {key: _hidden(key, value) for key, value in columns_to_tensors.items()}
 
     def get(key: Any) -> Any:
         if key not in made:

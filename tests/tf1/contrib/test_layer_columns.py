@@ -115,3 +115,27 @@ def test_placeholders_are_those_of_the_features(town):
         made = layers.make_place_holder_tensors_for_base_features(columns)
         assert isinstance(made["town"], tf.SparseTensor)
         assert made["age"].shape.as_list() == [None, 2]
+
+
+def test_what_columns_made_of_features_is_taken_in_their_place(town):
+    """As `features.update(transform_features(features, columns))` of programs has it."""
+    age = layers.bucketized_column(layers.real_valued_column("age", 2), [20.0, 40.0])
+    weighted = layers.weighted_sparse_column(town, "share")
+    columns = [
+        age,
+        layers.one_hot_column(town),
+        layers.embedding_column(weighted, 2, initializer=tf.ones_initializer()),
+    ]
+    with tf.Graph().as_default():
+        places = [[0, 0], [1, 0], [1, 1]]
+        features = {
+            "age": tf.constant([[10.0, 30.0], [50.0, 25.0]]),
+            "town": tf.SparseTensor(places, tf.constant(["Oslo", "Rome", "Oslo"]), [2, 2]),
+            "share": tf.SparseTensor(places, [0.5, 2.0, 1.0], [2, 2]),
+        }
+        expected = layers.input_from_feature_columns(features, columns)
+        features.update(layers.transform_features(features, columns))
+        found = layers.input_from_feature_columns(features, columns)
+        with tf.Session() as session:
+            session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+            assert session.run(found).tolist() == session.run(expected).tolist()
