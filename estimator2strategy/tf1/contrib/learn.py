@@ -16,6 +16,7 @@ import tensorflow as tf
 from estimator2strategy import estimator as core
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1.contrib import learn_arrays, names_of
+from estimator2strategy.tf1.contrib.learn_monitors import replace_monitors_with_hooks
 from estimator2strategy.tf1.contrib.learn_ops import InputFnOps, ModeKeys, ModelFnOps
 
 __getattr__ = names_of("learn")
@@ -134,13 +135,13 @@ class Estimator(core.Estimator):
         monitors: Any = None,
         max_steps: int | None = None,
     ) -> Estimator:
-        """Trains, and returns itself; `monitors` are SessionRunHooks.
+        """Trains, and returns itself.
 
         Args:
             x, y: Examples and labels as arrays, in place of `input_fn`; they are shuffled.
             input_fn: As for `tf.estimator.Estimator.train`.
             batch_size: For arrays; all examples by default.
-            monitors: SessionRunHooks.
+            monitors: Monitors, or SessionRunHooks.
             steps, max_steps: As for `tf.estimator.Estimator.train`.
         """
         _check_input(x, y, input_fn)
@@ -166,6 +167,7 @@ class Estimator(core.Estimator):
             return self
         if steps is not None:
             steps = max(steps, 1)
+        hooks = replace_monitors_with_hooks(hooks, self)
         super().train(input_fn, hooks, steps, max_steps, saving_listeners)
         return self
 
@@ -355,20 +357,3 @@ def _metric_ops(
             f"Metrics: {name}, Labels: {labels}."
         )
     return name, metric(predictions, labels)
-
-
-def replace_monitors_with_hooks(monitors_or_hooks: Iterable[Any] | None, estimator: Any) -> list:
-    """The hooks of a list in which there may be monitors, which came before hooks.
-
-    Raises:
-        UnsupportedError: There is one.
-    """
-    del estimator
-    hooks = list(monitors_or_hooks or [])
-    for hook in hooks:
-        if not isinstance(hook, tf.compat.v1.train.SessionRunHook):
-            raise UnsupportedError(
-                f"{type(hook).__name__} is a monitor. Monitors are not supported: write a "
-                "tf.train.SessionRunHook."
-            )
-    return hooks

@@ -16,6 +16,7 @@ from estimator2strategy.estimator.server_jobs import serve
 from estimator2strategy.tf1.contrib.hparam import HParams
 from estimator2strategy.tf1.contrib.learn import Estimator, MetricSpec
 from estimator2strategy.tf1.contrib.learn_export_folders import garbage_collect_exports
+from estimator2strategy.tf1.contrib.learn_monitors import replace_monitors_with_hooks
 
 _v1 = tf.compat.v1
 
@@ -144,7 +145,7 @@ class Experiment:
         eval_metrics: Dict of `MetricSpec`, for a `learn.Estimator`.
         train_steps: Step at which training ends.
         eval_steps: Batches of an evaluation.
-        train_monitors: Hooks of training.
+        train_monitors: Hooks of training, or monitors.
         eval_hooks: Hooks of evaluation.
         local_eval_frequency: `min_eval_frequency` of `local_run`.
         eval_delay_secs: Seconds before `evaluate` starts.
@@ -323,7 +324,7 @@ class Experiment:
     def _train(self, listeners: Iterable[Any] = (), hooks: Iterable[Any] = (), **until: Any) -> Any:
         return self.estimator.train(
             self._train_input_fn,
-            hooks=[*self._train_monitors, *hooks],
+            hooks=replace_monitors_with_hooks([*self._train_monitors, *hooks], self.estimator),
             saving_listeners=[*self._saving_listeners, *listeners] or None,
             **until,
         )

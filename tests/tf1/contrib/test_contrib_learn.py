@@ -7,7 +7,6 @@ import pytest
 import tensorflow
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy.errors import UnsupportedError
 from tests.engine.runtime.programs import falling, numbers
 
 learn = tf.contrib.learn
@@ -279,16 +278,3 @@ def test_run_config_takes_the_arguments_of_its_time(model_dir, monkeypatch):
     steps = learn.RunConfig(save_checkpoints_steps=5)
     assert (steps.save_checkpoints_steps, steps.save_checkpoints_secs) == (5, None)
     assert tf.estimator.Estimator(falling, config=config, params={}).model_dir == model_dir
-
-
-def test_hooks_among_monitors_are_kept_and_monitors_refused(program):
-    hook = tf.train.SessionRunHook()
-    assert learn.monitors.replace_monitors_with_hooks([hook], program) == [hook]
-    assert learn.monitors.replace_monitors_with_hooks(None, program) == []
-    with pytest.raises(UnsupportedError, match="object is a monitor"):
-        learn.monitors.replace_monitors_with_hooks([object()], program)
-
-
-def test_a_monitor_is_refused_with_the_hooks_that_do_the_same():
-    with pytest.raises(UnsupportedError, match=r"ValidationMonitor .*InMemoryEvaluatorHook"):
-        learn.monitors.ValidationMonitor([[1.0]], [1.0], every_n_steps=5)
