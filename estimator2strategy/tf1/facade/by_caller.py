@@ -21,6 +21,7 @@ def tell_tensors_apart() -> None:
     _tf_switches.tensor_shapes_by(callers.asks_for_dimensions)
     _tf_switches.tensor_equality_by(callers.asks_for_identity)
     _sizes_may_be_floats()
+    _parallel_calls_may_be_int32()
     # Averages of tensors, which are no variables, are variables of their own.
     _build_as_their_maker(tf.compat.v1.train.ExponentialMovingAverage, "apply")
 
@@ -91,6 +92,24 @@ def _sizes_may_be_floats() -> None:
             before(self, size)
 
     cls.__init__ = init
+
+
+@functools.cache
+def _parallel_calls_may_be_int32() -> None:
+    """`Dataset.map` of TF 1.15 took int32 tensors for `num_parallel_calls`, where now int64 is due.
+
+    TF 2's code may give them, too: without this it gets an error.
+    """
+    cls = tf.compat.v1.data.Dataset
+    before = cls.map
+
+    @functools.wraps(before)
+    def map_(self, map_func, num_parallel_calls=None, *args, **kwargs):
+        if tf.is_tensor(num_parallel_calls) and num_parallel_calls.dtype == tf.int32:
+            num_parallel_calls = tf.cast(num_parallel_calls, tf.int64)
+        return before(self, map_func, num_parallel_calls, *args, **kwargs)
+
+    cls.map = map_
 
 
 def _layers_can_be_applied() -> None:

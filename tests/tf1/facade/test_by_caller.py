@@ -1,4 +1,4 @@
-"""Sizes in the shapes of TF 1.15's code, which this file is; and of TF 2's, in the same process."""
+"""Sizes and datasets of TF 1.15's code, which this file is; and of TF 2's, in the same process."""
 
 from __future__ import annotations
 
@@ -42,3 +42,14 @@ def test_code_of_tf_2_is_refused_as_ever():
     exec("import tensorflow as tf\ndef shape(size): return tf.TensorShape([size])", vars(modern))
     with pytest.raises(TypeError, match="must be integer"):
         modern.shape(3.0)
+
+
+def test_datasets_take_an_int32_tensor_for_the_number_of_parallel_calls():
+    with tf.Graph().as_default(), tf.Session() as session:
+        calls = tf.constant(2, tf.int32)
+        dataset = tf.data.Dataset.range(3).map(lambda number: number + 1, num_parallel_calls=calls)
+        assert session.run(dataset.batch(3).make_one_shot_iterator().get_next()).tolist() == [
+            1,
+            2,
+            3,
+        ]
