@@ -116,6 +116,24 @@ class _Asking:
         return hash(bool(self))
 
 
+def _in_place_of(owner: object, name: str) -> Callable[[Callable], None]:
+    """Puts the decorated function in place of `name`, once. It is given the one before, too."""
+
+    def put(function: Callable) -> None:
+        modern = getattr(owner, name)
+        if hasattr(modern, "of_tf_2"):
+            return
+
+        @functools.wraps(modern)
+        def call(*args, **kwargs):
+            return function(modern, *args, **kwargs)
+
+        call.of_tf_2 = modern  # type: ignore[attr-defined]
+        setattr(owner, name, call)
+
+    return put
+
+
 def graphs_by(*answers: Callable[[bool], bool]) -> None:
     """`answers` say whether variables are resource variables, and control flow is in functions.
 
@@ -135,19 +153,12 @@ def names_in_branches_by_scope(is_wanted: Callable[[tf.Graph], bool]) -> None:
     TF 1.15 did so, and TF 2 does so in its own functions. Names of summaries show it, and programs
     ask the scope whether they are in a loop. `is_wanted(graph)` is asked for the graph around.
     """
-    branch = _control_flow_v2_func_graphs.ControlFlowFuncGraph
-    make = branch.__init__
-    if hasattr(make, "of_tf_2"):
-        return
 
-    @functools.wraps(make)
-    def make_with_scope(graph, *args, **kwargs):
+    @_in_place_of(_control_flow_v2_func_graphs.ControlFlowFuncGraph, "__init__")
+    def make_with_scope(make, graph, *args, **kwargs):
         make(graph, *args, **kwargs)
         if is_wanted(graph.outer_graph) and _in_v1_graph():
             graph._name_stack = graph.outer_graph.get_name_scope()
-
-    make_with_scope.of_tf_2 = make  # type: ignore[attr-defined]
-    branch.__init__ = make_with_scope
 
 
 class _Seeds(weakref.WeakKeyDictionary):
@@ -279,12 +290,19 @@ def keras_dtypes_by(asks_for_tf115: Callable[[], bool]) -> None:
     """
     from tf_keras.src.engine import base_layer_utils
 
-    before = base_layer_utils.V2_DTYPE_BEHAVIOR
-    if not isinstance(before, _Asking):
-        base_layer_utils.V2_DTYPE_BEHAVIOR = _Asking(
-            lambda otherwise: otherwise and not asks_for_tf115(),
-            tf.__internal__.tf2.enabled() if before is None else before,
-        )
+    # No `_Asking`: layers keep the answer, and a SavedModel writes it as JSON.
+    @_in_place_of(base_layer_utils, "v2_dtype_behavior_enabled")
+    def v2_dtype_behavior_enabled(modern):
+        return modern() and not asks_for_tf115()
+
+
+def keras_saves_as_hdf5_by(asks_for_tf115: Callable[[], bool]) -> None:
+    """Keras 2 saves as HDF5 where `asks_for_tf115()`, `.keras` files too, if no format is given."""
+    from tf_keras.src.saving import saving_api
+
+    @_in_place_of(saving_api, "get_save_format")
+    def get_save_format(modern, filepath, save_format):
+        return modern(filepath, save_format or ("h5" if asks_for_tf115() else None))
 
 
 class _InitializersByGraph(dict):
@@ -344,11 +362,8 @@ def keras_metric_names_by(asks_for_tf115: Callable[[], bool]) -> None:
     """
     from tf_keras.src.engine import training_utils_v1
 
-    modern = training_utils_v1.get_metric_name
-    if hasattr(modern, "of_tf_2"):
-        return
-
-    def get_metric_name(metric, weighted=False):
+    @_in_place_of(training_utils_v1, "get_metric_name")
+    def get_metric_name(modern, metric, weighted=False):
         if not asks_for_tf115():
             return modern(metric, weighted)
         name = _SHORT_METRICS.get(metric) if isinstance(metric, str) else None
@@ -356,9 +371,6 @@ def keras_metric_names_by(asks_for_tf115: Callable[[], bool]) -> None:
             found = training_utils_v1.metrics_module.get(metric)
             name = getattr(found, "name", None) or found.__name__
         return f"weighted_{name}" if weighted else name
-
-    get_metric_name.of_tf_2 = modern  # type: ignore[attr-defined]
-    training_utils_v1.get_metric_name = get_metric_name
 
 
 _SHORT_METRICS = {"accuracy": "acc", "acc": "acc", "crossentropy": "ce", "ce": "ce"}
@@ -372,19 +384,15 @@ def keras_layer_names_by(asks_for_tf115: Callable[[], bool]) -> None:
     from tf_keras.src.engine import base_layer_v1
     from tf_keras.src.utils import generic_utils
 
-    modern = generic_utils.to_snake_case
-    if hasattr(modern, "of_tf_2"):
-        return
-
-    def to_snake_case(name):
+    @_in_place_of(generic_utils, "to_snake_case")
+    def to_snake_case(modern, name):
         if not asks_for_tf115():
             return modern(name)
         words = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
         snake_case = re.sub("([a-z])([A-Z])", r"\1_\2", words).lower()
         return f"private{snake_case}" if snake_case[0] == "_" else snake_case
 
-    to_snake_case.of_tf_2 = modern  # type: ignore[attr-defined]
-    generic_utils.to_snake_case = base_layer_v1.to_snake_case = to_snake_case
+    base_layer_v1.to_snake_case = generic_utils.to_snake_case
 
 
 def keras_loops_keep_all_outputs() -> None:
@@ -395,18 +403,11 @@ def keras_loops_keep_all_outputs() -> None:
     """
     from tf_keras.src import backend
 
-    modern = backend.rnn
-    if hasattr(modern, "of_tf_2"):
-        return
-
-    @functools.wraps(modern)
-    def rnn(*args, **kwargs):
+    @_in_place_of(backend, "rnn")
+    def rnn(modern, *args, **kwargs):
         if not tf.compat.v1.control_flow_v2_enabled():
             kwargs["return_all_outputs"] = True
         return modern(*args, **kwargs)
-
-    rnn.of_tf_2 = modern  # type: ignore[attr-defined]
-    backend.rnn = rnn
 
 
 def calls_build_as(

@@ -204,13 +204,17 @@ def test_keras_dtypes_are_what_the_code_that_makes_a_layer_expects(monkeypatch):
     import tf_keras
     from tf_keras.src.engine import base_layer_utils
 
-    monkeypatch.setattr(base_layer_utils, "V2_DTYPE_BEHAVIOR", None)
+    modern = base_layer_utils.v2_dtype_behavior_enabled
+    modern = getattr(modern, "of_tf_2", modern)
+    monkeypatch.setattr(base_layer_utils, "v2_dtype_behavior_enabled", modern)
 
     asks = ["for TF 1.15's"]
     _tf_switches.keras_dtypes_by(lambda: bool(asks))
     wide = tf.ones([1, 2], tf.float64)
-    assert tf_keras.layers.Dense(1)(wide).dtype == tf.float64
+    layer = tf_keras.layers.Dense(1)
+    assert layer(wide).dtype == tf.float64
     asks.clear()
+    assert layer(wide).dtype == tf.float64
     assert tf_keras.layers.Dense(1)(wide).dtype == tf.float32
 
 

@@ -43,6 +43,7 @@ def _keras_is_there() -> None:
     _layers_can_be_applied()
     _tf_switches.keras_loops_keep_all_outputs()
     _tf_switches.keras_dtypes_by(callers.asks_for_keras)
+    _tf_switches.keras_saves_as_hdf5_by(callers.asks_for_keras)
     _tf_switches.keras_initializers_by_graph(behavior.is_of_tf2)
     _tf_switches.keras_metric_names_by(callers.asks_for_keras)
     _tf_switches.keras_layer_names_by(callers.asks_for_keras)
