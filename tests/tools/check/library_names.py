@@ -23,6 +23,7 @@ Pythons.
 
 import contextlib
 import importlib
+import importlib.util
 import inspect
 import io
 import json
@@ -35,7 +36,7 @@ from pathlib import Path
 LIBRARIES = ("numpy", "scipy", "pandas", "sklearn", "matplotlib", "keras")
 TABLE = Path(__file__).resolve().parents[3] / "estimator2strategy/tools/check/libraries.json"
 _INNER = re.compile(
-    r"^gin\.tf\b|^pandas\.(core|io)\.(?!json)|\.(_|tests?\b|testing\b|conftest|setup|f2py|distutils|core\.[a-z]*_api|backends?\.|tools\."
+    r"^gin\.tf\b|^pandas\.(core|io)\.(?!json)|\.(_|tests?(?:_|\b)|testing\b|conftest|setup|f2py|distutils|core\.[a-z]*_api|backends?\.|tools\."
     r"|plotting\.|externals|util\.|compat|sphinxext|cbook\.|applications\.)"
 )
 
@@ -48,10 +49,12 @@ def old(libraries):
         path = getattr(package, "__path__", [])
         names = [m.name for m in pkgutil.walk_packages(path, library + ".", _ignore)]
         for name in [library, *names]:
-            module = None if _INNER.search(name) else _module(name)
-            if module is None:
+            if _INNER.search(name):
                 continue
-            modules[name] = {key: _arguments(value) for key, value in _own(module, library)}
+            module = _module(name)
+            # One that needs what is not here, a display for example, is told by its name alone.
+            own = () if module is None else _own(module, library)
+            modules[name] = {key: _arguments(value) for key, value in own}
     objects = {
         path: {member: _taken(_class(path), member) for member in _members(_class(path))}
         for path in OBJECTS
@@ -201,7 +204,8 @@ def table(before, libraries):
         module = _module(path)
         if module is None:
             parent = path.rpartition(".")[0]
-            if parent not in before or _module(parent) is not None:
+            above = parent not in before or _module(parent) is not None
+            if above and not _has_file(path):
                 gone.setdefault(parent, []).append(path.rpartition(".")[2])
             continue
         for name, known in sorted(names.items()):
@@ -293,6 +297,14 @@ def _is_gone(path, name):
     except (AttributeError, ImportError):
         return _module(path + "." + name) is None
     return False
+
+
+def _has_file(path):
+    """True if there is a module of this name, though its import may fail."""
+    try:
+        return importlib.util.find_spec(path) is not None
+    except Exception:  # as in _module
+        return False
 
 
 def _release(library):

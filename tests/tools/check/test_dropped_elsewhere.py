@@ -65,6 +65,16 @@ def test_the_advice_names_what_has_the_place(name, today):
     assert found.endswith(f"Today: {today}.")
 
 
+def test_a_module_that_did_not_load_without_a_display_is_gone_as_others_are():
+    (found,) = dropped("from gym.envs.classic_control import rendering\n")
+    assert found.startswith("gym.envs.classic_control.rendering is gone: gym 0.26")
+    assert dropped("from gym.envs.classic_control import CartPoleEnv\n") == []
+
+
+def test_a_module_that_loads_with_a_further_library_only_is_not_gone():
+    assert dropped("import gym.envs.box2d\n") == []
+
+
 @pytest.mark.parametrize(
     ("loop", "found"),
     [
