@@ -71,6 +71,25 @@ def test_a_module_that_did_not_load_without_a_display_is_gone_as_others_are():
     assert dropped("from gym.envs.classic_control import CartPoleEnv\n") == []
 
 
+MADE = """import gym
+from gym.envs.registration import register
+
+NAME = "Pendulum-v0"
+env = gym.make(NAME)
+env = gym.make("CartPole-v0")
+"""
+
+
+def test_an_environment_of_an_older_version_is_gone():
+    assert dropped(MADE) == [
+        "gym.make: Pendulum-v0 is gone: gym 0.26 does not have it. Today: Pendulum-v1."
+    ]
+
+
+def test_an_environment_that_the_program_registers_is_there():
+    assert dropped(MADE + "register(id='Pendulum-v0', entry_point='own:Pendulum')\n") == []
+
+
 def test_a_module_that_loads_with_a_further_library_only_is_not_gone():
     assert dropped("import gym.envs.box2d\n") == []
 

@@ -123,6 +123,17 @@ _OF_VECTORS = {
 }
 # Those of them that word vectors alone have, if no class of the program has them.
 _OF_VECTORS_ALONE = {"index2entity", "index2word", "syn0"}
+# Environments of gym 0.12 to 0.19 that gym 0.26 refuses -> what it has.
+_ENVIRONMENTS = {
+    "BipedalWalker-v2": "BipedalWalker-v3",
+    "BipedalWalkerHardcore-v2": "BipedalWalkerHardcore-v3",
+    "Blackjack-v0": "Blackjack-v1",
+    "CarRacing-v0": "CarRacing-v2",
+    "FrozenLake-v0": "FrozenLake-v1",
+    "FrozenLake8x8-v0": "FrozenLake8x8-v1",
+    "Pendulum-v0": "Pendulum-v1",
+    "Taxi-v2": "Taxi-v3",
+}
 # Functions of other libraries have this name, and take what they write: `ElementTree.tostring(x)`.
 _WITHOUT_ARGUMENTS = {"tostring"}
 
@@ -173,6 +184,21 @@ def find(source, context):
         if call.name == "yaml.load" and call.argument("Loader", 1) is None and not call.is_open:
             message = "yaml.load needs a Loader since PyYAML 6"
             yield Hit(call.node, message, fix="Today: yaml.safe_load.")
+    yield from _environments(source, context.project)
+
+
+def _environments(source: Source, project: Project) -> Iterator[Hit]:
+    """Environments that `gym.make` does not know, unless the program registers its own."""
+    for call in source.calls:
+        name = call.value("id", 0) if call.name == "gym.make" else None
+        today = _ENVIRONMENTS.get(name) if isinstance(name, str) else None
+        if today is None or unreached.is_expendable(call.node):
+            continue
+        every = (other for each in project.sources for other in each.calls)
+        if any((c.name or "").endswith("register") and c.value("id", 0) == name for c in every):
+            continue
+        message = f"gym.make: {name} is gone: gym 0.26 does not have it"
+        yield Hit(call.node, message, fix=f"Today: {today}.")
 
 
 def _methods(source: Source) -> Iterator[Hit]:
