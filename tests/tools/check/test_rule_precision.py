@@ -601,6 +601,15 @@ def test_what_every_module_has_is_not_missing_from_contrib():
     assert severities("x = tf.contrib.rnn.no_cell\n", "E2S101") == ["ERROR"]
 
 
+def test_hbconfig_reads_no_yaml_beside_pyyaml_6():
+    text = "from hbconfig import Config\n\nConfig('config')\n"
+    (found,) = check_text(text, Settings()).findings
+    assert (found.rule, found.message) == (
+        "E2S107",
+        "hbconfig: its last release, 0.5, calls yaml.load without a Loader, which PyYAML 6 refuses",
+    )
+
+
 def test_imgaug_needs_numpy_1():
     text = "from imgaug import augmenters as iaa\n"
     (found,) = check_text(text, Settings()).findings

@@ -33,6 +33,10 @@ _LIBRARIES = {
         "its last release, 0.16, imports pkg_resources, which setuptools 82 has not",
         'pip install "setuptools<82"',
     ),
+    "hbconfig": (
+        "its last release, 0.5, calls yaml.load without a Loader, which PyYAML 6 refuses",
+        "Read the file with yaml.safe_load, or mend that line of hbconfig.",
+    ),
     "tensorboard": (_ALONE, "pip install tensorboard"),
     "keras_applications": (_ALONE, "Take it from tf.keras.applications."),
     "keras_preprocessing": (_ALONE, "Take it from tf.keras.preprocessing."),
