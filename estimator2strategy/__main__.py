@@ -8,13 +8,13 @@ the command takes.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 from estimator2strategy import __version__
+from estimator2strategy.engine.spelling import did_you_mean
 
 # Command -> the module whose `main(arguments)` it is, and what it does.
 _COMMANDS = {
@@ -83,9 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unknown(command: str) -> str:
-    near = difflib.get_close_matches(command, _COMMANDS, n=1)
-    hint = f"; did you mean `e2s {near[0]}`?" if near else ""
-    return f"e2s: there is no command {command!r}{hint}\n\n"
+    hint = did_you_mean(command, _COMMANDS, "There are these:")
+    return f"e2s: there is no command {command!r}. {hint}\n\n"
 
 
 def _missing(command: str, package: str) -> str:

@@ -67,7 +67,7 @@ FEATURES = {
     "embeddings": "`embedding_config_spec`, by dense lookups",
     "partitions": "`num_cores_per_replica` above 1",
     "refusals": "the user's line where a TPU would refuse",
-    "profile": "`--profile_dir`",
+    "profile": "`--profile-dir`",
     "hosts": "several hosts: a pod",
     "preemption": "a TPU that is lost, and the training that goes on",
     "adapt": "`adapt`: the steps in a loop of one's own",

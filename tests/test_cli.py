@@ -20,7 +20,7 @@ def test_help_lists_the_commands(capsys):
 def test_unknown_command_is_named_and_the_others_are_listed(capsys):
     assert __main__.main(["chek"]) == 2
     said = capsys.readouterr().err
-    assert "no command 'chek'; did you mean `e2s check`?" in said
+    assert "no command 'chek'. Did you mean check?" in said
     assert "doctor" in said
 
 
@@ -75,7 +75,7 @@ def test_a_command_without_tensorflow_says_what_to_install(capsys, monkeypatch, 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["run", "--emulate_tpu_cores=2x", "train.py"],
+        ["run", "--emulate-tpu-cores=2x", "train.py"],
         ["check", "model.py:model_fn", "--input", "data.py:input_fn", "--cores=0"],
     ],
     ids=lambda arguments: arguments[0],
@@ -98,7 +98,7 @@ def test_version_is_that_of_the_package(capsys):
         ("e2s ch", {"check ", "checkpoint "}),
         ("e2s check --form", {"--format"}),
         ("e2s checkpoint in", {"inspect "}),
-        ("e2s run --emul", {"--emulate_tpu_cores"}),
+        ("e2s run --emul", {"--emulate-tpu-cores"}),
         ("e2s migrate --wri", {"--write"}),
     ],
 )
@@ -112,3 +112,58 @@ def test_a_shell_completes_commands_and_options(tmp_path, written, completed):
     assert {word.rstrip() for word in answer.read_text().split("\013")} == {
         word.rstrip() for word in completed
     }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (("check", "--fail_on", "error", "--write_baseline"), ("fail_on", "error")),
+        (("migrate", "--allow_dirty"), ("allow_dirty", True)),
+        (("record", "--batch_size=16", "--program", "p.py", "--batch_size=8"), ("batch_size", 16)),
+        (
+            ("record", "--program", "p.py", "--batch_size=8"),
+            ("program", ["p.py", "--batch_size=8"]),
+        ),
+        (("verify", "golden", "--eval_input", "m:f"), ("eval_input", "m:f")),
+        (("doctor", "--no_import"), ("no_import", True)),
+        (("checkpoint", "convert", "a", "b", "--to=tf1", "--write_map=m"), ("write_map", "m")),
+        (("run", "--emulate_tpu_cores=8"), ("emulate_tpu_cores", "8")),
+    ],
+)
+def test_options_take_underscores_for_dashes(arguments, value):
+    command, *rest = arguments
+    parsed = _parser(command).parse_args(rest)
+    name, expected = value
+    assert getattr(parsed, name) == expected
+
+
+@pytest.mark.parametrize("command", __main__._COMMANDS)
+def test_options_are_declared_with_dashes(command):
+    assert not [option for option in _parser(command).options() if "_" in option]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("check", "--fial-on=error"), "there is no option --fial-on. Did you mean --fail-on?"),
+        (
+            ("record", "--btach_size", "8"),
+            "--btach_size. Did you mean --batch-size?",
+        ),
+        (("migrate", "--xyzzy"), "there is no option --xyzzy. --help lists the arguments."),
+        (("doctor", "now"), "there is no place for 'now'"),
+        (("record", "--params", "hidden=64"), "'hidden=64' is not JSON"),
+        (("record", "--steps", "0"), "'0': give a whole number of at least 1"),
+        (("record", "--print", "--out", "golden"), "--print takes no other argument"),
+    ],
+)
+def test_a_wrong_option_is_an_error_that_names_the_one_that_was_meant(arguments, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        __main__.main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def _parser(command):
+    module, _ = __main__._COMMANDS[command]
+    return importlib.import_module(module).parser()

@@ -18,7 +18,6 @@ fit the signature, and of an error that the function raises itself and that name
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import inspect
 import linecache
@@ -27,6 +26,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.engine.user_code import is_user_file
 from estimator2strategy.errors import RecordingError
 
@@ -137,9 +137,8 @@ def _misfit(
             what, _Text(f"{len(kwargs)} by name"), f"Pass what it takes: {takes}", TypeError
         )
     what = f"{function.__qualname__} got an unexpected keyword argument {unknown[0]!r}"
-    close = difflib.get_close_matches(unknown[0], names, 1)
-    instead = f"Did you mean {close[0]}? {takes}" if close else f"Leave it out: {takes}"
-    return wrong_argument(what, kwargs[unknown[0]], instead, TypeError)
+    instead = did_you_mean(unknown[0], names, "Leave it out.")
+    return wrong_argument(what, kwargs[unknown[0]], f"{instead} {takes}", TypeError)
 
 
 def checked_init(rules: Mapping[str, ArgumentRule]) -> Callable[[type[T]], type[T]]:

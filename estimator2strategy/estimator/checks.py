@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime.checkpoints import is_there
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import wrong_argument
 
@@ -133,7 +133,6 @@ def checked_path(checkpoint_path: Any) -> str | None:
 
 def no_variable(name: Any, names: Sequence[str]) -> tf.errors.NotFoundError:
     """The error for the name of a variable that a checkpoint has not."""
-    close = difflib.get_close_matches(str(name), names, 1)
     return tf.errors.NotFoundError(
         None,
         None,
@@ -141,7 +140,7 @@ def no_variable(name: Any, names: Sequence[str]) -> tf.errors.NotFoundError:
             wrong_argument(
                 "name: Key not found in checkpoint",
                 name,
-                f"Did you mean {close[0]}?" if close else "Pass one of get_variable_names().",
+                did_you_mean(name, names, "Pass one of get_variable_names()."),
             )
         ),
     )

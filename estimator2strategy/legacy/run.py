@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import importlib.machinery
 import importlib.util
 import os
@@ -21,6 +20,7 @@ from estimator2strategy.engine.runtime import console, requested_strategy
 from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
+from estimator2strategy.tools.shell.command_line import Parser
 
 _PACKAGE = str(Path(__file__).parents[1])
 _OURS = (_PACKAGE, "<frozen")
@@ -35,7 +35,7 @@ _EXAMPLE = """\
 examples:
   e2s run train.py --data_dir=/data
   e2s run -m trainer.task --job-dir=/tmp/out
-  e2s run --emulate_tpu_cores=8 run_classifier.py --use_tpu=True --output_dir=/tmp/out
+  e2s run --emulate-tpu-cores=8 run_classifier.py --use_tpu=True --output_dir=/tmp/out
   e2s run --strategy=mirrored train.py                # on all GPUs of this machine
   e2s run --strategy=mirrored:4 train.py              # without a GPU: in four parts of the CPU
   TF_CONFIG=... e2s run --strategy=multi_worker train.py      # once in each process
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> None:
     options, target = _split(list(argv), ours)
     arguments, unknown = ours.parse_known_args(options)
     if unknown:
-        ours.error(_unknown(unknown[0].partition("=")[0], ours))
+        ours.refuse(unknown[0], "Flags of the program come after its name.")
     if not target:
         ours.error("which program? Give a file, or -m and a module")
     is_module = target[0] == "-m"
@@ -299,14 +299,14 @@ def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | No
         return None
     return (
         f"{package} is an installed package, and got the TensorFlow that is installed. If it was "
-        f"written for TensorFlow 1.x: e2s run --legacy_module={package} ..."
+        f"written for TensorFlow 1.x: e2s run --legacy-module={package} ..."
     )
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s run`, for the options before the program."""
     names = requested_strategy.NAMES.items()
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s run",
         usage=(
             "e2s run [options] PROGRAM.py [its flags]\n"
@@ -315,10 +315,9 @@ def parser() -> argparse.ArgumentParser:
         description="Runs an unchanged TF 1.x program on today's TensorFlow.",
         epilog=_EXAMPLE.format(strategies="\n".join(f"  {name:13} {what}" for name, what in names)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     made.add_argument(
-        "--emulate_tpu_cores",
+        "--emulate-tpu-cores",
         type=_cores,
         metavar="N",
         help="behave as if a TPU with N cores were attached; 2x4 are two hosts of four cores each",
@@ -330,19 +329,19 @@ def parser() -> argparse.ArgumentParser:
         help="train Estimators under this tf.distribute strategy; see below",
     )
     made.add_argument(
-        "--profile_dir",
+        "--profile-dir",
         metavar="DIR",
         help="write a profile of some steps of each training there, for TensorBoard",
     )
     made.add_argument(
-        "--legacy_module",
+        "--legacy-module",
         action="append",
         default=[],
         metavar="NAME",
         help="an installed package that was written for TF 1.x as well (may be repeated)",
     )
     made.add_argument(
-        "--modern_module",
+        "--modern-module",
         action="append",
         default=[],
         metavar="PATTERN",
@@ -365,14 +364,6 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _unknown(option: str, parser: argparse.ArgumentParser) -> str:
-    """The error for an option before the program that is none of ours."""
-    ours = {name for action in parser._actions for name in action.option_strings}
-    near = difflib.get_close_matches(option, ours, n=1)
-    hint = f"did you mean {near[0]}?" if near else "flags of the program come after its name"
-    return f"there is no option {option}; {hint}"
-
-
 def _strategy(text: str) -> str:
     try:
         return requested_strategy.check_name(text)
@@ -388,7 +379,7 @@ def _cores(text: str) -> str:
     return text
 
 
-def _split(argv: list[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:
+def _split(argv: list[str], parser: Parser) -> tuple[list[str], list[str]]:
     """Our options, and the rest from the program (or `-m MODULE`) on.
 
     argparse itself would take flags of the program for its own.
@@ -403,5 +394,5 @@ def _split(argv: list[str], parser: argparse.ArgumentParser) -> tuple[list[str],
     while i < len(argv) and argv[i].startswith("-"):
         if argv[i] == "-m":
             return (argv[:i], argv[i:]) if i + 1 < len(argv) else (argv[:i], [])
-        i += 2 if argv[i] in takes_value else 1
+        i += 2 if parser.declared(argv[i]) in takes_value else 1
     return argv[:i], argv[i:]

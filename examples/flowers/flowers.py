@@ -1,6 +1,6 @@
 """Photographs on a TPU: a TPUEstimator program in the way of the ResNet of TensorFlow 1.x.
 
-  e2s run --emulate_tpu_cores=4 flowers.py --data_dir=/tmp/flowers/records \
+  e2s run --emulate-tpu-cores=4 flowers.py --data_dir=/tmp/flowers/records \
       --model_dir=/tmp/flowers/model --export_dir=/tmp/flowers/exported
 
 Parallel, shuffled, prefetched input; transpose_input; batch norm; training and evaluation in turn,

@@ -99,7 +99,7 @@ def test_a_branch_looks_into_a_table_and_reads_a_variable(model_dir, choose):
 @pytest.mark.evidence("branches", "cpu")
 def test_cores_add_up_in_branches_and_loops_that_touch_no_variable():
     # In a process of its own, which can be ended: cores that wait for one another do so forever.
-    run = [sys.executable, "-m", "estimator2strategy", "run", "--emulate_tpu_cores=2", PROGRAM]
+    run = [sys.executable, "-m", "estimator2strategy", "run", "--emulate-tpu-cores=2", PROGRAM]
     ran = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     # The sums over cores are 1 and 5, and of ten times the numbers 10 and 50.
     assert ran.stdout.splitlines() == ["33.0"] * 3, ran.stderr

@@ -96,7 +96,7 @@ def records(jpegs, tmp_path_factory) -> Path:
 @pytest.mark.evidence("flowers", "cpu")
 def test_flowers_train_resume_export_and_answer(jpegs, records, tmp_path):
     folder = EXAMPLES / "flowers"
-    e2s_run = ("-m", "estimator2strategy", "run", "--emulate_tpu_cores=2", folder / "flowers.py")
+    e2s_run = ("-m", "estimator2strategy", "run", "--emulate-tpu-cores=2", folder / "flowers.py")
     flags = [f"--data_dir={records}", "--steps_per_eval=2", "--iterations=2", "--batch_size=32"]
     for steps in (2, 4):  # the second goes on where the first has ended
         more = [f"--export_dir={tmp_path / 'exported'}"] if steps == 4 else []

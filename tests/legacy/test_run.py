@@ -300,11 +300,11 @@ def test_help_does_not_import_tensorflow(arguments):
         (["run", "-m", "no_such_module"], "no module 'no_such_module'"),
         (["run", "-m", "no_such.module"], "no module 'no_such.module'"),
         (["run", "."], "'.' is a folder"),
-        (["run", "--emulate_tpu_cores=0", "main.py"], "at least 1"),
-        (["run", "--emulate_tpu_cores=2x", "main.py"], "as in 2x4"),
-        (["run", "--emulate_cores=8", "main.py"], "did you mean --emulate_tpu_cores?"),
-        (["run", "--emulate-tpu-cores", "8", "main.py"], "did you mean --emulate_tpu_cores?"),
-        (["run", "--use_tpu=True", "main.py"], "flags of the program come after its name"),
+        (["run", "--emulate-tpu-cores=0", "main.py"], "at least 1"),
+        (["run", "--emulate-tpu-cores=2x", "main.py"], "as in 2x4"),
+        (["run", "--emulate_cores=8", "main.py"], "Did you mean --emulate-tpu-cores?"),
+        (["run", "--emulate_tpu_cores", "8", "no.py"], "no file 'no.py'"),
+        (["run", "--use_tpu=True", "main.py"], "Flags of the program come after its name"),
     ],
 )
 def test_wrong_use_is_an_error_that_says_so(arguments, message):
@@ -350,7 +350,7 @@ def test_as_many_cores_on_as_many_hosts_as_asked_are_emulated(cores, found, tmp_
         "hosts = devices.hosts(devices.emulated_strategy())\n"
         "print([devices.emulated_cores(), len(hosts)])\n"
     )
-    ran = e2s("run", f"--emulate_tpu_cores={cores}", str(tmp_path / "main.py"))
+    ran = e2s("run", f"--emulate-tpu-cores={cores}", str(tmp_path / "main.py"))
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1]) == found
 
@@ -402,7 +402,7 @@ def test_bert_of_the_registry_runs_whole(tmp_path):
     data = ROOT / "tests" / "goldens" / "bert_classifier" / "data"
     ran = e2s(
         "run",
-        "--emulate_tpu_cores=2",
+        "--emulate-tpu-cores=2",
         "-m",
         "bert.run_classifier",
         "--use_tpu=true",

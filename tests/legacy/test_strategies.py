@@ -40,7 +40,7 @@ def finished(process: subprocess.Popen) -> tuple[dict[str, list], str]:
 @pytest.fixture(scope="module")
 def mirrored():
     names = ("host", "own strategy", "TPUEstimator on the host", "TPUEstimator")
-    options = ("--strategy=mirrored:3", "--emulate_tpu_cores=2")
+    options = ("--strategy=mirrored:3", "--emulate-tpu-cores=2")
     return finished(start(*options, "strategies_program.py", *names))
 
 

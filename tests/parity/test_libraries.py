@@ -97,7 +97,7 @@ GAN_TESTS = {
 def test_tf_gan_passes_its_own_tests(module):
     flags = ["--use_tpu=True"] if module.startswith("tpu") else []
     name = f"tensorflow_gan.python.estimator.{module}"
-    ran = e2s("--emulate_tpu_cores=2", "-m", name, *flags, *GAN_TESTS[module])
+    ran = e2s("--emulate-tpu-cores=2", "-m", name, *flags, *GAN_TESTS[module])
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert "\nOK" in ran.stderr
     assert "Ran 0 tests" not in ran.stderr

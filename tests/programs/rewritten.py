@@ -1,4 +1,4 @@
-"""Computations for a TPU in a plain Session: `e2s run --emulate_tpu_cores=1 rewritten.py`."""
+"""Computations for a TPU in a plain Session: `e2s run --emulate-tpu-cores=1 rewritten.py`."""
 
 import json
 

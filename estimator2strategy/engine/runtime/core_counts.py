@@ -1,6 +1,6 @@
 """How a user writes down the TPU cores to emulate: `8`, or `2x4` for two hosts of four cores each.
 
-The variable E2S_EMULATE_TPU_CORES and `e2s run --emulate_tpu_cores` take it; without TensorFlow.
+The variable E2S_EMULATE_TPU_CORES and `e2s run --emulate-tpu-cores` take it; without TensorFlow.
 """
 
 from __future__ import annotations

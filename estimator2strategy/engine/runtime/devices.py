@@ -294,7 +294,7 @@ def _say_that_cores_are_emulated(num_cores: int) -> None:
     """Says so in the log, once in a process: nobody shall take it for a TPU."""
     tf.compat.v1.logging.warn(
         f"No TPU is used here: {num_cores} cores are emulated on the CPU (by emulate_tpu, "
-        f"{EMULATE_VARIABLE} or e2s run --emulate_tpu_cores)."
+        f"{EMULATE_VARIABLE} or e2s run --emulate-tpu-cores)."
     )
 
 

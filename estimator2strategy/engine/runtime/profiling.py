@@ -17,7 +17,7 @@ from estimator2strategy.engine.worlds import modern_world
 
 tf1 = tf.compat.v1
 
-# The folder for profiles, if the program has not named one: what `e2s run --profile_dir` sets.
+# The folder for profiles, if the program has not named one: what `e2s run --profile-dir` sets.
 VARIABLE = "E2S_PROFILE_DIR"
 # Blocks of steps that are profiled: after those that build programs, and not for long.
 _FIRST_BLOCK = 3

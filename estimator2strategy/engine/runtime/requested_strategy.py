@@ -26,7 +26,7 @@ NAMES = {
     "mirrored": "all GPUs of this machine; without one, the CPU",
     "mirrored:N": "the first N GPUs; without one, N parts of the CPU, for tests",
     "multi_worker": "the processes of TF_CONFIG in step, with all their GPUs",
-    "tpu": "the cores of the TPU, or those of --emulate_tpu_cores",
+    "tpu": "the cores of the TPU, or those of --emulate-tpu-cores",
 }
 _NAME = re.compile(r"(one_device|mirrored|multi_worker|tpu)|mirrored:([1-9]\d*)")
 

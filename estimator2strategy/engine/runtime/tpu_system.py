@@ -35,7 +35,7 @@ NAMING_VARIABLES = ("KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS", "TPU_NAME", "COLAB_TPU_AD
 WITHOUT_A_TPU = (
     "  To test the program's TPU behaviour on CPUs, call estimator2strategy.emulate_tpu("
     f"num_cores=8) before TensorFlow starts, set {EMULATE_VARIABLE}=8, or run it with "
-    "e2s run --emulate_tpu_cores=8.\n"
+    "e2s run --emulate-tpu-cores=8.\n"
     "  To train on CPU or GPU, pass use_tpu=False."
 )
 

@@ -34,7 +34,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> A
     if not any(map(os.environ.get, _TPU_VARIABLES)) and not tf.config.list_physical_devices("TPU"):
         raise DeviceError(
             "tpu.initialize_system: no TPU is attached. To run the computation on emulated cores: "
-            "e2s run --emulate_tpu_cores=1 ..., or "
+            "e2s run --emulate-tpu-cores=1 ..., or "
             f"{devices.EMULATE_VARIABLE}=1 in the environment."
         )
     return _tpu.initialize_system(embedding_config, job)

@@ -25,6 +25,7 @@ from estimator2strategy.tools.check.settings import (
     read,
     with_changes,
 )
+from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 _EXAMPLE = """\
@@ -76,16 +77,15 @@ def main(argv: Sequence[str]) -> int:
     return report.exit_code(settings.fail_on)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s check`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s check",
         description="Reads the source of a program written for TensorFlow's Estimator, and\n"
         "reports the lines that will fail, or change their meaning. Files and folders are neither\n"
         "imported nor run. A model_fn is called, and its graph is checked; --levels checks more.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     made.add_argument(
         "paths",

@@ -18,6 +18,7 @@ from importlib import metadata
 
 from estimator2strategy.engine.runtime.tf_config_form import check_form
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
 
 _PACKAGES = (
@@ -422,9 +423,9 @@ def main(argv: Sequence[str]) -> int:
     return int(any(problem.severity is Severity.ERROR for problem in found))
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s doctor`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s doctor",
         description="Lists what is installed here, and versions that clash.",
         epilog="example: e2s doctor --json\n\nexit code: 1 if something clashes, else 0",
@@ -432,7 +433,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--json", action="store_true", help="print JSON")
     made.add_argument(
-        "--no_import",
+        "--no-import",
         action="store_true",
         help="do not try to import TensorFlow (in another process)",
     )

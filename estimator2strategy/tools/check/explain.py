@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import re
 import sys
 from collections.abc import Sequence
 
+from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.tools.check.all_rules import matching, rules
 from estimator2strategy.tools.check.rule import Rule
+from estimator2strategy.tools.shell.command_line import Parser
 
 
 def main(argv: Sequence[str]) -> int:
@@ -29,9 +29,9 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s explain`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s explain",
         description="Explains a rule of `e2s check`. Without one, lists them all.",
         epilog="example: e2s explain E2S203",
@@ -47,9 +47,8 @@ def _spelled(given: str) -> str:
 
 
 def _unknown(given: str) -> str:
-    near = difflib.get_close_matches(given, (rule.name for rule in rules().values()), n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return f"there is no rule {given!r}; {hint}`e2s explain` lists all"
+    hint = did_you_mean(given, [rule.name for rule in rules().values()], "`e2s explain` lists all.")
+    return f"there is no rule {given!r}. {hint}"
 
 
 def text(rule: Rule) -> str:

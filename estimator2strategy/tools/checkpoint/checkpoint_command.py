@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from estimator2strategy.engine import quiet_import
+from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 if TYPE_CHECKING:
@@ -118,9 +119,9 @@ def _write_map(path: str, found: Mapping) -> None:
     sys.stderr.write(f"e2s checkpoint: wrote the mapping to {path}\n")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s checkpoint`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s checkpoint",
         description="Lists, compares and converts checkpoints of TF1, TF2 and Keras.",
         epilog=_EXAMPLE,
@@ -162,9 +163,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _add_convert(parts: Any) -> argparse.ArgumentParser:
+def _add_convert(parts: Any) -> Parser:
     """Adds the parser of `e2s checkpoint convert`, except for the options that others share."""
-    convert: argparse.ArgumentParser = parts.add_parser(
+    convert: Parser = parts.add_parser(
         "convert",
         help="write a checkpoint in another format",
         description="Writes the values of a checkpoint into a new one, in another format.",

@@ -10,19 +10,26 @@ from pathlib import Path
 
 from estimator2strategy import __version__
 
-_FOLDER = Path(__file__).parent / "recorder"
+_PACKAGE = Path(__file__).parents[2]
 # Each needs only those before it.
 _MODULES = (
-    "folder",
-    "options",
-    "structures",
-    "batches",
-    "draws",
-    "feeds",
-    "exports",
-    "recorder",
-    "programs",
-    "command",
+    "engine/spelling",
+    "tools/shell/command_line",
+    *(
+        f"tools/golden/recorder/{name}"
+        for name in (
+            "folder",
+            "options",
+            "structures",
+            "batches",
+            "draws",
+            "feeds",
+            "exports",
+            "recorder",
+            "programs",
+            "command",
+        )
+    ),
 )
 _HEAD = f'''\
 """Records what a model does here: a golden, for `e2s verify` to hold another TensorFlow against.
@@ -41,9 +48,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
 def source() -> str:
-    """The modules of `golden/recorder`, one after the other, with all imports at the top."""
+    """The recorder's modules, one after the other, with all imports at the top."""
     imports: set[str] = set()
-    bodies = [_body(_FOLDER / f"{name}.py", imports) for name in _MODULES]
+    bodies = [_body(_PACKAGE / f"{name}.py", imports) for name in _MODULES]
     return "\n\n".join([_HEAD + "\n".join(sorted(imports)), *bodies])
 
 

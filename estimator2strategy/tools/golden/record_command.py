@@ -18,7 +18,8 @@ def main(argv: Sequence[str]) -> int:
     if list(argv) == ["--print"]:
         sys.stdout.write(one_file.source())
         return 0
-    parser().parse_args(list(argv))  # --help and mistakes end here, at once
+    if parser().parse_args(list(argv)).print:  # --help and mistakes end here, at once
+        parser().error("--print takes no other argument: give them to the file that it prints")
     if said := quiet_import.missing():
         sys.stderr.write(f"{_PROG}: {said}\n")
         return 2
@@ -30,4 +31,10 @@ def main(argv: Sequence[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of `e2s record`."""
-    return options.record_parser(_PROG)
+    made = options.record_parser(_PROG)
+    made.add_argument(
+        "--print",
+        action="store_true",
+        help="print the recorder as one file, for the old environment; takes no other argument",
+    )
+    return made

@@ -32,6 +32,7 @@ from estimator2strategy.tools.golden.result import (
     unchecked,
 )
 from estimator2strategy.tools.golden.tiers import MEASURED
+from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 _OURS = str(Path(__file__).parents[2]) + os.sep
@@ -87,16 +88,15 @@ def _is_of_program(error: Exception) -> bool:
     return bool(its_own) and its_own[-1] > max(ours, default=-1)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s verify`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s verify",
         usage="e2s verify [options] GOLDEN [--program {PROGRAM.py | -m MODULE} [its flags]]",
         description="Replays a golden of `e2s record` here, and says tier by tier if the model\n"
         "is still the same. Without a model_fn or a program, it runs the recorded command.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     made.add_argument("golden", metavar="GOLDEN", help="the folder that `record` wrote")
     made.add_argument(
@@ -112,9 +112,9 @@ def parser() -> argparse.ArgumentParser:
         type=_factor,
         default=[],
         metavar="[TIER=]FACTOR",
-        help="widen tolerances so many times, of all tiers or of one of "
-        f"{', '.join(tier.option for tier in MEASURED)}; may be repeated, the last "
-        "counts. What must be equal stays so",
+        help="multiply the tolerances of all tiers by FACTOR, or those of one tier: "
+        f"{', '.join(tier.option for tier in MEASURED)}; may be repeated. Names, shapes and "
+        "classes must always be equal",
     )
     made.add_argument(
         "--format",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier, codemods
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
+from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 if TYPE_CHECKING:
@@ -129,15 +130,14 @@ def _remember(plan: Plan) -> None:
     files.remember(planned.file for planned in plan.changed)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s migrate`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s migrate",
         description="Rewrites a program written for TF 1.x towards TensorFlow 2, one stage at a\n"
         "time. Shows the changes; --write makes them. Nothing is imported or run.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     made.add_argument("paths", nargs="*", metavar="PATH", help="files and folders")
     chosen = made.add_mutually_exclusive_group()

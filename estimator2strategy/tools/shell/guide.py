@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import functools
 import importlib.metadata
 import re
@@ -12,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimator2strategy import __file__ as _package
+from estimator2strategy.engine.spelling import did_you_mean
+from estimator2strategy.tools.shell.command_line import Parser
 
 # A wheel carries the pages inside of the package; in a checkout they stand beside it.
 _PLACES = (Path(_package).parent, Path(_package).parents[1])
@@ -32,19 +32,18 @@ def main(argv: Sequence[str]) -> int:
         return 0
     name = options.page.removeprefix("migration_guide/").partition("#")[0].removesuffix(".md")
     if name not in found:
-        near = difflib.get_close_matches(name, found, n=1)
-        hint = f" Did you mean {near[0]}?" if near else " Without a page, all are listed."
+        hint = did_you_mean(name, found, "Without a page, all are listed.")
         if re.fullmatch(r"E2S\d+", name):
-            hint = f" `e2s explain {name}` explains a rule."
-        sys.stderr.write(f"e2s guide: there is no page {name!r}.{hint}\n")
+            hint = f"`e2s explain {name}` explains a rule."
+        sys.stderr.write(f"e2s guide: there is no page {name!r}. {hint}\n")
         return 2
     sys.stdout.write(found[name].read_text(encoding="utf-8"))
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Returns the parser of `e2s guide`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="e2s guide",
         description="Prints a page of the migration guide; without one, lists them all.",
         epilog="example: e2s guide troubleshooting",

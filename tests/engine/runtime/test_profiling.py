@@ -143,7 +143,7 @@ def test_a_profile_is_of_what_runs_without_one(tmp_path):
 
 @pytest.mark.evidence("profile", "cpu")
 def test_the_environment_names_the_folder(emulated_cores, tmp_path, monkeypatch):
-    """As `e2s run --profile_dir` does; on cores, too."""
+    """As `e2s run --profile-dir` does; on cores, too."""
     monkeypatch.setenv("E2S_PROFILE_DIR", str(tmp_path / "profile"))
     emulated_cores(2)
     model = cores_estimator(str(tmp_path / "model"), iterations=2)

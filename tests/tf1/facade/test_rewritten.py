@@ -45,7 +45,7 @@ def test_several_cores_in_a_session_are_refused(one_core):
 def test_without_a_tpu_nothing_starts(monkeypatch):
     monkeypatch.setattr(devices, "_emulated_cores", 0)
     monkeypatch.delenv("TPU_NAME", raising=False)
-    with pytest.raises(DeviceError, match="e2s run --emulate_tpu_cores=1"):
+    with pytest.raises(DeviceError, match="e2s run --emulate-tpu-cores=1"):
         tpu_rewrite.initialize_system()
 
 

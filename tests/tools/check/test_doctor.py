@@ -116,7 +116,7 @@ def test_errors_come_first():
 def test_this_environment_is_described_as_json_without_importing_tensorflow():
     program = (
         "import sys; from estimator2strategy import __main__ as cli;"
-        "code = cli.main(['doctor', '--json', '--no_import']);"
+        "code = cli.main(['doctor', '--json', '--no-import']);"
         "sys.exit(99 if 'tensorflow' in sys.modules else code)"
     )
     result = subprocess.run(

@@ -33,10 +33,9 @@ def test_an_id_may_be_spelled_in_small_letters_or_be_a_number(given, capsys):
 
 @pytest.mark.parametrize(
     ("given", "hint"),
-    [("E2S999", "`e2s explain` lists all"), ("fixed-batch", "did you mean fixed-batch-size?")],
+    [("E2S999", "`e2s explain` lists all."), ("fixed-batch", "Did you mean fixed-batch-size?")],
 )
 def test_unknown_rule_is_an_error_that_names_the_nearest(given, hint, capsys):
     assert explain.main(["E2S203", given]) == 2
     said = capsys.readouterr().err
-    assert f"there is no rule {given!r}; {hint}" in said
-    assert "`e2s explain` lists all" in said
+    assert f"there is no rule {given!r}. {hint}" in said

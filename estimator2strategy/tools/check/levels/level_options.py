@@ -19,19 +19,10 @@ from estimator2strategy.tools.check.levels.request import (
     params_of,
 )
 from estimator2strategy.tools.check.settings import Settings, SettingsError, Target
+from estimator2strategy.tools.shell.command_line import positive
 
 # Options of single levels, which get them as `subject.options`.
 _OF_LEVELS = ("golden", "tpu", "fit_batch", "tpu_time_limit", "no_tpu_cache")
-
-
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of at least 1")
-    return number
 
 
 # Option -> what argparse is to know of it, in the order of the help.
@@ -49,7 +40,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--modes": {"metavar": "MODES", "help": "some of train,eval,predict; by default all"},
     "--batch-size": {
-        "type": _positive,
+        "type": positive,
         "metavar": "N",
         "help": "the global batch size; by default 8 for each core",
     },
@@ -63,7 +54,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "by default recorded",
     },
     "--cores": {
-        "type": _positive,
+        "type": positive,
         "default": 8,
         "metavar": "N",
         "help": "cores to emulate; by default 8",

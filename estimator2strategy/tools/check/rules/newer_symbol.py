@@ -13,7 +13,7 @@ from estimator2strategy.tools.check.rule import Hit, rule
     why="A program that is run as one of TF 1.15 gets its names, and this one is an AttributeError "
     "there. The first such name of a file is reported.",
     fix="If the program was written for TensorFlow 2.x: e2s run --tf2, and e2s check --target tf2. "
-    "If only this file was: e2s run --modern_module.",
+    "If only this file was: e2s run --modern-module.",
     bad="import tensorflow as tf\n\ntf.random.set_seed(2)\n",
     good="import tensorflow as tf\n\ntf.random.set_random_seed(2)\n",
 )

@@ -5,12 +5,13 @@ import json
 import os
 
 from estimator2strategy.tools.golden.recorder.folder import RecordError
+from estimator2strategy.tools.shell.command_line import Parser, positive
 
 _EXAMPLE = """\
 examples:
   {prog} --out golden --program train.py --data_dir=/data --batch_size=16
   {prog} --out golden --program -m trainer.task --batch_size=16
-  {prog} --out golden trainer.model:model_fn --input trainer.data:input_fn --batch_size 16
+  {prog} --out golden trainer.model:model_fn --input trainer.data:input_fn --batch-size 16
 
 The program runs as ever, with its own flags, and stops once it is recorded. `e2s record --print`
 prints the one file that does this under TensorFlow 1.13 to 2.15; `e2s verify golden` replays.
@@ -21,27 +22,45 @@ def add_source(parser):
     """The arguments that say what to record."""
     parser.add_argument("model_fn", nargs="?", help="module:function or file.py:function")
     parser.add_argument(
-        "--estimator", help="instead of model_fn: a function that returns an Estimator"
+        "--estimator",
+        metavar="FUNCTION",
+        help="instead of model_fn: a function that returns an Estimator",
     )
     parser.add_argument("--input", metavar="INPUT_FN", help="for training: module:function")
     parser.add_argument(
-        "--eval_input", metavar="INPUT_FN", help="for evaluation; by default --input"
+        "--eval-input", metavar="INPUT_FN", help="for evaluation; by default --input"
     )
     parser.add_argument(
-        "--predict_input", metavar="INPUT_FN", help="for prediction; by default --input"
+        "--predict-input", metavar="INPUT_FN", help="for prediction; by default --input"
     )
     parser.add_argument(
         "--serving", metavar="RECEIVER_FN", help="also export the model, with this function"
     )
-    parser.add_argument("--params", type=json.loads, help="hyperparameters, as JSON")
     parser.add_argument(
-        "--batch_size", type=int, help="make a TPUEstimator (use_tpu=False) of this batch size"
+        "--params",
+        type=_json,
+        metavar="JSON",
+        help="hyperparameters: '{\"learning_rate\": 0.1}'",
+    )
+    parser.add_argument(
+        "--batch-size",
+        type=positive,
+        metavar="N",
+        help="make a TPUEstimator (use_tpu=False) of this batch size",
     )
     parser.add_argument(
         "--program",
         nargs=argparse.REMAINDER,
         help="instead of model_fn and its options: a program and its flags; must come last",
     )
+
+
+def _json(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        said = f"{text!r} is not JSON, as '{{\"hidden\": 64}}' is"
+        raise argparse.ArgumentTypeError(said) from None
 
 
 def source_of(options):
@@ -67,20 +86,31 @@ def source_of(options):
 
 def record_parser(prog):
     """The parser of all options."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Records what a model does here: a golden to verify it against elsewhere.",
         epilog=_EXAMPLE.format(prog=prog),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--out", default="golden", help="folder to write, by default golden")
-    parser.add_argument("--steps", type=int, default=20, help="steps to train, by default 20")
     parser.add_argument(
-        "--eval_batches", type=int, default=10, help="at most so many; by default 10"
+        "--out", default="golden", metavar="DIR", help="the folder to write; golden by default"
     )
+    for option, default, limited in (
+        ("--steps", 20, "train at most N steps"),
+        ("--eval-batches", 10, "evaluate at most N batches"),
+        ("--predict-batches", 4, "predict at most N batches"),
+    ):
+        parser.add_argument(
+            option,
+            type=positive,
+            default=default,
+            metavar="N",
+            help=f"{limited}; {default} by default",
+        )
     parser.add_argument(
-        "--predict_batches", type=int, default=4, help="at most so many; by default 4"
+        "--checkpoint",
+        metavar="PATH",
+        help="start from this checkpoint, and not from initial values",
     )
-    parser.add_argument("--checkpoint", help="start from this one, and not from initial values")
     add_source(parser)
     return parser
