@@ -775,3 +775,21 @@ def model_fn(features, labels, mode):
     (fix,) = [f.fix for f in check_text(text, Settings()).findings if f.rule == "E2S220"]
     assert ("Give training=" in fix) == told
     assert "UPDATE_OPS" in fix
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("tf.estimator.ModeKeys.TRIAN", "tf.estimator.ModeKeys has no TRIAN. Did you mean TRAIN?"),
+        ("tf.estimator.ModeKeys.INFER", "tf.estimator.ModeKeys has no INFER. It has EVAL,"),
+        ("tf.contrib.learn.ModeKeys.PREDICT", "tf.contrib.learn.ModeKeys has no PREDICT. It has"),
+        ("tf.estimator.ModeKeys.EVAL", None),
+        ("tf.contrib.learn.ModeKeys.INFER", None),
+        ("tf.estimator.ModeKeys.__dict__", None),
+    ],
+)
+def test_a_mode_that_is_misspelt_or_of_the_other_class_is_found(mode, said):
+    found = [text for text in advice(f"def f(mode):\n    return mode == {mode}\n") if "Keys" in text]
+    found = [text for text in found if "has no" in text]
+    assert len(found) == bool(said)
+    assert all(text.startswith(said) for text in found)

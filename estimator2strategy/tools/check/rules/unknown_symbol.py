@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.check_report import Severity
@@ -61,6 +62,11 @@ _FOLDERS = {
 _FOLDER_OF = {f"tf.{name}": folder for folder, names in _FOLDERS.items() for name in names.split()}
 # Names of Python's logging, and how TensorFlow calls them.
 _MEANT = {"tf.logging.WARNING": "tf.logging.WARN", "tf.logging.CRITICAL": "tf.logging.FATAL"}
+# Classes that are lists of names -> what they have; programs take one for the other.
+_MEMBERS = {
+    "tf.estimator.ModeKeys": ("EVAL", "PREDICT", "TRAIN"),
+    "tf.contrib.learn.ModeKeys": ("EVAL", "INFER", "TRAIN"),
+}
 LINEAR = (
     "In a program that is run by this package: `from "
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear`; for its scope, put `with "
@@ -84,6 +90,7 @@ _WORD_MORE = re.compile(r"_[a-z]{3,}")
     good="import tensorflow as tf\n\nx = tf.reduce_mean([1.0])\n",
 )
 def find(source, context):
+    yield from _no_members(source)
     for use in symbol_uses.uses(source, context.runs_on_tensorflow2(source)):
         if use.name in tables.BEFORE_1_15 and not unreached.is_tried(use.node, unreached.ANY):
             written = use.name.replace("tf.python.", "tensorflow.python.")
@@ -124,6 +131,19 @@ def find(source, context):
             elif module == "tf" and not near and last in sys.stdlib_module_names:
                 hint = f"Python has a module of this name: write `import {last}`."
             yield Hit(use.node, f"{use.name} is neither in TensorFlow 1.15 nor in 2", fix=hint)
+
+
+def _no_members(source):
+    """Yields a hit for each attribute that a class of `_MEMBERS` has not."""
+    for node, scope in source.chains:
+        name = source.name(node, scope) or ""
+        module, _, last = name.rpartition(".")
+        members = _MEMBERS.get(module)
+        if members is None or last in members or last.startswith("__"):
+            continue
+        if not unreached.is_tried(node, unreached.ANY):
+            fix = did_you_mean(last, members, f"It has {', '.join(members)}.")
+            yield Hit(node, f"{module} has no {last}", fix=fix)
 
 
 def _is_in_tables(name: str) -> bool:
