@@ -243,6 +243,11 @@ class TestHtml:
         assert "script" not in page.tags
         assert "<script>alert(1)</script>" in "".join(page.text)
 
+    def test_code_in_sentences_is_set_as_code_and_not_in_backquotes(self, tmp_path):
+        text = formats.render("html", report(finding(message="no `tf.<x>`, but `")), tmp_path)
+        assert "no <code>tf.&lt;x&gt;</code>, but `" in text
+        assert "`" not in formats.render("html", report(finding()), tmp_path)
+
     def test_file_that_is_gone_is_shown_without_lines(self, tmp_path):
         assert _Page(formats.render("html", report(finding()), tmp_path)).open == []
 

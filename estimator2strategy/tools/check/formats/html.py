@@ -99,10 +99,10 @@ def render(report: Report, root: Path) -> str:
     return _PAGE.format(
         verdict=html.escape(report.verdict),
         problems="".join(f"<pre><b>{html.escape(p)}</b></pre>\n" for p in report.problems),
-        target=html.escape(TARGETS[report.target]),
+        target=html_levels.prose(TARGETS[report.target]),
         version=__version__,
         date=f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
-        not_checked="\n".join(f"<li>{html.escape(w)}</li>" for w in (*report.beyond, *blind)),
+        not_checked="\n".join(f"<li>{html_levels.prose(w)}</li>" for w in (*report.beyond, *blind)),
         style=html_levels.STYLE + _filters(report.findings),
         summary=html_levels.summary(report),
         levels="\n".join(html_levels.section(level) for level in report.levels),
@@ -144,7 +144,7 @@ def _index(findings: Sequence[Finding], ids: dict[int, str]) -> str:
         f'<td><input type="checkbox" id="show-{rule}" title="show what {rule} found" checked></td>'
         f'<td class="number">{len(found)}</td><td><b>{Severity(-worst)}</b></td>'
         f'<td><a href="#{ids[id(found[0])]}">{rule}</a></td>'
-        f"<td>{html.escape(rules()[rule].title)}</td></tr>"
+        f"<td>{html_levels.prose(rules()[rule].title)}</td></tr>"
         for (worst, rule), found in sorted(groups.items())
     )
     return f'<table class="index">\n{rows}\n</table>' if rows else ""
@@ -178,10 +178,10 @@ def _finding(finding: Finding, lines: list[str], place: str, following: str | No
     return (
         f'<article class="{finding.severity} {finding.rule}" id="{place}">\n'
         f"<p><b>{finding.severity}</b> {finding.rule} line {finding.line}{where}: "
-        f"{html.escape(finding.message)}{_evidence(finding)}{onward}</p>\n"
+        f"{html_levels.prose(finding.message)}{_evidence(finding)}{onward}</p>\n"
         f"{_excerpt(finding.line, lines)}"
-        f"<p>{html.escape(finding.fix)}</p>\n"
-        f"<details><summary>Why</summary><p>{html.escape(rules()[finding.rule].why)}</p></details>\n"
+        f"<p>{html_levels.prose(finding.fix)}</p>\n"
+        f"<details><summary>Why</summary><p>{html_levels.prose(rules()[finding.rule].why)}</p></details>\n"
         "</article>"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 
 from estimator2strategy.tools.check.check_report import (
@@ -29,6 +30,8 @@ _OPEN_ROWS = 8
 # The size of a plot in its own units, and the room beside it for numbers.
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 640, 240, 84, 34
 _STROKES = ("", "6 4", "2 3", "10 3 2 3")
+
+_CODE = re.compile(r"`([^`\n]+)`")
 
 STYLE = """\
 .passed { color: var(--passed); }
@@ -102,13 +105,13 @@ def _outcome(level: LevelReport) -> tuple[str, str]:
 def section(level: LevelReport) -> str:
     """The section of one level's report."""
     verdicts = "".join(
-        f"<tr><td>{html.escape(v.question)}</td>"
+        f"<tr><td>{prose(v.question)}</td>"
         f'<td><b class="{v.outcome.name.lower()}">{v.outcome.value}</b></td>'
-        f"<td>{html.escape(v.message)}</td></tr>\n"
+        f"<td>{prose(v.message)}</td></tr>\n"
         for v in level.verdicts
     )
     problems = "".join(f"<pre>{html.escape(problem)}</pre>\n" for problem in level.problems)
-    beyond = "".join(f"<li>{html.escape(what)}</li>\n" for what in level.not_checked)
+    beyond = "".join(f"<li>{prose(what)}</li>\n" for what in level.not_checked)
     return (
         f'<section class="level">\n<h2>{html.escape(level.subject)}</h2>\n'
         f"<p>{html.escape(level.level.words[0].upper() + level.level.words[1:])}. "
@@ -235,3 +238,8 @@ def _stroke(number: int) -> str:
         if dashes
         else f'class="series{number % 4}" fill="none" stroke-width="2"'
     )
+
+
+def prose(text: str) -> str:
+    """Returns a sentence as HTML: code between backquotes is set as code."""
+    return _CODE.sub(r"<code>\1</code>", html.escape(text))
