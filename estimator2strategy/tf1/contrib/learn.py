@@ -100,6 +100,11 @@ class Estimator(core.Estimator):
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
         taken = inspect.signature(model_fn).parameters
+        if params is None and "params" in taken:
+            tf.compat.v1.logging.warn(
+                f"Estimator's model_fn ({model_fn}) includes params argument, but params are not "
+                "passed to Estimator."
+            )
         self._metrics: Mapping[Any, Any] = {}
         self._served: dict[str, Any] = {}  # what an export asks of `estimator_spec`
 
@@ -123,7 +128,8 @@ class Estimator(core.Estimator):
             )
             return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **more})
 
-        super().__init__(core_model_fn, model_dir, config, params)
+        # It takes params in any case, so only the program's model_fn may have missed them.
+        super().__init__(core_model_fn, model_dir, config, {} if params is None else params)
 
     def fit(
         self,

@@ -278,3 +278,11 @@ def test_run_config_takes_the_arguments_of_its_time(model_dir, monkeypatch):
     steps = learn.RunConfig(save_checkpoints_steps=5)
     assert (steps.save_checkpoints_steps, steps.save_checkpoints_secs) == (5, None)
     assert tf.estimator.Estimator(falling, config=config, params={}).model_dir == model_dir
+
+
+def test_an_estimator_warns_of_the_programs_model_fn_alone(model_dir, caplog):
+    learn.Estimator(lambda features, labels: None, model_dir)
+    assert "includes params" not in caplog.text
+    learn.Estimator(ops_model_fn, model_dir)
+    assert "ops_model_fn" in caplog.text
+    assert "core_model_fn" not in caplog.text
