@@ -218,12 +218,12 @@ def test_a_checkpoint_that_does_not_fit_lists_every_difference(model_dir):
 
     with pytest.raises(tf.errors.NotFoundError) as missing:
         estimator.Estimator(renamed, model_dir).train(input_fn, steps=1)
-    assert "missing in the checkpoint: bias float32 (1,)" in str(missing.value)
-    assert "missing in the checkpoint: other/weight float32 (2, 1)" in str(missing.value)
+    assert "missing in the checkpoint: bias float32 [1]" in str(missing.value)
+    assert "missing in the checkpoint: other/weight float32 [2, 1]" in str(missing.value)
 
     with pytest.raises((tf.errors.InvalidArgumentError, tf.errors.NotFoundError)) as differs:
         estimator.Estimator(reshaped, model_dir).train(input_fn, steps=1)
-    assert "weight is float32 [2, 1] in the checkpoint, float32 (3, 1) in the model" in str(
+    assert "weight is float32 [2, 1] in the checkpoint, float32 [3, 1] in the model" in str(
         differs.value
     )
     # Nothing is lost.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import tensorflow as tf
 
@@ -28,9 +28,9 @@ def restore(saver, session, path: str) -> None:
         differences = compare(expected, path)
         if not differences:
             raise
-        raise type(error)(
-            error.node_def, error.op, f"{error.message}\n\n{path} does not fit:\n{differences}"
-        ) from error
+        # The op's place in the graph, its stack and the errors before this one say nothing of why.
+        said = error.message.partition("\n\t [[")[0]
+        raise type(error)(None, None, f"{said}\n\n{path} does not fit:\n{differences}") from None
 
 
 def not_written(error: tf.errors.OpError) -> tf.errors.OpError:
@@ -147,23 +147,56 @@ def _handle_shape(op: tf.Operation) -> tf.TensorShape:
 def compare(expected: Mapping[str, tuple[tf.TensorShape, tf.DType]], path: str) -> str:
     """Returns a line for each variable that the checkpoint lacks, or has in another form.
 
-    Variables of the checkpoint alone are listed too: a renamed variable shows as a pair.
+    Variables of the checkpoint alone are listed too: a renamed variable shows as a pair. Slots
+    stand in the line of their variable.
     """
     if not expected:
         return ""
     reader = tf.train.load_checkpoint(path)
     shapes = reader.get_variable_to_shape_map()
     dtypes = reader.get_variable_to_dtype_map()
-    lines = []
+    missing, differs = {}, {}
     for name, (shape, dtype) in sorted(expected.items()):
         if name not in shapes:
-            lines.append(f"  missing in the checkpoint: {name} {dtype.name} {shape}")
+            missing[name] = f"{dtype.name} {_shown(shape)}"
         elif not shape.is_compatible_with(shapes[name]) or dtypes[name] != dtype:
-            lines.append(
-                f"  differs: {name} is {dtypes[name].name} {shapes[name]} in the checkpoint, "
-                f"{dtype.name} {shape} in the model"
+            differs[name] = (
+                f"is {dtypes[name].name} {shapes[name]} in the checkpoint, "
+                f"{dtype.name} {_shown(shape)} in the model"
             )
-    if lines:
-        extra = sorted(set(shapes) - set(expected))
-        lines += [f"  only in the checkpoint: {name} {shapes[name]}" for name in extra]
+    if not missing and not differs:
+        return ""
+    extra = {name: f"{shapes[name]}" for name in sorted(set(shapes) - set(expected))}
+    lines = [
+        f"  {kind} {line}"
+        for kind, found in (
+            ("missing in the checkpoint:", missing),
+            ("differs:", differs),
+            ("only in the checkpoint:", extra),
+        )
+        for line in _with_slots(found)
+    ]
+    if not set(shapes).intersection(expected) - {tf1.GraphKeys.GLOBAL_STEP}:
+        lines.append("They have no variable in common. Is this the model_dir of another model?")
     return "\n".join(lines)
+
+
+def _shown(shape: tf.TensorShape) -> str:
+    return str(shape.as_list() if shape.rank is not None else shape)
+
+
+def _with_slots(found: Mapping[str, str]) -> Iterator[str]:
+    """Yields a line for each variable, which names its slots.
+
+    Args:
+        found: Variable or slot -> what is said about it, sorted by their names.
+    """
+    slots: dict[str, list[str]] = {name: [] for name in found}
+    for name in found:
+        variable, _, last = name.rpartition("/")
+        if variable in slots:
+            slots[variable].append(last)
+            del slots[name]
+    for name, below in slots.items():
+        more = f" (also its {', '.join(below)})" if below else ""
+        yield f"{name} {found[name]}{more}"

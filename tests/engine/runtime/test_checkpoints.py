@@ -28,7 +28,7 @@ def test_other_shape_in_the_checkpoint_is_an_error_that_names_the_variable(model
         match=r"Restoring from checkpoint failed.*a mismatch between",
     ) as raised:
         host_estimator(model_dir, with_extra([3, 2])).train(numbers(1), steps=1)
-    assert "differs: extra is float32 [2, 3] in the checkpoint, float32 (3, 2) in the model" in str(
+    assert "differs: extra is float32 [2, 3] in the checkpoint, float32 [3, 2] in the model" in str(
         raised.value
     )
 
@@ -37,6 +37,37 @@ def test_variable_that_the_checkpoint_lacks_is_named(model_dir):
     host_estimator(model_dir).train(numbers(1))
     with pytest.raises(tf.errors.NotFoundError, match="missing in the checkpoint: extra float32"):
         host_estimator(model_dir, with_extra([3])).train(numbers(1), steps=1)
+
+
+def test_slots_stand_in_the_line_of_their_variable(tmp_path):
+    path = str(tmp_path / "ckpt")
+    with tf.Graph().as_default(), tf1.Session() as session:
+        for name in ("a", "a/Adam", "a/Adam_1", "beta1_power"):
+            tf1.get_variable(name, [2], use_resource=True)
+        session.run(tf1.global_variables_initializer())
+        tf1.train.Saver().save(session, path)
+    expected = {name: (tf.TensorShape([3]), tf.float32) for name in ("a", "a/Adam", "a/Adam_1")}
+    assert checkpoints.compare(expected, path).splitlines() == [
+        "  differs: a is float32 [2] in the checkpoint, float32 [3] in the model "
+        "(also its Adam, Adam_1)",
+        "  only in the checkpoint: beta1_power [2]",
+    ]
+
+
+def test_the_checkpoint_of_another_model_is_called_so_without_the_stack_of_an_op(model_dir):
+    host_estimator(model_dir).train(numbers(1))
+
+    def other(features, labels, mode, params):
+        with tf1.variable_scope("other"):
+            return falling(features, labels, mode, params)
+
+    with pytest.raises(tf.errors.NotFoundError) as raised:
+        host_estimator(model_dir, other).train(numbers(1), steps=1)
+    said = str(raised.value)
+    assert said.startswith("Restoring from checkpoint failed")
+    assert said.endswith("Is this the model_dir of another model?")
+    assert "stack trace" not in said
+    assert raised.value.__suppress_context__
 
 
 def test_parts_of_a_partitioned_variable_are_compared_as_a_whole(tmp_path):
