@@ -92,7 +92,9 @@ class TestBatchAxis:
             return tf.data.Dataset.from_tensors((tf.ones([3, 4]), tf.ones([4]))).repeat()
 
         model = cores_estimator(model_dir)
-        with pytest.raises(RecordingError, match=r"batch of 3 .* axis 1, say so: .*batch_axis="):
+        with pytest.raises(
+            RecordingError, match=r"(?s)batch of 3 .* axis 1, say so: .*batch_axis="
+        ):
             model.train(columns, steps=1)
 
     def test_is_not_for_prediction(self, model_dir):
@@ -114,8 +116,11 @@ def test_shapes_that_are_not_known_are_refused(model_dir, unknown, method):
         return both.batch(params["batch_size"], drop_remainder=True)
 
     model = cores_estimator(model_dir)
-    with pytest.raises(ValueError, match=rf"The {unknown} to the model.*must have static shape"):
+    with pytest.raises(
+        ValueError, match=rf"The {unknown} to the model.*must have static shape"
+    ) as raised:
         model.train(input_fn, steps=1) if method == "train" else next(model.predict(input_fn))
+    assert str(raised.value).endswith("Where the dataset is batched, pass drop_remainder=True.")
 
 
 @pytest.mark.parametrize("part", ["features", "labels"])

@@ -62,11 +62,17 @@ def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
     for name, part in {"features": features, "labels": labels}.items():
         for tensor in () if part is None else tf.nest.flatten(part, expand_composites=True):
             if not tensor.shape.is_fully_defined():
-                raise ValueError(
-                    f"The {name} to the model returned by input_fn must have static shape. Tensor: "
-                    f"{tensor}, from {location(input_fn)}. Use drop_remainder=True where the "
-                    "dataset is batched."
-                )
+                raise _no_static_shape(name, tensor, input_fn)
+
+
+def _no_static_shape(name: str, tensor: tf.Tensor, input_fn: Callable | None = None) -> ValueError:
+    where = f", from {location(input_fn)}" if input_fn is not None else ""
+    return wrong_argument(
+        f"The {name} to the model returned by input_fn must have static shape. Tensor: "
+        f"{tensor.name}{where}",
+        _sizes(tensor),
+        "Where the dataset is batched, pass drop_remainder=True.",
+    )
 
 
 def check_no_strings(features: Any, labels: Any, input_fn: Callable) -> None:
@@ -307,17 +313,20 @@ def _split(tensor: tf.Tensor, num_replicas: int, axis: int) -> list[tf.Tensor]:
         )
     size = tf.compat.dimension_value(tensor.shape[axis]) if tensor.shape.rank else None
     if size is None:
-        raise ValueError(
-            f"The features to the model returned by input_fn must have static shape. Tensor: "
-            f"{tensor}. Use drop_remainder=True where the dataset is batched."
-        )
+        raise _no_static_shape("features", tensor)
     if size % num_replicas:
-        raise RecordingError(
+        raise wrong_argument(
             f"input_fn returned a batch of {size} examples, which cannot be split over "
-            f"{num_replicas} cores. Batch by params['batch_size']."
-            f"{_transposed(tensor, num_replicas)} Tensor: {tensor}"
+            f"{num_replicas} cores: {tensor.name}",
+            _sizes(tensor),
+            f"Batch by params['batch_size'].{_transposed(tensor, num_replicas)}",
+            RecordingError,
         )
     return tf.split(tensor, num_replicas, axis)
+
+
+def _sizes(tensor: tf.Tensor) -> list[int | None] | str:
+    return "unknown" if tensor.shape.rank is None else tensor.shape.as_list()
 
 
 def _transposed(tensor: tf.Tensor, num_replicas: int) -> str:

@@ -198,12 +198,12 @@ CALLS = (
     ),
     Usage(
         "batches of another size",
-        "batch_size",
+        "input_fn",
         lambda d: tpu_model(d).train(lambda params: dataset(3), steps=1),
     ),
     Usage(
         "batches whose size is not known",
-        "drop_remainder",
+        "input_fn",
         lambda d: tpu_model(d).train(
             lambda params: tf.data.Dataset.from_tensor_slices((ROWS, ROWS)).batch(4), steps=1
         ),
