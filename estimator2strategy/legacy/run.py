@@ -235,11 +235,27 @@ def _spec_of(module: str) -> importlib.machinery.ModuleSpec | None:
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error without our own frames, and a hint where there is one."""
     report = traceback.TracebackException(kind, error, trace)
-    if os.environ.get("E2S_TRACEBACK") != "full":
+    shows_all = os.environ.get("E2S_TRACEBACK") == "full"
+    if not shows_all:
         _shorten(report, error)
-    sys.stderr.write("".join(report.format()))
+    text = "".join(report.format())
+    sys.stderr.write(text if shows_all else _without_stacks_of_ops(text))
     for hint in filter(None, (python2.hint(error), _foreign_hint(error, trace))):
         sys.stderr.write(f"e2s: {hint}\n")
+
+
+def _without_stacks_of_ops(text: str) -> str:
+    """Returns a report whose "Original stack trace" of an op has the lines of the program alone.
+
+    TensorFlow's text names each frame of its own, and ours, in a line.
+    """
+    lines, in_stack = [], False
+    for line in text.splitlines(keepends=True):
+        in_stack = line.startswith("Original stack trace for") or (in_stack and line[:2] == "  ")
+        place = line.removeprefix('  File "')
+        if not in_stack or not place.startswith(_NOT_OF_PROGRAM):
+            lines.append(line)
+    return "".join(lines)
 
 
 def _shorten(report: traceback.TracebackException, error: BaseException) -> None:
@@ -251,7 +267,7 @@ def _shorten(report: traceback.TracebackException, error: BaseException) -> None
     """
     if _is_quoted(report, error):
         report.__cause__ = None
-    refusal = isinstance(error, EstimatorToStrategyError) or _names_line(report, error)
+    refusal = isinstance(error, EstimatorToStrategyError) or _is_said(report)
     hidden = _NOT_OF_PROGRAM if refusal else _OURS
     shown = [frame for frame in report.stack if not frame.filename.startswith(hidden)]
     for last in report.stack[-1:]:
@@ -266,20 +282,24 @@ def _shorten(report: traceback.TracebackException, error: BaseException) -> None
         _shorten(report.__context__, error.__context__)
 
 
-def _names_line(report: traceback.TracebackException, error: BaseException) -> bool:
-    """True for our message about a wrong argument, or `TF_CONFIG`: it has the program's line."""
-    return report.stack[-1].filename.startswith(_PACKAGE) and "\n  At " in str(error)
+def _is_said(report: traceback.TracebackException) -> bool:
+    """True if a `raise` of ours made the error: it is a message, and no fault of our code."""
+    last = report.stack[-1]
+    return last.filename.startswith(_PACKAGE) and (last.line or "").startswith("raise ")
 
 
 def _is_quoted(report: traceback.TracebackException, error: BaseException) -> bool:
-    """True if our message has that of the error's cause, in whose stack the program has no line."""
+    """True if our message has that of the error's cause, in whose stack the program has no line.
+
+    So has our error of TensorFlow's class: it tells TensorFlow's own by the names of the program.
+    """
     cause = report.__cause__
     if cause is None or not report.stack[-1].filename.startswith(_PACKAGE):
         return False
     if not all(frame.filename.startswith(_NOT_OF_PROGRAM) for frame in cause.stack):
         return False
     said = str(error.__cause__)
-    return bool(said) and said in str(error)
+    return type(error) is type(error.__cause__) or (bool(said) and said in str(error))
 
 
 def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | None:

@@ -314,6 +314,47 @@ def test_wrong_use_is_an_error_that_says_so(arguments, message):
     assert "Traceback" not in ran.stderr
 
 
+FAILS_IN_A_STEP = """\
+import tensorflow as tf
+
+def model_fn(features, labels, mode):
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.layers.dense(features, 2))
+    step = tf.train.get_global_step()
+    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+tf.estimator.Estimator(model_fn).train(lambda: (tf.ones([1, 2]), tf.constant([5])), steps=1)
+"""
+
+
+def test_a_step_that_fails_is_one_report_with_lines_of_the_program_alone(tmp_path):
+    (tmp_path / "main.py").write_text(FAILS_IN_A_STEP)
+    ran = e2s("run", "main.py", folder=tmp_path)
+    trace = ran.stderr[ran.stderr.index("Traceback") :]
+    assert trace.count("Traceback") == 1
+    assert "Received a label value of 5" in trace
+    assert "made at main.py:4" in trace
+    assert "Original stack trace for" in trace
+    places = [line for line in trace.splitlines() if line.startswith("  File")]
+    assert places[-1] == '  File "main.py", line 4, in model_fn'
+    assert not [place for place in places if str(ROOT / "estimator2strategy") in place]
+
+
+def test_a_message_of_ours_in_an_error_of_tensorflow_comes_after_the_lines_of_the_program(tmp_path):
+    (tmp_path / "main.py").write_text(
+        "import tensorflow as tf\n"
+        "def model_fn(features, labels, mode): pass\n"
+        "estimator = tf.estimator.Estimator(model_fn, '/dev/null/model')\n"
+        "estimator.train(lambda: tf.data.Dataset.from_tensors(1.0), steps=1)\n"
+    )
+    ran = e2s("run", "main.py", folder=tmp_path)
+    trace = ran.stderr[ran.stderr.index("Traceback") :].splitlines()
+    assert [line for line in trace if line.startswith("  File")] == [
+        '  File "main.py", line 4, in <module>'
+    ]
+    assert "model_dir '/dev/null/model' cannot be made" in trace[-1]
+
+
 @pytest.mark.parametrize(
     ("tf_config", "message"),
     [
