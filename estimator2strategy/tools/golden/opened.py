@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator2strategy.engine import quiet_import
 from estimator2strategy.tools.golden import forms
 from estimator2strategy.tools.golden.recorder.folder import (
     FORMAT,
@@ -215,6 +216,7 @@ def _check_dtype(name: str, array: np.ndarray, expected: str) -> None:
 
 def _check_checkpoints(golden: Golden) -> None:
     """Reads all that will be restored; each tensor has a checksum."""
+    quiet_import.import_tensorflow()
     import tensorflow as tf
 
     written = {v["name"]: v for v in golden.about["train"]["variables"]}

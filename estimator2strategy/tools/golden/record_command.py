@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,8 @@ def main(argv: Sequence[str]) -> int:
     if said := quiet_import.missing():
         sys.stderr.write(f"{_PROG}: {said}\n")
         return 2
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # as the one file does
+    quiet_import.import_tensorflow()
     from estimator2strategy.tools.golden.here import Here
     from estimator2strategy.tools.golden.recorder import command
 

@@ -175,6 +175,20 @@ def test_an_exporter_that_keeps_the_newest_few_is_recorded(exporter, recorded):
     assert "evaluate, export, train, 3 steps" in ran.stderr
 
 
+def test_a_program_may_write_its_results_beside_the_checkpoints(recorded):
+    cwd, _ = recorded
+    program = (cwd / "train.py").read_text().replace("(model_fn)", "(model_fn, 'made/model')")
+    (cwd / "writes.py").write_text(f"{program}    open('made/model/results', 'w').close()\n")
+    ran = e2s("record", "--out", "written", "--steps", "1", "--program", "writes.py", cwd=cwd)
+    assert "wrote written" in ran.stderr
+
+
+def test_native_libraries_say_nothing_while_they_are_loaded(recorded):
+    cwd, ran = recorded
+    shown = ran.stderr + e2s("verify", "golden", "--cores=0", cwd=cwd).stderr
+    assert "oneDNN custom operations" not in shown
+
+
 def test_a_program_with_another_flag_is_another_model(recorded):
     cwd, _ = recorded
     other = e2s("verify", "golden", "--cores=0", "--program", "train.py", "--rate=0.4", cwd=cwd)

@@ -57,6 +57,7 @@ def _replacements(recorder):
 
     def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
         once("train")
+        tf1.gfile.MakeDirs(self.model_dir)  # as training does: programs write results there
         recorder.train(self, input_fn, hooks, saving_listeners, most=steps or max_steps)
         return self
 
