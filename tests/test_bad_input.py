@@ -246,3 +246,12 @@ def test_an_error_in_model_fn_is_the_users_own(model_dir):
     with pytest.raises(KeyError, match="the user's") as error:
         estimator.Estimator(broken, model_dir).train(lambda: tf.ones([1]), steps=1)
     assert error.traceback[-1].path.samefile(HERE)
+
+
+def test_labels_that_are_missing_are_told_once_by_a_model_fn_in_a_model_fn(model_dir):
+    plain = estimator.LinearRegressor([tf.feature_column.numeric_column("x")], model_dir)
+    added = estimator.add_metrics(plain, lambda labels: {"n": tf1.metrics.mean(labels)})
+    with pytest.raises(ValueError, match="cannot use the labels") as raised:
+        added.train(lambda: tf.data.Dataset.from_tensors({"x": [[1.0]]}), steps=1)
+    assert str(raised.value).count("cannot use the labels that input_fn returned") == 1
+    assert str(raised.value).count("\n  At ") == 1

@@ -55,6 +55,8 @@ def blaming_odd_input(features: Any, labels: Any, mode: str) -> Iterator[None]:
     """
     try:
         yield
+    except RecordingError:  # said by a model_fn that this one calls
+        raise
     except (AttributeError, TypeError, ValueError) as error:
         parts = {"features": features, "labels": labels}
         no_labels = mode == ModeKeys.PREDICT and labels is None and not _is_odd(features)

@@ -24,6 +24,12 @@ NO_FAILURES = (
     tf.errors.DeadlineExceededError,
 )
 OURS = "The Dataset of input_fn failed midway, got: "
+# TensorFlow's words before the first failure of a message: the frames of ours that traced the op.
+BEFORE = re.compile(
+    r"\A(?:\s*Graph execution error:\s*\n)?"
+    r"(?:\s*\n|Detected at node .*\n|<stack traces unavailable>\n| +File \".*\n)*"
+    r"(?:\d+ root error\(s\) found\.\n)?"
+)
 # Lines of a message that say nothing of the failure itself.
 _AROUND = re.compile(
     r"\s*$|Graph execution error|Detected at node|<stack traces|\s*File \"|\s*\[\["
@@ -116,7 +122,7 @@ def named_input_failure(recorded: RecordedGraph, error: Exception) -> Exception:
         return error
     text = (
         f"{OURS}{_sentence(message)}\n  At {line}\n  {failure.instead}\n"
-        f"  TensorFlow's words: {message}"
+        f"  TensorFlow's words: {BEFORE.sub('', message)}"
     )
     named: Exception = type(failed)(failed.node_def, failed.op, text)
     return named

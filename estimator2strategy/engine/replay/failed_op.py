@@ -20,6 +20,7 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.engine.plan.labels import known, label_of, labels_in
 from estimator2strategy.engine.replay.failed_input import (
+    BEFORE,
     NO_FAILURES,
     OURS,
     is_failed_input,
@@ -28,12 +29,7 @@ from estimator2strategy.engine.replay.failed_input import (
 )
 from estimator2strategy.engine.user_code import user_frame, user_line
 
-# TensorFlow's words before, between and after the failures of a message.
-_BEFORE = re.compile(
-    r"\A(?:\s*Graph execution error:\s*\n)?"
-    r"(?:\s*\n|Detected at node .*\n|<stack traces unavailable>\n| +File \".*\n)*"
-    r"(?:\d+ root error\(s\) found\.\n)?"
-)
+# TensorFlow's words between and after the failures of a message; BEFORE has those before.
 _BETWEEN = re.compile(r"^ *\(\d+\) (?P<code>[A-Z_]+): *", re.MULTILINE)
 _AFTER = re.compile(
     r"(?:\n\d+ successful operations\.)?(?:\n\d+ derived errors ignored\.)?"
@@ -191,7 +187,7 @@ def _operation(graph: tf.Graph, name: str) -> Any:
 
 def _failures(message: str) -> Iterator[str]:
     """The part of a message about each failure, with the names of its nodes."""
-    inner = _AFTER.sub("", _BEFORE.sub("", message))
+    inner = _AFTER.sub("", BEFORE.sub("", message))
     first, *rest = _BETWEEN.split(inner)
     if first.strip():
         yield inner

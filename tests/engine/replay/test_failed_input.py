@@ -47,6 +47,18 @@ def test_one_of_several_failures_is_said_without_its_number(recorded):
     assert named.message.splitlines()[0].endswith("got: Cannot batch tensors")
 
 
+def test_tensorflows_words_are_without_the_frames_that_traced_the_op(recorded):
+    message = (
+        "Graph execution error:\n\nDetected at node IteratorGetNext defined at (most recent call "
+        'last):\n  File "ours.py", line 1, in main\n\n  File "ours.py", line 2, in run\n\n'
+        "train.csv; No such file or directory\n\t [[{{node IteratorGetNext}}]]"
+    )
+    error = tf.errors.NotFoundError(None, None, message)
+    named = named_failure(recorded, recorded.graph, error).message
+    assert "ours.py" not in named
+    assert "TensorFlow's words: train.csv; No such file or directory\n" in named
+
+
 def test_what_no_table_knows_is_of_the_last_dataset(recorded):
     message = "Something else [[{{node Inner}}]]\n\t [[IteratorGetNext]]"
     named = named_failure(recorded, recorded.graph, tf.errors.InternalError(None, None, message))
