@@ -789,7 +789,9 @@ def model_fn(features, labels, mode):
     ],
 )
 def test_a_mode_that_is_misspelt_or_of_the_other_class_is_found(mode, said):
-    found = [text for text in advice(f"def f(mode):\n    return mode == {mode}\n") if "Keys" in text]
+    found = [
+        text for text in advice(f"def f(mode):\n    return mode == {mode}\n") if "Keys" in text
+    ]
     found = [text for text in found if "has no" in text]
     assert len(found) == bool(said)
     assert all(text.startswith(said) for text in found)
