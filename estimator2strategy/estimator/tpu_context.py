@@ -170,11 +170,14 @@ class Deployment:
         if self.pipeline is InputPipelineConfig.PER_HOST_V2 and self.num_replicas == 1:
             return
         third = "PER_HOST_V2 mode" + ("" if evaluates else " with num_replicas=1")
-        raise ValueError(
+        instead = "PER_HOST_V2" if evaluates else "BROADCAST"
+        raise wrong_argument(
             f"TPUEstimator.{_METHOD[self.mode]} is only supported under three conditions: "
-            f"1. num_hosts=1; 2. BROADCAST mode; 3. {third}. "
-            f"TPUConfig.per_host_input_for_training: {self.pipeline}; num_hosts: {self.num_hosts}; "
-            f"num_replicas: {self.num_replicas}"
+            f"1. num_hosts=1; 2. BROADCAST mode; 3. {third}. Here are {self.num_hosts} hosts and "
+            f"{self.num_replicas} replicas. TPUConfig.per_host_input_for_training",
+            self.pipeline,
+            f"Pass TPUConfig(per_host_input_for_training=InputPipelineConfig.{instead}), or use "
+            "one host for this call.",
         )
 
 

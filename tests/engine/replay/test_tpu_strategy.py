@@ -446,8 +446,9 @@ def test_prediction_pads_and_joins_outside_the_program():
 def test_prediction_on_several_hosts_is_refused_as_it_was():
     program = Program()
     predictions = make_estimator(program, 2).predict(program.input_fn)
-    with pytest.raises(ValueError, match="predict is only supported under three conditions"):
+    with pytest.raises(ValueError, match="predict is only supported under three") as raised:
         next(predictions)
+    assert "InputPipelineConfig.BROADCAST), or use one host for this call." in str(raised.value)
 
 
 # Models that are less simple.
