@@ -24,6 +24,8 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_switches, legacy_code
 
 _OURS = (__name__, _tf_switches.__name__)
+# Decorators of functions, by which TensorFlow and this package call their own.
+_BETWEEN = ("contextlib", "functools")
 # By identity, for dimensions are read often.
 _SHAPES = frozenset(
     id(vars(sys.modules[name])) for name in (*_OURS, "tensorflow.python.framework.tensor_shape")
@@ -84,7 +86,7 @@ def runs_in_thread() -> bool:
 def _outside(*modules: str) -> FrameType | None:
     """The innermost frame whose module's name starts with none of `modules`, nor is ours."""
     frame: FrameType | None = sys._getframe(1)
-    skipped = (*modules, *_OURS)
+    skipped = (*modules, *_OURS, *_BETWEEN)
     while frame and frame.f_globals.get("__name__", "").startswith(skipped):
         frame = frame.f_back
     return frame

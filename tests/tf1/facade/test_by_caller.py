@@ -26,6 +26,14 @@ def test_cells_have_half_the_units_of_an_even_number():
         assert output.shape == (2, 3)
 
 
+def test_estimators_take_such_sizes_through_their_decorated_functions(tmp_path):
+    crossed = tf.feature_column.crossed_column(["x", "y"], 100 / 2)
+    estimator = tf.estimator.LinearClassifier([crossed], str(tmp_path))
+    words = {"x": [["a"], ["b"]], "y": [["c"], ["d"]]}
+    estimator.train(lambda: ({k: tf.constant(v) for k, v in words.items()}, [[0], [1]]), steps=1)
+    assert estimator.get_variable_value("linear/linear_model/x_X_y/weights").shape == (50, 1)
+
+
 def test_half_a_size_is_refused_as_in_tf_1_15():
     with pytest.raises(ValueError, match=r"Ambiguous dimension: 3\.5"):
         tf.TensorShape([3.5])
