@@ -70,7 +70,10 @@ _OTHERS = {
 }
 # (Class, attribute) -> the class of what it holds.
 _PARTS = {(_ENVIRONMENT, "env"): _ENVIRONMENT, (_ENVIRONMENT, "unwrapped"): _ENVIRONMENT}
-_ITEMS = {_DATA_FRAME: _SERIES, "h5py.File": "h5py.Dataset"}
+# A group of an h5py file has no attribute that a data set in it lacks.
+_ITEMS = {_DATA_FRAME: _SERIES, "h5py.File": "h5py.Dataset", "h5py.Dataset": "h5py.Dataset"}
+# Classes all of whose items are of one class, whatever the index is.
+_ALIKE = {"h5py.File", "h5py.Dataset"}
 # Classes of which an item by several names, a slice or a condition is another one.
 _IN_PARTS = {_DATA_FRAME, _SERIES}
 _SEVERAL = (ast.List, ast.ListComp, ast.Slice, ast.Compare)
@@ -127,7 +130,8 @@ class _Reader:
             of = self.read(node.value, scope, source)
             if of in _IN_PARTS and _is_several(source.assigned(node.slice, scope), node.slice):
                 return of
-            return _ITEMS.get(of or "") if self._is_name(node.slice, scope, source) else None
+            is_one = of in _ALIKE or self._is_name(node.slice, scope, source)
+            return _ITEMS.get(of or "") if is_one else None
         if isinstance(node, ast.Name):
             where = scope.find(node.id)
             values = [(value, where) for value in (where.bindings[node.id] if where else ())]

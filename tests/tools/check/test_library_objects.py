@@ -40,6 +40,7 @@ def found(text):
         ("graph = nx.Graph()\ngraph.node[1]", "nodes"),
         ("graph = nx.path_graph(3)\ngraph.edges_iter()", "edges()"),
         ("with h5py.File('a') as file:\n    x = file['b'].value", "dataset[()]"),
+        ("def f(name):\n    return h5py.File('a')[name]['b'].value", "dataset[()]"),
         ("model = Word2Vec.load('a')\nmodel.most_similar('b')", "wv.most_similar"),
         ("vectors = KeyedVectors.load_word2vec_format('a')\nvectors.vocab", "key_to_index"),
         ("np.zeros(3).ptp()", "numpy.ptp(array)"),
