@@ -97,6 +97,7 @@ def _own(module, library):
         if (
             (library not in LIBRARIES and isinstance(value, (int, str)) and name.isupper())
             or (module.__name__ == "scipy" and isinstance(value, float))
+            or (module.__name__ == library and _is_passed_on(value, library))
             or (
                 callable(value)
                 and isinstance(home, str)
@@ -104,6 +105,11 @@ def _own(module, library):
             )
         ):
             yield name, value
+
+
+def _is_passed_on(value, library):
+    """True for another library's module, which a package only imported: `numpy.math`."""
+    return inspect.ismodule(value) and value.__name__.partition(".")[0] != library
 
 
 def _arguments(value):

@@ -80,6 +80,7 @@ def exists(name):
             "gensim 3.8 had it: copy what the program needs of its source.",
         ),
         ("import scipy\n\nscipy.array([1])\n", "Today: numpy.array."),
+        ("import numpy as np\n\nx = np.math.cos(1)\n", "Today: import math."),
         (
             "from numpy.lib.function_base import _quantile\n",
             "NumPy 1.18 had it: copy what the program needs of its source.",
