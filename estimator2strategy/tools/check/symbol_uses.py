@@ -155,7 +155,7 @@ def _use(name: str, how: Flavour, node: ast.AST, count: int, is_import: bool) ->
     row = tables.served(name)
     which = "v1" if how is Flavour.V1 else "v2"
     gone = name == "tf.contrib" or name.startswith(("tf.contrib.", "tf.estimator"))
-    if name.startswith("tf.python."):
+    if name.startswith(tables.FILES):
         gone = tables.private_is_gone(name)
     in_keras_2 = any(name.startswith(f"{path}.") for path in tables.NEED_KERAS_2)
     return Use(

@@ -127,10 +127,12 @@ def _names(which: str) -> dict[str, frozenset[str]]:
     return {module: frozenset(line.split()) for module, line in _tensorflow2()[which].items()}
 
 
+# Folders of TensorFlow's files, which have no public names.
+FILES = ("tf.python", "tf.compiler", "tf.tools")
 # Their content is not in the table; or, in compat.v1, depends on which Keras is installed.
 _UNKNOWN = {
-    "v2": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite"),
-    "v1": ("tf.compat", "tf.raw_ops", "tf.python", "tf.core", "tf.tools", "tf.lite", "tf.keras"),
+    "v2": ("tf.compat", "tf.raw_ops", *FILES, "tf.core", "tf.lite"),
+    "v1": ("tf.compat", "tf.raw_ops", *FILES, "tf.core", "tf.lite", "tf.keras"),
 }
 # Private names that programs before TensorFlow 1.5 use, and that 1.15 did not have either.
 BEFORE_1_15 = frozenset(
@@ -177,7 +179,7 @@ def rank(name: str) -> int:
 
 
 def private_is_gone(name: str) -> bool:
-    """True if a name of `tensorflow.python` that programs import is not there any more."""
+    """True if a name in TensorFlow's files that programs import is not there any more."""
     gone = (*_tensorflow2()["private_gone"], *BEFORE_1_15)
     return any(name == path or name.startswith(f"{path}.") for path in gone)
 
@@ -186,7 +188,7 @@ def private_is_gone(name: str) -> bool:
 def public(name: str) -> str:
     """The symbol that a name belongs to: `tf.flags.FLAGS` for `tf.flags.FLAGS.batch_size`."""
     parts = name.split(".")
-    if "python" in parts:
+    if "python" in parts or name.startswith(FILES):
         return name
     modules = facade.names().keys() | contrib().modules | _names("v2").keys()
     modules |= {"tf.compat", "tf.contrib"}

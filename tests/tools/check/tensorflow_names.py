@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.tools.check import tables
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = ROOT / "estimator2strategy" / "tools" / "check" / "tensorflow2.json"
@@ -32,13 +33,21 @@ def table() -> dict[str, Any]:
         "v2": {path: " ".join(_names(module)) for path, module in sorted(v2.items())},
         "v1": {path: " ".join(_names(module)) for path, module in sorted(v1.items())},
         "arguments": dict(sorted(_arguments(v1, v2))),
-        "private_gone": sorted(name for name in facade.rows() if _is_gone(name)),
+        "private_gone": sorted(filter(_is_gone, {*facade.rows(), *_of_graphs()})),
     }
 
 
+def _of_graphs() -> Iterator[str]:
+    """Names of framework/ops.py: `ops` of TF 1.15's tensorflow.python was that module, too."""
+    ops = importlib.import_module("tensorflow.python.framework.ops")
+    for name, value in vars(ops).items():
+        if not name.startswith("_") and getattr(value, "__module__", "") == ops.__name__:
+            yield f"tf.python.ops.{name}"
+
+
 def _is_gone(name: str) -> bool:
-    """Whether a name of tensorflow.python that the facade has a row for is not in TensorFlow."""
-    if not name.startswith("tf.python."):
+    """Whether a name in TensorFlow's files that the facade has a row for is not in TensorFlow."""
+    if not name.startswith(tables.FILES):
         return False
     path = name.replace("tf.", "tensorflow.", 1)
     try:

@@ -9,6 +9,7 @@ from checked_programs import write
 
 from estimator2strategy.tf1.facade import name_table
 from estimator2strategy.tools.check import checking, tables
+from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rules import unknown_symbol
@@ -233,6 +234,23 @@ def test_deep_imports_are_reported_where_they_do_not_work(first):
 
 def advice(text, rule):
     return [f.fix for f in check_text(text, Settings()).findings if f.rule == rule]
+
+
+@pytest.mark.parametrize(
+    ("lines", "rules"),
+    [
+        ("from tensorflow.tools.graph_transforms import TransformGraph", ["E2S101"]),
+        ("from tensorflow.tools.compatibility import tf_upgrade_v2", []),
+        ("from tensorflow.compiler.xla.experimental.xla_sharding import xla_sharding", ["E2S102"]),
+        ("from tensorflow.compiler.tf2xla.python import xla", []),
+        ("from tensorflow.python import ops\n\ngraph = ops.Graph()", ["E2S102"]),
+        ("from tensorflow.python.ops import math_ops\n\nx = math_ops.add(1, 2)", []),
+    ],
+)
+def test_what_is_gone_from_the_files_of_tensorflow_is_told(lines, rules):
+    report = check_text(lines + "\n", Settings(target=Target.TF2))
+    told = [f.rule for f in report.findings if f.severity is not Severity.INFO]
+    assert [rule for rule in told if rule != "E2S104"] == rules
 
 
 def test_the_advice_about_a_name_that_contrib_never_had():

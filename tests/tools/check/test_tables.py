@@ -47,7 +47,7 @@ def test_table_is_that_of_the_newest_tensorflow():
 @pytest.mark.oldest
 def test_name_that_is_said_to_be_gone_is_gone():
     gone = [name for name in PUBLIC if tables.exists(name, "v2") is False]
-    assert len(gone) == 1133
+    assert len(gone) == 1132
     # What TensorFlow 2.16 still had and 2.21 has not.
     assert [name for name in gone if has(tf, name)] == [] or tf.__version__ < "2.21"
 
