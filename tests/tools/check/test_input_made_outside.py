@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.checking import check, check_text
 from estimator2strategy.tools.check.settings import Settings
 
 START = """\
@@ -82,3 +82,15 @@ def test_a_function_that_makes_an_input_fn_may_not_make_the_dataset():
         "return data", "return read(path)"
     )
     assert found(line, after=inside) == []
+
+
+def test_a_lambda_that_has_a_name_is_an_input_fn_of_its_file(tmp_path):
+    lines = "data = read('a')\ngive = lambda: batches(data, 8)\nmake = lambda: read('a')\n"
+    (tmp_path / "inputs.py").write_text(START.partition("def main")[0] + lines)
+    train = "import tensorflow as tf\nfrom inputs import give, make\n\nmodel = build(None)\n"
+    train += "model.train(input_fn=give)\nmodel.train(input_fn=make)\n"
+    (tmp_path / "train.py").write_text(train)
+    report = check([str(tmp_path)], Settings())
+    assert [(f.line, f.message) for f in report.findings if f.rule == "E2S307"] == [
+        (5, "data is made outside of the function that uses it")
+    ]

@@ -6,6 +6,7 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import RUNS, given_input, returned, runs
 from estimator2strategy.tools.check.project import Definition, is_tf
 from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.source import Import
 
 
 @rule(
@@ -50,7 +51,8 @@ def find(source, context):
         elif isinstance(given, ast.Lambda):
             functions = [Definition(given, source)]
         else:
-            functions = [project.function(given, call.scope, source)]
+            function = project.function(given, call.scope, source)
+            functions = [function or _lambda_of(given, call.scope, source, project)]
         for function in filter(None, functions):
             if name := _captured(function, project):
                 yield Hit(given, f"{name} is made outside of the function that uses it")
@@ -64,6 +66,18 @@ def _inputs(source):
         if call.last in RUNS or is_tf(call.name, "TrainSpec", "EvalSpec"):
             found.setdefault(call, call.argument("input_fn"))
     return [(call, given) for call, given in found.items() if given is not None]
+
+
+def _lambda_of(node, scope, source, project):
+    """The lambda that a name was assigned, here or in the file that it is imported from."""
+    where = scope.find(node.id) if isinstance(node, ast.Name) else None
+    values = where.bindings[node.id] if where else ()
+    if len(values) == 1 and isinstance(values[0], Import) and values[0].name:
+        path = project.imported_file(source, values[0])
+        source = project.load(path) if path else None
+        values = source.scope.bindings.get(values[0].name, ()) if source else ()
+    is_lambda = len(values) == 1 and isinstance(values[0], ast.Lambda)
+    return Definition(values[0], source) if is_lambda else None
 
 
 def _captured(function, project):
