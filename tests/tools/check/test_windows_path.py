@@ -26,3 +26,18 @@ def test_a_path_with_backslashes_is_told(path, count):
     text = f"import tensorflow as tf\n\nx = tf.estimator.Estimator(f, model_dir='{path}')\n"
     rules = [f.rule for f in check_text(text, Settings()).findings]
     assert rules.count("E2S025") == count
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        (r"path = os.path.dirname(file) + '\\data\\'", 1),
+        (r"path = os.path.join(folder, 'data\\train.csv')", 1),
+        (r"path = os.getcwd() + '/data'", 0),
+        (r"path = text + '\\data'", 0),
+        ("if os.name == 'nt':\n    " + r"path = os.getcwd() + '\\data'", 0),
+    ],
+)
+def test_a_path_below_a_folder_is_told(line, count):
+    rules = [f.rule for f in check_text(f"import os\n\n{line}\n", Settings()).findings]
+    assert rules.count("E2S025") == count
