@@ -7,7 +7,13 @@ from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit, rule
 from estimator2strategy.tools.check.rules.python2_names import unguarded
-from estimator2strategy.tools.check.source import Call, LexicalScope, Source, arguments_of
+from estimator2strategy.tools.check.source import (
+    Call,
+    LexicalScope,
+    Source,
+    arguments_of,
+    parents,
+)
 
 _ITERATORS = {"builtins.map", "builtins.filter", "builtins.zip"}
 _RANGES = {*_ITERATORS, "builtins.range"}
@@ -17,12 +23,41 @@ _SHUFFLES = {"random.shuffle", "numpy.random.shuffle"}
 _VIEWS = {"items", "values", "keys"}
 # An Index of pandas, which `DataFrame.keys()` gives, has the others.
 _OF_NO_KEYS = {"extend", "pop", "remove", "reverse", "sort"}
-# Function -> the position and name of what must be a list.
-_TAKE_LISTS = {
-    "tf.decode_csv": (1, "record_defaults"),
-    "tf.feature_column.bucketized_column": (1, "boundaries"),
-    "tf.feature_column.categorical_column_with_vocabulary_list": (1, "vocabulary_list"),
+# Argument -> (its position, functions that take no iterator for it, and no view of a dict).
+_TAKE_NO_VIEWS = {
+    "record_defaults": (1, "tf.decode_csv"),
+    "boundaries": (1, "tf.feature_column.bucketized_column"),
+    "values": (0, "tf.stack tf.concat"),
+    "value": (0, "tf.constant tf.convert_to_tensor"),
+    "initial_value": (0, "tf.Variable"),
+    "input_tensor": (0, "tf.reduce_max tf.reduce_mean tf.reduce_min tf.reduce_prod tf.reduce_sum"),
+    "input": (0, "tf.expand_dims tf.tile"),
+    "tensor": (0, "tf.reshape"),
+    "shape": (1, "tf.reshape"),
+    "x": (0, "tf.cast"),
+    "perm": (1, "tf.transpose"),
+    "multiples": (1, "tf.tile"),
+    "indices": (0, "tf.SparseTensor tf.one_hot"),
+    "ids": (1, "tf.nn.embedding_lookup"),
+    "string_tensor": (0, "tf.train.string_input_producer"),
+    "tensor_list": (0, "tf.train.slice_input_producer"),
+    "t_list": (0, "tf.clip_by_global_norm"),
+    "arrays": (0, "numpy.concatenate numpy.hstack numpy.stack numpy.vstack"),
 }
+# The same for views, too.
+_TAKE_NO_ITERATORS = {
+    "vocabulary_list": (1, "tf.feature_column.categorical_column_with_vocabulary_list"),
+    "tensors": (0, "tf.data.Dataset.from_tensor_slices"),
+    "cells": (0, "tf.nn.rnn_cell.MultiRNNCell tf.contrib.rnn.MultiRNNCell"),
+}
+# Function -> (position, argument, True if a view will do).
+_TAKE_LISTS: dict[str, list[tuple[int, str, bool]]] = {}
+for _table, _views in ((_TAKE_NO_VIEWS, False), (_TAKE_NO_ITERATORS, True)):
+    for _argument, (_position, _functions) in _table.items():
+        for _function in _functions.split():
+            _TAKE_LISTS.setdefault(_function, []).append((_position, _argument, _views))
+# Methods that take items out of a dict.
+_SHRINK = {"clear", "pop", "popitem"}
 
 
 @rule(
@@ -31,14 +66,15 @@ _TAKE_LISTS = {
     Severity.ERROR,
     title="A list of Python 2 that is none in Python 3",
     why="`map`, `filter` and `zip` return iterators, `range` a range, and the methods of a dict "
-    "views: adding, indexing, sorting, shuffling or fetching them is a TypeError or an "
-    "AttributeError.",
+    "views: adding, indexing, sorting, shuffling or fetching them, or making a tensor of them, is "
+    "a TypeError or an AttributeError. A dict that loses items in a loop over its view is a "
+    "RuntimeError.",
     fix="Put list(...) around it; tuple(...) around the index of an array.",
     bad="pairs = zip([1, 2], [3, 4])\nfirst = pairs[0]\n",
     good="pairs = list(zip([1, 2], [3, 4]))\nfirst = pairs[0]\n",
 )
 def find(source, context):
-    for node, kinds, use in (*_expressions(source), *_calls(source)):
+    for node, kinds, use in (*_expressions(source), *_calls(source), *_loops(source)):
         made = _made_by(node, source, kinds)
         if made is not None and unguarded(node):
             yield Hit(node, f"{made}() makes no list in Python 3, and cannot be {use}")
@@ -74,14 +110,71 @@ def _calls(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
                 yield first, _ITERATORS, "fetched"
         if call.name in _SHUFFLES and first is not None:
             yield first, _RANGES | _VIEWS, "shuffled"
-        if call.name in _TAKE_LISTS:
-            position, argument = _TAKE_LISTS[call.name]
-            kinds = _ITERATORS if argument == "vocabulary_list" else _ITERATORS | _VIEWS
+        for position, argument, takes_views in _TAKE_LISTS.get(call.name or "", []):
             given = call.argument(argument, position)
             if given is not None:
-                yield given, kinds, f"the {argument}"
+                yield given, _ITERATORS if takes_views else _ITERATORS | _VIEWS, f"the {argument}"
         if call.name == "builtins.len" and first is not None:
             yield first, _ITERATORS, "counted"
+
+
+def _loops(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
+    """Dicts that lose items in a loop over a view of them, which ends the loop with an error."""
+    # What `keys` of a table or of the environment gives is a copy.
+    views = _VIEWS - {"keys"} if "pandas" in source.modules else _VIEWS
+    for loop in all_of(source, ast.For):
+        view = getattr(loop.iter, "func", None)
+        if not isinstance(view, ast.Attribute):
+            continue
+        of = ast.unparse(view.value)
+        if of != "os.environ" and any(_shrinks(node, of, loop) for node in _inside(loop)):
+            yield loop.iter, views, f"looped over while items are taken out of {of}"
+
+
+def _inside(loop: ast.For) -> Iterator[ast.AST]:
+    """What a loop runs itself: not the functions that it makes."""
+    todo: list[ast.AST] = list(loop.body)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            todo += ast.iter_child_nodes(node)
+
+
+def _shrinks(node: ast.AST, of: str, loop: ast.For) -> bool:
+    """True if a statement takes an item out of a dict, and the loop goes on after it."""
+    if isinstance(node, ast.Delete):
+        taken = [t for t in node.targets if isinstance(t, ast.Subscript)]
+        if not any(ast.unparse(t.value) == of for t in taken):
+            return False
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        if not isinstance(function, ast.Attribute) or function.attr not in _SHRINK:
+            return False
+        if ast.unparse(function.value) != of:
+            return False
+    else:
+        return False
+    inner: ast.AST = node
+    for outer in parents(node):
+        for block in ("body", "orelse", "finalbody"):
+            statements = getattr(outer, block, ())
+            if isinstance(statements, list) and inner in statements:
+                after = statements[statements.index(inner) + 1 :]
+                if any(isinstance(s, (ast.Break, ast.Return, ast.Raise)) for s in after):
+                    return False
+                if any(_stores(s, of) for s in statements):
+                    return False
+        if outer is loop:
+            return True
+        inner = outer
+    return False
+
+
+def _stores(statement: ast.AST, of: str) -> bool:
+    """True if a statement puts an item in, or gives the name another dict."""
+    targets = getattr(statement, "targets", ()) if isinstance(statement, ast.Assign) else ()
+    return any(ast.unparse(getattr(t, "value", t)) == of for t in targets)
 
 
 def _made_by(node: ast.AST, source: Source, makers: set[str]) -> str | None:
