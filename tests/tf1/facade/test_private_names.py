@@ -212,3 +212,13 @@ def test_datasets_of_private_modules_are_those_of_tf_data():
             assert namespace.resolve(f"tf.{path}") is public, path
             of_tf2 = namespace.resolve(f"tf.compat.v2.{path}", tf2=True)
             assert of_tf2 is not public, path
+
+
+def test_names_that_tensorflow_has_moved_to_other_private_modules_are_there():
+    columns = tf1.python.feature_column.feature_column_v2
+    assert isinstance(tf1.feature_column.numeric_column("x"), columns.FeatureColumn)
+    assert tf1.python.data.ops.dataset_ops.Options is tf1.data.Options
+    assert tf1.python.framework.common_shapes.unknown_shape().ndims is None
+    assert tf1.python.ops.gradients_util.IsTrainable(tf.constant(1.0))
+    paths = tf1.python.saved_model.utils_impl
+    assert paths.get_variables_path("folder") == "folder/variables/variables"
