@@ -90,9 +90,9 @@ class SymbolTable:
         return row if inherited else None
 
     def nearest(self, name: str) -> str | None:
-        """The name of the table whose last part looks most like that of `name`, if one does."""
+        """The name or module whose last part looks most like that of `name`, if one does."""
         by_last: dict[str, list[str]] = {}
-        for symbol in self.symbols:
+        for symbol in (*self.symbols, *self.modules):
             by_last.setdefault(symbol.rpartition(".")[2], []).append(symbol)
         last = difflib.get_close_matches(name.rpartition(".")[2], by_last, 1, cutoff=0.8)
         return difflib.get_close_matches(name, by_last[last[0]], 1, cutoff=0)[0] if last else None

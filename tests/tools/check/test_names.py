@@ -334,6 +334,7 @@ def test_the_advice_about_the_session_of_keras():
     ("name", "said"),
     [
         ("layers.python.encoders", "Did you mean tf.contrib.layers.python.layers.encoders?"),
+        ("layer.l2_regularizer", "Did you mean tf.contrib.layers?"),
         ("opt.ElasticAverageCustomGetter", "ElasticAverageOptimizer wrapped"),
         ("opt.LazyAdamGSOptimizer", "tf.contrib.opt.LazyAdamOptimizer"),
         ("graph_editor.get_tensors", "for op in graph.get_operations() for t in op.outputs"),
