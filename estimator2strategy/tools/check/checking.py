@@ -220,6 +220,7 @@ def neighbours(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
 def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any]) -> None:
     """Checks the files that one Project holds; `done` is called after each."""
     sources: list[Source] = []
+    unread: list[str] = []
     for path in files:
         shown = shown_of(path, reading.settings.root)
         text = ""
@@ -231,8 +232,9 @@ def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any
             reading.problems.append(f"{printable(shown)}: {error.strerror}")
         except UNREADABLE as error:
             reading.findings.append(_unparsable(shown, text, error))
+            unread.append(text)
         done()
-    context = Context(Project(sources, reading.together), reading.settings)
+    context = Context(Project(sources, reading.together, unread), reading.settings)
     for source in sources:
         try:
             found, silenced = _check_source(source, context)

@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from estimator2strategy.tools.check import branches, canonical_names
 from estimator2strategy.tools.check.import_graph import ImportGraph
@@ -57,12 +57,15 @@ class Project:
 
     Args:
         sources: The files to report on.
-        most: How many characters of the modules that they import are read. Names of further ones
-            are unknown.
+        most: How many characters of imported modules are read; names of further ones are unknown.
+        unread: The texts of files that cannot be parsed.
     """
 
-    def __init__(self, sources: Iterable[Source], most: float = math.inf):
+    def __init__(
+        self, sources: Iterable[Source], most: float = math.inf, unread: Sequence[str] = ()
+    ):
         self.sources = list(sources)
+        self.unread = unread
         self._most = most
         self._by_path: dict[str, Source | None] = {}
         self._modules: dict[tuple[str, str], str | None] = {}
@@ -483,10 +486,7 @@ def _file_of(stem: str) -> str | None:
         if os.path.isfile(init):
             return init
         # A namespace package, if there is Python in it.
-        entries = _entries(stem)
-        if any(entry.endswith(".py") for entry in entries):
-            return stem
-        if any(os.path.isdir(os.path.join(stem, entry)) for entry in entries):
+        if any(e.endswith(".py") or os.path.isdir(os.path.join(stem, e)) for e in _entries(stem)):
             return stem
     return None
 

@@ -484,3 +484,13 @@ def test_field_types_of_a_named_tuple_are_gone():
 def test_the_logger_of_tf_logging_is_gone():
     line = "import tensorflow as tf\n\ntf.logging._logger.setLevel(30)\n"
     assert len(messages(line, "E2S105")) == 1
+
+
+def test_what_a_file_that_cannot_be_parsed_sets_in_a_module_is_not_missing(tmp_path):
+    (tmp_path / "settings.py").write_text("depth = 3\n")
+    (tmp_path / "model.py").write_text(
+        "import settings\n\nprint(settings.width, settings.length)\n"
+    )
+    (tmp_path / "train.py").write_text("import settings\n<<<<<<< HEAD\nsettings.width   = 3\n")
+    found = [f.message for f in check([str(tmp_path)], Settings()).findings if f.rule == "E2S014"]
+    assert found == ["settings.py has no name length"]

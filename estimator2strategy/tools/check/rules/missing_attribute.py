@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import sys
 
 from estimator2strategy.tools.check import unreached
@@ -133,12 +134,21 @@ def _missing_of_module(node, scope, source, project):
             return None
         if words(module) & {*_BINDERS, "load_dynamic"}:
             return None
-        if any(f"{attribute.attr} = " in other.text for other in project.sources):
-            return None  # a program may write a module of settings
+        if _is_written(attribute.attr, project):
+            return None
         if attribute.attr.startswith("__") or _has_namesake(path, attribute.attr, project):
             return None
         return f"{os.path.basename(path)} has no name {attribute.attr}"
     return None
+
+
+def _is_written(name, project):
+    """True if a text of the program gives the name a value.
+
+    It may write a module of settings, or set what a module has in a file that cannot be parsed.
+    """
+    given = re.compile(rf"\b{re.escape(name)}\s+=(?!=)")
+    return any(given.search(t) for t in (*(s.text for s in project.sources), *project.unread))
 
 
 def _is_meant(path, source, imports):
