@@ -174,11 +174,7 @@ class LuongAttention(BaseAttentionMechanism):
     def __call__(self, query: tf.Tensor, state: Any) -> tuple[tf.Tensor, tf.Tensor]:
         """Alignments of `query` [batch, units], and the state after it."""
         with _v1.variable_scope(None, "luong_attention", [query]):
-            scale = None
-            if self._scale:
-                one = _v1.ones_initializer()
-                scale = _v1.get_variable("attention_g", [], query.dtype, one)
-            score = luong_score(query, self._keys, scale)
+            score = luong_score_of(query, self._keys, self._scale)
         alignments = self._probability_fn(score, state)
         return alignments, alignments
 
@@ -218,14 +214,9 @@ class BahdanauAttention(BaseAttentionMechanism):
         """Alignments of `query` [batch, depth], and the state after it."""
         with _v1.variable_scope(None, "bahdanau_attention", [query]):
             processed = self._query_layer(query)
-            v = _v1.get_variable("attention_v", [self._num_units], query.dtype)
-            g = b = None
-            if self._normalize:
-                first = _v1.constant_initializer(math.sqrt(1.0 / self._num_units))
-                g = _v1.get_variable("attention_g", [], query.dtype, first)
-                zero = _v1.zeros_initializer()
-                b = _v1.get_variable("attention_b", [self._num_units], query.dtype, zero)
-            score = bahdanau_score(processed, self._keys, v, g, b)
+            score = bahdanau_score_of(
+                processed, self._keys, self._num_units, self._normalize, query.dtype
+            )
         alignments = self._probability_fn(score, state)
         return alignments, alignments
 
@@ -233,6 +224,27 @@ class BahdanauAttention(BaseAttentionMechanism):
 def _of_score(probability_fn: Callable | None) -> Callable:
     """The function with a second argument, the state, that it does not need."""
     return lambda score, state: (probability_fn or tf.nn.softmax)(score)
+
+
+def luong_score_of(query: tf.Tensor, keys: tf.Tensor, is_scaled: bool) -> tf.Tensor:
+    """`luong_score` with the variable of the current scope, if it is scaled."""
+    scale = None
+    if is_scaled:
+        scale = _v1.get_variable("attention_g", [], query.dtype, _v1.ones_initializer())
+    return luong_score(query, keys, scale)
+
+
+def bahdanau_score_of(
+    processed_query: tf.Tensor, keys: tf.Tensor, units: int, is_normalized: bool, dtype: Any
+) -> tf.Tensor:
+    """`bahdanau_score` with the variables of the current scope, which have this dtype."""
+    v = _v1.get_variable("attention_v", [units], dtype)
+    g = b = None
+    if is_normalized:
+        first = _v1.constant_initializer(math.sqrt(1.0 / units))
+        g = _v1.get_variable("attention_g", [], dtype, first)
+        b = _v1.get_variable("attention_b", [units], dtype, _v1.zeros_initializer())
+    return bahdanau_score(processed_query, keys, v, g, b)
 
 
 def luong_score(query: tf.Tensor, keys: tf.Tensor, scale: Any) -> tf.Tensor:

@@ -273,3 +273,106 @@ def attention_of_a_program(tf):
 
 def _projection(tf, units, name):
     return tf.layers.Dense(units, name=name, use_bias=False, dtype=tf.float32)
+
+
+def monotonic(tf):
+    attention = tf.contrib.seq2seq.monotonic_attention
+    scores = tf.constant(values([3, 5], "scores"), tf.float32)
+    p, first = tf.sigmoid(4.0 * scores), tf.one_hot([0, 0, 0], 5)
+    found = {}
+    for mode in ("recursive", "parallel", "hard"):
+        chosen = tf.cast(scores > 0, tf.float32) if mode == "hard" else p
+        once = attention(chosen, first, mode)
+        twice = attention(chosen, once, mode)
+        found[mode] = [once, twice]
+        if mode != "hard":
+            found[mode] += tf.gradients(tf.reduce_sum(twice * scores), scores)
+    # As Python numbers, with no static shape, and where a product underflows.
+    found["numbers"] = attention([[0.0, 1.0, 0.5]], [[1.0, 0.0, 0.0]], "parallel")
+    free = tf.placeholder_with_default(p, [None, None])
+    found["free"] = attention(free, tf.placeholder_with_default(first, [None, None]), "recursive")
+    found["long"] = attention(tf.fill([1, 400], 0.5), tf.one_hot([0], 400), "parallel")[:, -20:]
+    return found
+
+
+def monotonic_modes(tf):
+    seq2seq = tf.contrib.seq2seq
+    try:
+        seq2seq.monotonic_attention([[0.5]], [[1.0]], "soft")
+    except ValueError as error:
+        return {"error": tf.constant(str(error))}
+
+
+def safe_cumprod(tf):
+    x = tf.constant([[0.5, 0.0, 0.25, 2.0], [1.0, 1e-30, 1e-30, 0.5]])
+    product = tf.contrib.seq2seq.safe_cumprod
+    found = {
+        "first": product(x),
+        "axis": product(x, axis=1),
+        "exclusive": product(x, 1, True),
+        "reverse": product(x, axis=1, reverse=True, name="mine"),
+        "double": product([0.5, 1e-300, 1e-300]),
+        "half": tf.cast(product(tf.constant([0.5, 0.25], tf.float16)), tf.float32),
+    }
+    found["gradient"] = tf.gradients(found["axis"], x)
+    return found
+
+
+def bahdanau_monotonic(tf):
+    memory, lengths = _memory(tf)
+    attention = tf.contrib.seq2seq.BahdanauMonotonicAttention(
+        5, memory, lengths, normalize=True, score_bias_init=-1.5
+    )
+    return _attend(tf, attention, attention_layer_size=3, alignment_history=True)
+
+
+def bahdanau_monotonic_with_noise(tf):
+    memory, _ = _memory(tf)
+    attention = tf.contrib.seq2seq.BahdanauMonotonicAttention(
+        5, memory, sigmoid_noise=1.0, sigmoid_noise_seed=7, mode="recursive"
+    )
+    query = tf.constant(values([3, 4], "queries"), tf.float32)
+    # Not in a loop: its steps would draw their noise in any order.
+    return dict(
+        zip(("alignments", "state"), attention(query, attention.initial_state(3, query.dtype)))
+    )
+
+
+def luong_monotonic(tf):
+    memory, lengths = _memory(tf)
+    attention = tf.contrib.seq2seq.LuongMonotonicAttention(
+        4, memory, lengths, scale=True, score_mask_value=-3.0
+    )
+    return _attend(tf, attention, attention_layer_size=3)
+
+
+def luong_monotonic_hard(tf):
+    memory, lengths = _memory(tf)
+    attention = tf.contrib.seq2seq.LuongMonotonicAttention(
+        4, memory, lengths, score_bias_init=-4.0, mode="hard"
+    )
+    query = tf.constant(values([3, 4], "queries") * 9, tf.float32)
+    first, state = attention(query, attention.initial_state(3, tf.float32))
+    second, state = attention(-query, state)
+    return {"first": first, "second": second, "state": state}
+
+
+def private_parts_of_monotonic(tf):
+    wrapper = deep(tf, "seq2seq.python.ops.attention_wrapper")
+    memory = tf.constant(values([2, 3, 4], "memory"), tf.float32)
+
+    class Own(wrapper._BaseMonotonicAttentionMechanism):
+        def __init__(self):
+            super(Own, self).__init__(  # noqa: UP008 - also for Python 3.7, as programs say it
+                query_layer=None,
+                memory_layer=_projection(tf, 4, "m"),
+                memory=memory,
+                probability_fn=lambda score, before: wrapper._monotonic_probability_fn(
+                    score, before, sigmoid_noise=0.0, mode="parallel"
+                ),
+            )
+
+    own = Own()
+    state = own.initial_state(2, tf.float32)
+    score = tf.constant(values([2, 3], "score"), tf.float32)
+    return {"state": state, "next": own._probability_fn(score, state)}
