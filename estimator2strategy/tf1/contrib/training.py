@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from estimator2strategy.tf1.contrib import all_of, names_of
+from estimator2strategy.tf1.contrib.buckets import bucket, bucket_by_sequence_length
 from estimator2strategy.tf1.contrib.device_setter import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
@@ -14,6 +15,8 @@ __all__ = [
     "GreedyLoadBalancingStrategy",
     "HParams",
     "RandomStrategy",
+    "bucket",
+    "bucket_by_sequence_length",
     "byte_size_load_fn",
     "parse_values",
 ]

@@ -345,7 +345,7 @@ def test_the_advice_about_the_session_of_keras():
         ),
         ("microsoft.dnn", "tf.contrib.microsoft is of a fork of TensorFlow, or of a release"),
         ("rnn._linear", "for its scope, put `with tf.variable_scope(...)` around the call"),
-        ("training.bucket_by_sequence_length", "tf.data.experimental.bucket_by_sequence_length"),
+        ("training.batch_sequences_with_states", "pad the sequences in tf.data"),
     ],
 )
 def test_the_advice_about_a_name_of_contrib_leads_to_what_there_is(name, said):

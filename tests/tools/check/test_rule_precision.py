@@ -42,6 +42,12 @@ def test_queues_of_a_program_without_an_estimator_are_a_note():
     assert severities(QUEUE + SPEC, "E2S301") == ["WARNING"]
 
 
+@pytest.mark.parametrize("module", ["training", "training.python.training.bucket_ops"])
+def test_the_buckets_of_contrib_are_queues(module):
+    text = f"def input_fn(x):\n    return tf.contrib.{module}.bucket([x], 0, 8, 1)\n"
+    assert severities(text, "E2S301") == ["ERROR"]
+
+
 def test_a_program_with_a_session_may_call_its_input_fn():
     queue = QUEUE.replace("batches", "input_fn")
     assert severities(queue, "E2S301") == ["ERROR"]

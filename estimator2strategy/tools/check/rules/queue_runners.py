@@ -2,6 +2,7 @@
 
 import functools
 
+from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import in_input_functions, input_functions
 from estimator2strategy.tools.check.rule import Hit, rule
@@ -24,6 +25,8 @@ _QUEUES = {
         "add_queue_runner",
     )
 } | {
+    "tf.contrib.training.bucket",
+    "tf.contrib.training.bucket_by_sequence_length",
     "tf.TFRecordReader",
     "tf.TextLineReader",
     "tf.WholeFileReader",
@@ -69,12 +72,18 @@ def find(source, context):
     if for_estimators:
         inside |= in_input_functions(project)
     for call in source.calls:
-        if call.name in _QUEUES:
+        if _public(call.name) in _QUEUES:
             function = call.scope.function
             takes_params = function is not None and "params" in arguments_of(function)
             outside = Severity.WARNING if takes_params and for_estimators else Severity.INFO
             severity = None if function in inside else outside
             yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)
+
+
+def _public(name):
+    """The public name behind one of a deep file of tf.contrib; any other name as it is."""
+    row = tables.contrib().find(name) if name and name.startswith("tf.contrib.") else None
+    return row.name if row else name
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,0 +1,78 @@
+"""`tf.contrib.training.bucket` and its kin fill buckets from threads, as TF 1.15 did."""
+
+from __future__ import annotations
+
+import json
+
+import bucketed
+import numpy as np
+import pytest
+import tensorflow
+
+import estimator2strategy.tf1 as tf
+from estimator2strategy import estimator
+from estimator2strategy.engine import behavior
+from estimator2strategy.errors import QueueRunnerError
+
+GOLDEN = json.loads(bucketed.GOLDEN.read_text())
+HERE = "test_buckets.py"
+
+
+@pytest.mark.oldest
+@pytest.mark.parametrize("name", bucketed.cases())
+def test_batches_shapes_and_summaries_are_those_of_tf_1_15(name):
+    assert bucketed.made(tf, name) == GOLDEN[name]
+
+
+def test_the_messages_about_wrong_arguments_are_those_of_tf_1_15():
+    assert bucketed.refused(tf) == GOLDEN["refused"]
+
+
+def _by_length():
+    (number,) = tf.train.slice_input_producer([np.arange(12)], 1, shuffle=False)
+    length = tf.cast(number % 4, tf.int32)
+    return tf.contrib.training.bucket_by_sequence_length(
+        length, {"x": tf.range(length), "n": number}, 3, [2], dynamic_pad=True
+    )
+
+
+def _numbers(session, taken):
+    found = []
+    while not session.should_stop():
+        found += session.run(taken)[1]["n"].tolist()
+    return sorted(found)
+
+
+def test_a_monitored_session_fills_the_buckets():
+    with tf.Graph().as_default():
+        taken = _by_length()
+        with tf.train.MonitoredSession() as session:
+            assert _numbers(session, taken) == list(range(12))
+
+
+def test_a_supervisor_fills_the_buckets(tmp_path):
+    with tf.Graph().as_default():
+        lengths, _ = _by_length()
+        supervisor = tf.train.Supervisor(logdir=str(tmp_path), saver=None)
+        with supervisor.managed_session() as session:
+            assert session.run(lengths).shape == (3,)
+
+
+def test_sparse_tensors_are_kept_or_not_in_functional_control_flow():
+    graph = tensorflow.Graph()
+    behavior.mark(graph, behavior.Behavior(control_flow_v2=True))
+    made = bucketed.made(tf, "sparse_kept_by_number", graph)
+    assert made["batches"] == GOLDEN["sparse_kept_by_number"]["batches"]
+
+
+@pytest.mark.oldest
+def test_an_input_fn_that_buckets_is_refused_with_its_line(tmp_path):
+    def input_fn():
+        x = tf.constant([1.0])
+        return tf.contrib.training.bucket([x, x], 0, 2, 1)[1]  # the bucket
+
+    def model_fn(features, labels, mode):
+        raise AssertionError("The input comes first.")
+
+    with pytest.raises(QueueRunnerError, match=rf"made at \S*{HERE}:\d+: return .*# the bucket"):
+        estimator.Estimator(model_fn, model_dir=str(tmp_path)).train(input_fn, steps=1)
