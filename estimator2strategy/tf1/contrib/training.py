@@ -10,6 +10,12 @@ from estimator2strategy.tf1.contrib.device_setter import (
     byte_size_load_fn,
 )
 from estimator2strategy.tf1.contrib.hparam import HParams, parse_values
+from estimator2strategy.tf1.contrib.sampling import (
+    rejection_sample,
+    resample_at_rate,
+    stratified_sample,
+    weighted_resample,
+)
 
 __all__ = [
     "GreedyLoadBalancingStrategy",
@@ -19,6 +25,10 @@ __all__ = [
     "bucket_by_sequence_length",
     "byte_size_load_fn",
     "parse_values",
+    "rejection_sample",
+    "resample_at_rate",
+    "stratified_sample",
+    "weighted_resample",
 ]
 
 __getattr__ = names_of("training")

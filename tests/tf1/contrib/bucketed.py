@@ -1,4 +1,4 @@
-"""The batches of `bucket` and its kin; under TF 1.15 it writes tests/goldens/bucketed.json.
+"""Batches of buckets and of samples; under TF 1.15 it writes tests/goldens/bucketed.json.
 
 python3.7 tests/tf1/contrib/bucketed.py
 """
@@ -120,7 +120,41 @@ def by_length_one_in_a_dict(tf):
     return _by_length(tf, length, {"n": number}, 3, [5], num_threads=1, name="mine")
 
 
+def _class(tf):
+    number, _, _ = _example(tf)
+    return number, tf.cast(number % 3, tf.int32)
+
+
+def rejected(tf):
+    number, kind = _class(tf)
+    accept = lambda example: tf.cast(tf.equal(example[1], 1), tf.float32)  # noqa: E731
+    return tf.contrib.training.rejection_sample([number, kind], accept, 2, runtime_checks=True)
+
+
+def rejected_one_by_one(tf):
+    _, _, sequence = _example(tf)
+    accept = lambda example: tf.cast(example[0] > 4, tf.float32)  # noqa: E731
+    tensors = [sequence, 2 * sequence]
+    return tf.contrib.training.rejection_sample(tensors, accept, 3, enqueue_many=True)
+
+
+def stratified(tf):
+    number, kind = _class(tf)
+    sample = tf.contrib.training.stratified_sample
+    return sample([number], kind, [0.0, 1.0, 0.0], 2, init_probs=[0.5, 0.5, 0.0])
+
+
+def stratified_of_batches(tf):
+    number, kind = _class(tf)
+    sample = tf.contrib.training.stratified_sample
+    return sample([[number, number + 100]], [kind % 2, 1], [0.0, 1.0], 2, [0.5, 0.5], True)
+
+
 _CASES = (
+    rejected,
+    rejected_one_by_one,
+    stratified,
+    stratified_of_batches,
     whole_batches,
     last_batches,
     padded,
@@ -154,6 +188,9 @@ def _messages(tf):
         "empty": lambda: _by_length(tf, 1, [x], 4, []),
         "floats": lambda: _by_length(tf, 1, [x], 4, [1, 2.5]),
         "decreasing": lambda: _by_length(tf, 1, [x], 4, [1, 3, 3]),
+        "lengths_of_shares": lambda: tf.contrib.training.stratified_sample(
+            [x], 1, [1.0, 0.0], 3, [0.5, 0.2, 0.3]
+        ),
         "sizes_by_length": lambda: _by_length(tf, 1, [x], [1, 2], [1, 3]),
     }
     found = {}
@@ -163,7 +200,12 @@ def _messages(tf):
         except Exception as error:
             found[name] = "%s: %s" % (type(error).__name__, error)  # noqa: UP031
     # The texts are TensorFlow's own, and have changed.
+    sample, reject = tf.contrib.training.stratified_sample, tf.contrib.training.rejection_sample
     calls = {
+        "no_examples": lambda: reject([x], lambda example: 1.0, 3, enqueue_many=True),
+        "other_number": lambda: sample([[x, x]], [x], [0.5, 0.5], 3, [0.5, 0.5], True),
+        "vector_labels": lambda: sample([x], [[x]], [0.5, 0.5], 3, [0.5, 0.5]),
+        "no_share": lambda: sample([x], x, [0.5, 0.4], 3, [0.5, 0.5]),
         "not_padded": lambda: _bucket(tf, [vector], 0, 4, 2),
         "int64": lambda: _by_length(tf, tf.constant(1, tf.int64), [x], 3, [5]),
         "no_number": lambda: _bucket(tf, [x], 0, "four", 2),
@@ -189,7 +231,7 @@ def made(tf, name, graph=None):
             "shapes": _shapes(tf, taken),
             "runners": [r.name for r in tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)],
         }
-        session.run(tf.local_variables_initializer())
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         coordinator = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(session, coordinator)
         batches = []

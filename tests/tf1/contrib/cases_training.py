@@ -147,3 +147,19 @@ def servers_of_variables(tf):
             made.append(tf.get_variable("wide", [7], tf.float64, use_resource=False))
             found.update({name + "_" + v.op.name: v.device for v in made})
     return {name: tf.constant(device) for name, device in sorted(found.items())}
+
+
+def resampled(tf):
+    training = tf.contrib.training
+    x = tf.constant([[1, 2], [3, 4], [5, 6], [7, 8]])
+    rates = tf.constant([0.0, 1.0, 2.5, 8.0])
+    found = training.resample_at_rate([x, x[:, 0]], rates, seed=3)
+    return {"found": found, "none": training.resample_at_rate([x], tf.zeros([4]))}
+
+
+def resampled_by_weight(tf):
+    x = tf.constant([10, 20, 30])
+    weights = tf.constant([1.0, 0.0, 3.0])
+    found = tf.contrib.training.weighted_resample([x], weights, 2.0, mean_decay=0.9, seed=5)
+    named = tf.contrib.training.weighted_resample([x], weights, 0.5, scope="mine", seed=5)
+    return [{"found": found}, {"found": found}, {"named": named}]

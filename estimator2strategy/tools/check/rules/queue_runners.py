@@ -27,6 +27,8 @@ _QUEUES = {
 } | {
     "tf.contrib.training.bucket",
     "tf.contrib.training.bucket_by_sequence_length",
+    "tf.contrib.training.rejection_sample",
+    "tf.contrib.training.stratified_sample",
     "tf.TFRecordReader",
     "tf.TextLineReader",
     "tf.WholeFileReader",
