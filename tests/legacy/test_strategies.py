@@ -159,7 +159,7 @@ def test_more_parts_than_a_started_cpu_has_are_refused(ask):
 
 def test_no_tpu_is_an_error_that_says_what_to_do(ask):
     ask("tpu")
-    with pytest.raises(DeviceError, match="emulate_tpu_cores=8"):
+    with pytest.raises(DeviceError, match="emulate-tpu-cores=8"):
         estimator.RunConfig()
 
 
