@@ -36,9 +36,11 @@ RECURRENT_RULES: Mapping[str, ArgumentRule] = {
 
 
 def check_cells(rnn_cell_fn: Any, units: Any, has_type: bool) -> None:
-    """Raises ValueError where cells are described twice."""
-    if rnn_cell_fn and (units or has_type):
+    """Raises ValueError where cells are described twice, or not at all."""
+    if rnn_cell_fn and (units is not None or has_type):
         raise ValueError(
             "The sizes (num_units, units) and cell_type must not be specified when using "
             "rnn_cell_fn"
         )
+    if not rnn_cell_fn and units is None:
+        raise ValueError("The sizes of the layers (num_units, units), or rnn_cell_fn, are missing")

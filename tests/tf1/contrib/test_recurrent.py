@@ -81,6 +81,10 @@ def test_steps_that_are_padding_are_in_no_loss_and_no_metric(make, column, model
             "must not be specified when using rnn_cell_fn",
         ),
         (
+            lambda: tf1.contrib.estimator.RNNClassifier([WORDS], cell_type="lstm"),
+            "sizes of the layers .* are missing",
+        ),
+        (
             lambda: tf1.contrib.estimator.RNNClassifier([WORDS], None, [2], "lstn"),
             r"Supported cell types are \['basic_rnn', 'lstm', 'gru'\]; got lstn",
         ),
