@@ -26,7 +26,7 @@ from estimator2strategy.estimator.canned.sdca_solver import (
     SdcaProblem,
     Solver,
     SparseFeatures,
-    without_repeats,
+    sparse_features,
 )
 from estimator2strategy.estimator.heads import BinaryClassHead, RegressionHead
 from estimator2strategy.estimator.heads.v1 import Binary, Regression
@@ -99,8 +99,8 @@ def sdca_spec(
 
     if mode == ModeKeys.TRAIN:
         ids = features[optimizer.example_id_column]
-        batch, variables = _batch(ids, features, labels, head, model)
-        train_op = Solver(batch, *variables, problem).minimize(tf1.train.get_global_step())
+        batch = _batch(ids, features, labels, head, model)
+        train_op = Solver(batch, problem).minimize(tf1.train.get_global_step())
     return head.create_estimator_spec(
         features=features,
         mode=mode,
@@ -127,8 +127,8 @@ def _problem(optimizer: LinearSDCA, head: Any) -> SdcaProblem:
 
 def _batch(
     ids: tf.Tensor, features: Mapping[str, Any], labels: Any, head: Any, model: LinearSums
-) -> tuple[Examples, tuple[list[Any], list[Any]]]:
-    """The batch, and the variables of its sparse and its dense features."""
+) -> Examples:
+    """The batch, with the variables of its features."""
     labels = tf.cast(tf.reshape(labels, [-1]), tf.float32)
     ones = tf.ones_like(labels)
     cache = _api.FeatureTransformationCache(features)
@@ -136,7 +136,8 @@ def _batch(
     dense: list[tuple[tf.Tensor, Any]] = []
     for column, weights in model.by_column:
         if isinstance(column, _tf_private.CategoricalColumn):
-            sparse.append((_sparse(column, cache), weights))
+            feature = sparse_features(*column.get_sparse_tensors(cache, None))
+            sparse.append((feature, weights))
         elif column.variable_shape.ndims != 1:
             raise ValueError(
                 f"Column {type(column).__name__} has rank {column.variable_shape.ndims}, "
@@ -146,14 +147,9 @@ def _batch(
             dense.append((column.get_dense_tensor(cache, None), weights))
     dense.append((ones[:, tf.newaxis], model.bias))
     weight = head._weight_column
-    batch = Examples(
-        [feature for feature, _ in sparse],
-        [feature for feature, _ in dense],
-        labels,
-        tf.reshape(features[weight], [-1]) if weight else ones,
-        ids,
+    return Examples(
+        sparse, dense, labels, tf.reshape(features[weight], [-1]) if weight else ones, ids
     )
-    return batch, ([weights for _, weights in sparse], [weights for _, weights in dense])
 
 
 def _loss_type(head: Any) -> str:
@@ -162,9 +158,3 @@ def _loss_type(head: Any) -> str:
     if isinstance(head, (Regression, RegressionHead)) and head.logits_dimension == 1:
         return "squared_loss"
     raise ValueError(f"Unsupported head type: {head}")
-
-
-def _sparse(column: Any, cache: Any) -> SparseFeatures:
-    ids, weights = column.get_sparse_tensors(cache, None)
-    values = tf.ones_like(ids.values, tf.float32) if weights is None else weights.values
-    return without_repeats(ids.indices[:, 0], tf.cast(ids.values, tf.int64), values)

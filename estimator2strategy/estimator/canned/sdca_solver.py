@@ -36,15 +36,15 @@ class Examples:
     """A batch.
 
     Attributes:
-        sparse: Categorical features.
-        dense: Others, float32 [batch, size] each.
+        sparse: Categorical features, each with the variable of its weights, or a list of parts.
+        dense: Others, float32 [batch, size], each with that of its weights.
         labels: float32 [batch].
         weights: float32 [batch].
         ids: string [batch], of each example another one.
     """
 
-    sparse: Sequence[SparseFeatures]
-    dense: Sequence[tf.Tensor]
+    sparse: Sequence[tuple[SparseFeatures, Any]]
+    dense: Sequence[tuple[tf.Tensor, Any]]
     labels: tf.Tensor
     weights: tf.Tensor
     ids: tf.Tensor
@@ -52,7 +52,7 @@ class Examples:
 
 @dataclasses.dataclass(frozen=True)
 class SdcaProblem:
-    """What is minimized.
+    """The loss and its regularization.
 
     Attributes:
         loss_type: "logistic_loss", "squared_loss" or "hinge_loss".
@@ -118,23 +118,20 @@ class Solver:
 
     Args:
         examples: A batch.
-        sparse, dense: Variables of the weights of its features; each is one, or a list of parts.
-        problem: What is minimized.
+        problem: The loss that is minimized.
         suffix: Of the names of the weights before regularization.
     """
 
     def __init__(
         self,
         examples: Examples,
-        sparse: Sequence[Any],
-        dense: Sequence[Any],
         problem: SdcaProblem,
         suffix: str = "_unshrunk",
     ):
         self._examples = examples
         self._problem = problem
-        self._sparse = [SolvedWeights.of(variable, suffix) for variable in sparse]
-        self._dense = [SolvedWeights.of(variable, suffix) for variable in dense]
+        self._sparse = [SolvedWeights.of(variable, suffix) for _, variable in examples.sparse]
+        self._dense = [SolvedWeights.of(variable, suffix) for _, variable in examples.dense]
         with tf1.name_scope("ShardedMutableHashTable"):
             # The hash of an id is never 0 or 1.
             self._table = tf.lookup.experimental.DenseHashTable(
@@ -161,12 +158,13 @@ class Solver:
         """Changes the table, and the weights before regularization."""
         examples, problem = self._examples, self._problem
         hashes = tf.raw_ops.SdcaFprint(input=examples.ids)
-        used = [tf.unique(feature.ids)[0] for feature in examples.sparse]
+        features = [feature for feature, _ in examples.sparse]
+        used = [tf.unique(feature.ids)[0] for feature in features]
         found = tf.raw_ops.SdcaOptimizerV2(
-            sparse_example_indices=[feature.examples for feature in examples.sparse],
-            sparse_feature_indices=[feature.ids for feature in examples.sparse],
-            sparse_feature_values=[feature.values for feature in examples.sparse],
-            dense_features=list(examples.dense),
+            sparse_example_indices=[feature.examples for feature in features],
+            sparse_feature_indices=[feature.ids for feature in features],
+            sparse_feature_values=[feature.values for feature in features],
+            dense_features=[feature for feature, _ in examples.dense],
             example_weights=examples.weights,
             example_labels=examples.labels,
             sparse_indices=used,
@@ -216,11 +214,17 @@ class Solver:
             return (totals[1] + totals[2] + l1 + l2) / totals[3]
 
 
-def without_repeats(examples: tf.Tensor, ids: tf.Tensor, values: tf.Tensor) -> SparseFeatures:
-    """A categorical feature with each id once in an example, its values added up.
+def sparse_features(found: tf.SparseTensor, weights: tf.SparseTensor | None) -> SparseFeatures:
+    """A categorical feature with each id once in an example, its weights added up.
 
     Ids below 0, of words that no vocabulary has, are left out.
+
+    Args:
+        found: Ids, whole numbers [batch, ...].
+        weights: float32, of the same indices; None for ones.
     """
+    examples, ids = found.indices[:, 0], tf.cast(found.values, tf.int64)
+    values = tf.ones_like(ids, tf.float32) if weights is None else weights.values
     known = ids >= 0
     examples, ids, values = (tf.boolean_mask(t, known) for t in (examples, ids, values))
     size = tf.reduce_max(ids) + 1

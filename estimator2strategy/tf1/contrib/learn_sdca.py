@@ -23,7 +23,7 @@ from estimator2strategy.estimator.canned.sdca_solver import (
     SdcaProblem,
     Solver,
     SparseFeatures,
-    without_repeats,
+    sparse_features,
 )
 from estimator2strategy.tf1.contrib import layer_column_kinds as kinds
 from estimator2strategy.tf1.contrib import layer_inputs
@@ -71,7 +71,7 @@ class SDCAOptimizer:
         return "SDCAOptimizer"
 
     def problem(self, head: Head) -> SdcaProblem:
-        """What is minimized.
+        """The loss and its regularization.
 
         Raises:
             ValueError: There is no loss for the head, or a strength is negative.
@@ -121,22 +121,15 @@ def sdca_model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, An
                 values = get(column)
                 dense.append((tf.reshape(values, [tf.shape(values)[0], -1]), variable))
             else:
-                sparse.append((_sparse(get(column)), variable))
+                sparse.append((sparse_features(*get(column)), variable))
         examples = Examples(
-            [feature for feature, _ in sparse],
-            [feature for feature, _ in dense],
+            sparse,
+            dense,
             numbers,
             tf.reshape(features[weight], [-1]) if weight else ones,
             features[optimizer.example_id_column],
         )
-        groups = ([v for _, v in sparse], [v for _, v in dense])
-        solver = Solver(examples, *groups, problem, "_unshrinked/SDCAOptimizer")
+        solver = Solver(examples, problem, "_unshrinked/SDCAOptimizer")
         return solver.minimize(_v1.train.get_global_step())
 
     return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
-
-
-def _sparse(transformed: tuple[Any, Any]) -> SparseFeatures:
-    ids, weights = transformed
-    values = tf.ones_like(ids.values, tf.float32) if weights is None else weights.values
-    return without_repeats(ids.indices[:, 0], tf.cast(ids.values, tf.int64), values)
