@@ -272,7 +272,7 @@ def _assign(variable):
 
 
 def run(tf, version, case):
-    """What one case leaves behind."""
+    """The results of one case."""
     v1 = tf.compat.v1 if version == "v2" else tf
     make, given, labels = CASES[version](tf)[case]
 

@@ -114,7 +114,7 @@ def cases(tf, version):
 
 
 def run(tf, version, case):
-    """What one case leaves behind."""
+    """The results of one case."""
     v1 = tf if version == "learn" else tf.compat.v1
     make, given, labels = cases(tf, version)[case]
 

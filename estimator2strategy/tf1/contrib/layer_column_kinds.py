@@ -230,7 +230,7 @@ class _BucketizedColumn(_Column, _Bucketized):
         )
 
     def of_buckets(self, found: tf.Tensor) -> tuple[Any, Any]:
-        """What `transform` gives where the numbers are in these buckets."""
+        """The result of `transform` for numbers in these buckets."""
         found = tf.reshape(found, [-1, self.source_column.dimension])
         found += self.buckets * tf.range(self.source_column.dimension)
         return _without(tf.cast(found, tf.int64), -1), None

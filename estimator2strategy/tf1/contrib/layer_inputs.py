@@ -182,7 +182,7 @@ def _shown(column: Any, transformed: Any) -> Any:
 
 
 def _hidden(column: Any, shown: Any) -> Any:
-    """What `_shown` was given."""
+    """The argument of `_shown`, of its result."""
     if isinstance(column, columns_of._BucketizedColumn):
         return column.of_buckets(shown)
     is_of_ids = isinstance(column, columns_of.COLUMNS) and isinstance(shown, tf.SparseTensor)

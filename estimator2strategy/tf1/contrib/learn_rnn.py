@@ -57,7 +57,7 @@ class PredictionType:
 
 
 class _Problem(NamedTuple):
-    """What logits stand for.
+    """The meaning of logits.
 
     Attributes:
         units: Number of logits.

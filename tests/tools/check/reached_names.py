@@ -133,7 +133,7 @@ def _run(folder: Path, command: list[str], out: Path) -> None:
 
 
 def failures(reached: list[Reached]) -> dict[str, list[Reached]]:
-    """What TensorFlow 2 lacks of it: a name, or `name(argument)`, and where it is reached."""
+    """The names that TensorFlow 2 lacks, or `name(argument)`, and where each is reached."""
     found: dict[str, list[Reached]] = {}
     for each in reached:
         there, value = _value(each.name)
@@ -200,7 +200,14 @@ def not_told(folder: Path, reached: list[Reached]) -> tuple[int, dict[str, Reach
 
 
 def reached_by(folder: Path, command: list[str], out: Path, seconds: int = 300) -> list[Reached]:
-    """What a program of `folder` reaches: `command` is that of `e2s run`, `out` a file to write."""
+    """The names that a program of `folder` reaches.
+
+    Args:
+        folder: Its files.
+        command: The arguments of `e2s run`.
+        out: A file to write.
+        seconds: The time that it may take.
+    """
     subprocess.run(
         [sys.executable, __file__, "--run", str(folder), str(out), *command],
         cwd=folder,

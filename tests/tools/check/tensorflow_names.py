@@ -46,7 +46,7 @@ def _of_graphs() -> Iterator[str]:
 
 
 def _is_gone(name: str) -> bool:
-    """Whether a name in TensorFlow's files that the facade has a row for is not in TensorFlow."""
+    """True if a name in TensorFlow's files that the facade has a row for is not in TensorFlow."""
     if not name.startswith(tables.FILES):
         return False
     path = name.replace("tf.", "tensorflow.", 1)

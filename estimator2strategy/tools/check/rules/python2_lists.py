@@ -120,7 +120,7 @@ def _calls(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
 
 def _loops(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
     """Dicts that lose items in a loop over a view of them, which ends the loop with an error."""
-    # What `keys` of a table or of the environment gives is a copy.
+    # `keys` of a table or of the environment is a copy.
     views = _VIEWS - {"keys"} if "pandas" in source.modules else _VIEWS
     for loop in all_of(source, ast.For):
         view = getattr(loop.iter, "func", None)
@@ -132,7 +132,7 @@ def _loops(source: Source) -> Iterator[tuple[ast.AST, set[str], str]]:
 
 
 def _inside(loop: ast.For) -> Iterator[ast.AST]:
-    """What a loop runs itself: not the functions that it makes."""
+    """The nodes that a loop runs itself: not the functions that it makes."""
     todo: list[ast.AST] = list(loop.body)
     while todo:
         node = todo.pop()

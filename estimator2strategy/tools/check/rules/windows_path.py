@@ -48,7 +48,7 @@ def find(source, context):
 
 
 def _given(source):
-    """What functions are given for a path, in which call and scope."""
+    """The arguments that are paths, each with its call and scope."""
     for call in source.calls:
         name = call.name or ""
         for keyword in call.node.keywords:
