@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.tools.xla.core_program import CoreProgram
+from estimator2strategy.engine.replay.xla.core import CoreProgram
 
 
 @dataclasses.dataclass(frozen=True)

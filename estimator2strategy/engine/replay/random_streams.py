@@ -67,6 +67,10 @@ class RandomStreams:
                 rows[self._rows[name].number, 0] = places[name]
             block.assign(rows)
 
+    def blocks(self) -> list[tf.Variable]:
+        """The variables that hold the places: int64, `[place, seed2]` in a row for each op."""
+        return [block for block, _ in self._by_block(self._rows)]
+
     def rewind(self) -> None:
         """Makes all ops begin anew."""
         self._first_places.clear()
@@ -116,10 +120,9 @@ class RandomStreams:
         """
         assert self._source
         ids = set(map(id, captured))
-        blocks = [block for block, _ in self._source._by_block(self._source._rows)]
         return {
             id(block.handle): self._twin(block).handle
-            for block in blocks
+            for block in self._source.blocks()
             if id(block.handle) in ids
         }
 

@@ -1,7 +1,7 @@
 """Compiles a step for TPUs that are not there, each in a process of its own.
 
     from estimator2strategy.tools.xla import tpus
-    from estimator2strategy.tools.xla.lowering import lower
+    from estimator2strategy.engine.replay.xla.lowering import lower
 
     compiler = TpuCompiler(cache=cache_folder())
     result = compiler.compile(tpus.table()["v3-8"], lower(program), replicas=8)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from estimator2strategy.engine.plan.rewrites import CROSS_REPLICA_SUM, inner_nodes
-from estimator2strategy.tools.xla.core_program import CoreProgram
+from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.tools.xla.tpu_program import TpuProgram
 
 _UPDATE = re.compile(r"Resource\w*(Apply|Scatter)|Assign(Add|Sub)")

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 from legacy_models import program_of, with_extra
 
+from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower
 from estimator2strategy.tools.xla.kernels import unsupported
-from estimator2strategy.tools.xla.lowering import LoweringError, lower
 
 tf1 = tf.compat.v1
 

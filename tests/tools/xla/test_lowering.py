@@ -9,14 +9,14 @@ import pytest
 import tensorflow as tf
 from legacy_models import FEATURES, dense_net, program_of, recorded, with_extra
 
-from estimator2strategy.tools.xla import hlo
-from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.lowering import (
+from estimator2strategy.engine.replay.xla.lowering import (
     LoweringError,
     compile_for_cpu,
     lower,
     recorded_node,
 )
+from estimator2strategy.tools.xla import hlo
+from estimator2strategy.tools.xla.core_program import core_program
 
 pytestmark = pytest.mark.oldest
 tf1 = tf.compat.v1

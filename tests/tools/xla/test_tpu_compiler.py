@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 from legacy_models import BATCH, CLASSES, FEATURES, dense_net, program_of
 
+from estimator2strategy.engine.replay.xla.lowering import lower
 from estimator2strategy.tools.xla import tpu_compiler, tpus
-from estimator2strategy.tools.xla.lowering import lower
 from estimator2strategy.tools.xla.tpu_compiler import CompileStatus, MissingLibtpuError, TpuCompiler
 from estimator2strategy.tools.xla.tpus import GIB
 

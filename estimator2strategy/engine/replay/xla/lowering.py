@@ -9,6 +9,7 @@ can be compiled that this machine could not train.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import tensorflow as tf
@@ -17,8 +18,9 @@ from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.labels import labels_in
 from estimator2strategy.engine.plan.rewrites import ALONE_IN_XLA, REPLICATED_IN_XLA, Rewrite
 from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.random_streams import RandomStreams
+from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.engine.worlds import modern_world
-from estimator2strategy.tools.xla.core_program import CoreProgram
 
 _SCOPE = "step"
 
@@ -37,6 +39,28 @@ class LoweringError(Exception):
         super().__init__(text)
 
 
+@dataclasses.dataclass(frozen=True)
+class LoweredStep:
+    """XLA's program of a core's step.
+
+    Attributes:
+        program: The part of the recorded graph that it is.
+        module: A serialised HloModuleProto. Its parameters are the feeds, the variables and the
+            streams; its results the outputs, then the variables and streams that a step changes.
+        streams: The places of the seeded random ops in their streams; see `RandomStreams.blocks`.
+    """
+
+    program: CoreProgram
+    module: bytes
+    streams: tuple[tf.Variable, ...]
+
+    @property
+    def changed(self) -> dict[int, int]:
+        """Number of a result that is a variable's new value -> number of its parameter."""
+        entries = _tf_private.HloModule.FromString(self.module).input_output_alias.entries
+        return {entry.output_shape_index[0]: entry.parameter_number for entry in entries}
+
+
 def lower(program: CoreProgram) -> bytes:
     """A serialised HloModuleProto of one core's step, in which `program.replicas` cores meet.
 
@@ -47,8 +71,16 @@ def lower(program: CoreProgram) -> bytes:
     Raises:
         LoweringError: TensorFlow cannot turn it into a program of XLA.
     """
-    rewrite = REPLICATED_IN_XLA if program.replicas > 1 else ALONE_IN_XLA
-    return _compiler_ir(program, rewrite, "hlo_serialized")
+    return _compiler_ir(program, _rewrite(program), "hlo_serialized").module
+
+
+def lower_step(program: CoreProgram, streams: RandomStreams) -> LoweredStep:
+    """The same program, whose seeded random ops draw from `streams`.
+
+    Raises:
+        LoweringError: TensorFlow cannot turn it into a program of XLA.
+    """
+    return _compiler_ir(program, _rewrite(program), "hlo_serialized", streams)
 
 
 def compile_for_cpu(program: CoreProgram) -> float:
@@ -62,7 +94,13 @@ def compile_for_cpu(program: CoreProgram) -> float:
     return time.monotonic() - started
 
 
-def _compiler_ir(program: CoreProgram, rewrite: Rewrite, stage: str) -> bytes:
+def _rewrite(program: CoreProgram) -> Rewrite:
+    return REPLICATED_IN_XLA if program.replicas > 1 else ALONE_IN_XLA
+
+
+def _compiler_ir(
+    program: CoreProgram, rewrite: Rewrite, stage: str, streams: RandomStreams | None = None
+) -> LoweredStep:
     recorded = program.recorded
     specs = [program.spec(name) for name in program.feeds]
     variables: dict[str, tf.Variable] = {}
@@ -77,6 +115,7 @@ def _compiler_ir(program: CoreProgram, rewrite: Rewrite, stage: str) -> bytes:
                 feeds=dict(zip(program.feeds, batch, strict=True)),
                 rewrite=rewrite,
                 name=_SCOPE,
+                streams=streams,
             )
             return importer.fetch(program.outputs, program.ops)
 
@@ -84,10 +123,12 @@ def _compiler_ir(program: CoreProgram, rewrite: Rewrite, stage: str) -> bytes:
             variables.update((node, _variable(program, node)) for node in program.variables)
             compiled = tf.function(step, specs, autograph=False, jit_compile=True)
             text: bytes = compiled.experimental_get_compiler_ir(*specs)(stage=stage)
-            return text
+            captured = compiled.get_concrete_function().captured_inputs[len(variables) :]
         except (ValueError, tf.errors.OpError) as error:
             said = str(error)
             raise LoweringError(said, _recorded_nodes(program, said)) from error
+    places = {id(block.handle): block for block in streams.blocks()} if streams else {}
+    return LoweredStep(program, text, tuple(places[id(handle)] for handle in captured))
 
 
 def _variable(program: CoreProgram, node: str) -> tf.Variable:

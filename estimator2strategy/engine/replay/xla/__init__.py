@@ -1,0 +1,1 @@
+"""Steps as programs of XLA: lowered by TensorFlow, and run under JAX."""

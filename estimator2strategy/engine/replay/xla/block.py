@@ -1,0 +1,111 @@
+"""A block of steps as one program of JAX.
+
+    block = block_of(step, loss=0, steps=10)
+    with jax.enable_x64(True):
+        after = jax.jit(block, donate_argnums=0)(variables, batches, 10)
+    after.variables, after.outputs, after.nan_since
+
+`batches` are stacked: their first axis numbers the steps. Fewer steps than were stacked may run, so
+a block that meets the end of the input needs no other program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec
+
+from estimator2strategy.engine.replay.xla.step_function import Arrays, StepFunction
+
+# The name of the only axis of a mesh: that of the replicas.
+REPLICAS = "replicas"
+
+
+class AfterBlock(NamedTuple):
+    """The results of a block.
+
+    Attributes:
+        variables: List of the values of all variables, the random streams last.
+        outputs: List of the results of the last step; or of all steps, which a first axis numbers.
+            On a mesh there is an axis in front that numbers the replicas.
+        nan_since: int32 scalar: the step, counted from 1, since which the loss is NaN; 0: it is
+            not. On a mesh one for each replica.
+    """
+
+    variables: Any
+    outputs: Any
+    nan_since: Any
+
+
+Block: TypeAlias = Callable[[Arrays, Arrays, Any], AfterBlock]
+
+
+def block_of(
+    step: StepFunction, steps: int, loss: int | None = None, collects: bool = False
+) -> Block:
+    """The block of one device.
+
+    Args:
+        step: One step.
+        steps: The number of steps that batches are stacked for. A block of one has no loop.
+        loss: Number of the output that is watched for NaN; None: none is.
+        collects: True if the outputs of all steps are returned.
+    """
+
+    def one(number: Any, variables: Arrays, batch: Arrays, since: Any) -> tuple[Any, ...]:
+        outputs, variables = step(batch, variables)
+        if loss is not None:
+            is_nan = jnp.isnan(outputs[loss]).any()
+            since = jnp.where(is_nan, jnp.where(since == 0, number + 1, since), 0)
+        return outputs, variables, since
+
+    def single(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
+        del count
+        batch = [stacked[0] for stacked in batches]
+        outputs, after, since = one(jnp.int32(0), variables, batch, jnp.int32(0))
+        return AfterBlock(after, [o[None] for o in outputs] if collects else outputs, since)
+
+    def loop(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
+        def body(number: Any, carried: Any) -> Any:
+            variables, kept, since = carried
+            batch = [jax.lax.dynamic_index_in_dim(b, number, keepdims=False) for b in batches]
+            outputs, variables, since = one(number, variables, batch, since)
+            if collects:
+                outputs = [k.at[number].set(o) for k, o in zip(kept, outputs, strict=True)]
+            return variables, outputs, since
+
+        first = (steps,) if collects else ()
+        kept = [jnp.zeros((*first, *out.shape), out.dtype) for out in step.outputs]
+        start = (list(variables), kept, jnp.int32(0))
+        return AfterBlock(*jax.lax.fori_loop(jnp.int32(0), count, body, start))
+
+    return single if steps == 1 else loop
+
+
+def on_mesh(block: Block, mesh: Mesh, batched: bool = True) -> Block:
+    """The block of all replicas: variables are on each device, and batches are dealt out.
+
+    Args:
+        block: The block of one device.
+        mesh: The devices, on an axis called `REPLICAS`.
+        batched: True if the second axis of batches is that of the replicas' examples.
+    """
+    everywhere, numbered = PartitionSpec(), PartitionSpec(REPLICAS)
+    dealt = PartitionSpec(None, REPLICAS) if batched else everywhere
+
+    def numbering(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
+        after = block(variables, batches, count)
+        return AfterBlock(after.variables, [o[None] for o in after.outputs], after.nan_since[None])
+
+    mapped: Block = jax.shard_map(
+        numbering,
+        mesh=mesh,
+        in_specs=(everywhere, dealt, everywhere),
+        out_specs=AfterBlock(everywhere, numbered, numbered),
+        # Sums inside the step are no operations of JAX: it cannot see that variables stay equal.
+        check_vma=False,
+    )
+    return mapped
