@@ -21,6 +21,8 @@ _AT_ITS_USE = "the name that legacy code asks for is all that may be imported"
 _WITHOUT_TENSORFLOW = "the command reads its arguments, and refuses them, without TensorFlow"
 # Module -> why it imports others of the package inside functions.
 LAZY = {
+    "engine/replay/engines": "JAX is an extra, and takes a second to import",
+    "engine/runtime/jax_devices": "JAX is an extra, and takes a second to import",
     "engine/runtime/requested_strategy": "`e2s run` checks the strategy's name without TensorFlow",
     "estimator/canned/recurrent_estimators": "tf-keras takes seconds to import",
     "estimator/heads/metric_rows": "tf-keras takes seconds to import, and few heads need it",

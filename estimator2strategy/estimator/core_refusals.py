@@ -17,11 +17,11 @@ from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.xla_kernels import why_not_compiled
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.xla.core import CoreProgram
+from estimator2strategy.engine.replay.xla.diagnoses import diagnose, first_line, fix_of_op
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.diagnoses import diagnose, first_line, fix_of_op
 from estimator2strategy.tools.xla.kernels import UnsupportedOp, unsupported
 
 _WHY = (

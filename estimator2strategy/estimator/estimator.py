@@ -25,6 +25,7 @@ from estimator2strategy.engine.record.model_program import ModelProgram, Replace
 from estimator2strategy.engine.record.on_host import OnHost
 from estimator2strategy.engine.record.on_replicas import OnReplicas
 from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import evaluation, prediction, training
 from estimator2strategy.engine.runtime.checkpoints import step_in
@@ -38,6 +39,7 @@ from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator.checks import (
+    check_no_strategy_under_jax,
     check_not_overridden,
     check_steps,
     checked_hooks,
@@ -370,6 +372,10 @@ class Estimator(Exporting):
 
     def _placement(self, mode: str) -> Placement:
         """The devices and processes that `mode` runs on; a TPU among them has been started."""
+        target = self._training_options.jax_target(most=1)
+        if target is not None:
+            check_no_strategy_under_jax(self._strategy)
+            return UnderJax(OnHost(), target)
         if mode == ModeKeys.TRAIN and (worker := worker_of(self._config, self._strategy)):
             return worker
         strategies = {ModeKeys.TRAIN: self._strategy, ModeKeys.EVAL: self._config.eval_distribute}

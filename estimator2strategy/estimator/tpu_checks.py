@@ -89,6 +89,16 @@ def check_given_strategy(tpu_config: Any) -> None:
         )
 
 
+def check_one_core_each(tpu_config: Any) -> None:
+    """Raises UnsupportedError if TPUConfig spreads a replica over several devices of JAX."""
+    if (tpu_config.num_cores_per_replica or 1) > 1:
+        raise UnsupportedError(
+            f"TPUConfig.num_cores_per_replica is {tpu_config.num_cores_per_replica}: under the "
+            "runtime of JAX each device is a replica.\n"
+            "  Leave num_cores_per_replica out, or --runtime=jax."
+        )
+
+
 def strategy_of_cores(config: Any, use_tpu: bool) -> Any:
     """The strategy of a RunConfig whose replicas stand for a TPU's cores; None: there is none.
 

@@ -10,11 +10,15 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.under_jax import UnderJax
+from estimator2strategy.engine.replay.xla.target import JaxTarget
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime.jax_devices import replicas_on
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator import tpu_export
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
+from estimator2strategy.estimator.checks import check_no_strategy_under_jax
 from estimator2strategy.estimator.contract_rules import TPU_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
@@ -23,6 +27,7 @@ from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 from estimator2strategy.estimator.tpu_checks import (
     check_evaluation_steps,
     check_given_strategy,
+    check_one_core_each,
     check_training_steps,
     check_use_of_cores,
     strategy_of_cores,
@@ -171,6 +176,10 @@ class TPUEstimator(Estimator):
         """The cores that `mode` runs on; None: the host."""
         if mode == ModeKeys.EVAL and not self._eval_on_tpu:
             return None
+        target = self._jax_target()
+        if target is not None and self._use_tpu:
+            check_no_strategy_under_jax(self._given_strategy)
+            return devices.TpuCores(replicas_on(target.devices))
         if self._tpu_cores is None and self._given_strategy is not None:
             check_given_strategy(self._config.tpu_config)
             self._tpu_cores = devices.cores_of(self._given_strategy)
@@ -183,7 +192,7 @@ class TPUEstimator(Estimator):
         deployment = self._deployment(mode)
         if deployment.on_host:
             return super()._placement(mode)
-        return OnTpuCores(
+        cores = OnTpuCores(
             deployment,
             self._config.tpu_config,
             self._iterations,
@@ -192,6 +201,16 @@ class TPUEstimator(Estimator):
             self._embedding_spec,
             emulates=self._strategy is None and devices.emulated_cores() > 0,
         )
+        target = self._jax_target()
+        return cores if target is None else UnderJax(cores, target)
+
+    def _jax_target(self) -> JaxTarget | None:
+        """The devices of JAX that are the cores; None: TensorFlow has them."""
+        one_core = devices.asks_for_one_core(self._config.tpu_config)
+        target = self._training_options.jax_target(most=1 if one_core else None)
+        if target is not None:
+            check_one_core_each(self._config.tpu_config)
+        return target
 
     @property
     def _training_log(self) -> TrainingLog:

@@ -8,6 +8,7 @@ in one respect: see `_say_what_it_must_have_done`.
 from __future__ import annotations
 
 import dataclasses
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -108,6 +109,19 @@ def _to_xla_all_reduce(node: NodeDef) -> None:
 
 # Compiled for cores that meet in its sums.
 REPLICATED_IN_XLA = Rewrite("all_reduce", _to_xla_all_reduce)
+
+
+def seeding(rewrite: Rewrite) -> Rewrite:
+    """The rewrite that also gives a seed to random ops without one: XLA draws the same for all."""
+
+    def node(changed: NodeDef) -> None:
+        rewrite.node(changed)
+        if "seed2" in changed.attr and not has_seed(changed):
+            changed.attr["seed"].i, changed.attr["seed2"].i = (
+                secrets.randbits(62) + 1 for _ in range(2)
+            )
+
+    return Rewrite(f"{rewrite.tag}_seeded", node)
 
 
 def for_replica(replica: int, num_replicas: int, collectives: Mapping[str, int]) -> Rewrite:

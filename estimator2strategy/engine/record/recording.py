@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.splice import Splice
+from estimator2strategy.engine.replay.xla.target import JaxTarget
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Recording:
         metrics: Name -> (value, update) of the metrics of an evaluation that replicas count; None:
             the spec's, on the host.
         feeds: The placeholders for a batch, flat, where the caller feeds it.
+        jax: The devices of JAX that run the model; None: TensorFlow runs it.
     """
 
     graph: tf.Graph
@@ -40,3 +42,4 @@ class Recording:
     worker: Any = None
     metrics: Mapping[str, tuple[Any, Any]] | None = None
     feeds: tuple[tf.Tensor, ...] = ()
+    jax: JaxTarget | None = None

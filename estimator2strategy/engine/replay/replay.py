@@ -38,12 +38,15 @@ class Replay:
         state: The variables, tables and iterators that stand for those of the recorded graph.
         splices: Where replay goes on in TF2 code, in the order of their dependence.
         rewrite: The change to nodes that are not part of a splice.
+        device: The values of variables on devices of JAX (a `DeviceValues`), if these run the
+            steps; None: TensorFlow does.
     """
 
     recorded: RecordedGraph
     state: State
     splices: tuple[Splice, ...] = ()
     rewrite: Rewrite = SINGLE_REPLICA
+    device: Any = None
 
     @classmethod
     def of(cls, graph: tf.Graph) -> Replay:
@@ -77,16 +80,24 @@ class Replay:
         importer.supply({}, context.ran, ())
         splices = splice_lib.exposing(self.splices, self.recorded, tensors, ops)
         splices = splice_lib.needed(splices, self.recorded, roots, set(map(input_node, feeds)))
-        self._trace_splices(importer, splices, roots, context)
+        self.trace_splices(importer, splices, roots, context)
         return importer.fetch(tensors, ops)
 
-    def _trace_splices(
+    def trace_splices(
         self,
         importer: GraphImporter,
         splices: Sequence[Splice],
         roots: set[str],
         context: StepContext,
     ) -> None:
+        """Traces `splices`, in the order of their dependence, and gives `importer` their results.
+
+        Args:
+            importer: Replays what the host does around them.
+            splices: Those that the step needs.
+            roots: Names of the nodes that must run.
+            context: The facts of the step that is traced.
+        """
         if not splices:
             return
         used = splice_lib.used_beside(splices, self.recorded, roots | {*context.read_after})
@@ -145,6 +156,8 @@ class Replay:
 
     def read(self, node: str) -> tf.Tensor:
         """Value of the variable of a VarHandleOp, which has one."""
+        if self.device is not None:
+            self.device.to_host([node])
         variable = self.state.variable(node)
         # A tf.Variable adds an Identity to each read.
         return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)

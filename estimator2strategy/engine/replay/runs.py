@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -78,7 +79,8 @@ class Runs:
             if is_new:
                 on_build()
             engine = self._ready[key] = self._engine(key)
-        ran = engine.run(steps, feeds)
+        with self._values_there(request, engine):
+            ran = engine.run(steps, feeds)
         if step is not None:
             self.steps += ran.steps
         if self.replay.state.num_replicas > 1:
@@ -93,7 +95,21 @@ class Runs:
 
     def functions(self, step: Step | None, request: Request) -> tuple[Any, ...]:
         """The ConcreteFunctions of the engine that runs a request; see `Engine`."""
-        return self._engine((step, request)).functions
+        engine = self._engine((step, request))
+        with self._values_there(request, engine):
+            return engine.functions
+
+    @contextlib.contextmanager
+    def _values_there(self, request: Request, engine: Engine) -> Iterator[None]:
+        """Gives the host the values that a device has, for a run of the host's."""
+        device, recorded = self.replay.device, self.replay.recorded
+        if device is None or engine.on_device:
+            yield
+            return
+        names = [*map(input_node, request.tensors), *request.ops]
+        device.to_host(recorded.variables_behind(names))
+        yield
+        device.forget(recorded.variables_written(names))
 
     @property
     def has_loop(self) -> bool:
@@ -107,7 +123,7 @@ class Runs:
 
     def predicting(self, tensors: tuple[str, ...]) -> BatchedPredict | None:
         """Computes `tensors` for several batches at once; None if they cannot be."""
-        if self.replay.splices:
+        if self.replay.splices or self.replay.device is not None:
             return None
         if tensors not in self._predicting:
             self._predicting[tensors] = batched_predict(self.replay, tensors)
@@ -169,6 +185,10 @@ class Runs:
         Not on a TPUStrategy, whose programs hold its variables for good.
         """
         self._retired = self.replay.state.retire()
+        for engine in self._engines.values():
+            engine.retire()
+        if self.replay.device is not None:
+            self.replay.device.clear()
         self._ready.clear()
 
     def revive(self) -> None:

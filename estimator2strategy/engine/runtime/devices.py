@@ -374,12 +374,17 @@ def _computation_shape(cores: int, mesh_shape: Sequence[int]) -> Sequence[int]:
     return grown
 
 
-def _one_core(tpu_config: Any) -> bool:
+def asks_for_one_core(tpu_config: Any) -> bool:
     """True if the program asks for one core, whatever the TPU has.
 
     Source: `_OneCoreTPUContext`, tensorflow_estimator 2.15 tpu_context.py.
     """
-    if tpu_config.num_shards != 1 or tpu_config.num_cores_per_replica is not None:
+    return tpu_config.num_shards == 1 and tpu_config.num_cores_per_replica is None
+
+
+def _one_core(tpu_config: Any) -> bool:
+    """As `asks_for_one_core`, with a word in the log."""
+    if not asks_for_one_core(tpu_config):
         return False
     tf.compat.v1.logging.warn(
         "TPUConfig.num_shards is 1, so that one core is used, whatever the TPU has. Leave it as "

@@ -25,6 +25,7 @@ from estimator2strategy.engine.runtime import (
     checkpoints,
     devices,
     direct_restore,
+    jax_devices,
     liveness,
     worker_steps,
 )
@@ -190,14 +191,17 @@ def replay_of(
     Args:
         first_key: The number of the first collective, where several processes train in step.
     """
-    strategy, worker = recording.strategy, recording.worker
+    worker = recording.worker
+    # The host has one copy of each variable, and JAX's devices have theirs.
+    strategy = None if recording.jax else recording.strategy
     hosts = {host.device for host in devices.hosts(strategy)} - {""}
     recorded = RecordedGraph(recording.graph, hosts)
     of = (recorded, strategy, recording.replicated)
     peers = worker_steps.peers_of(worker, recorded, first_key) if worker else None
     state = State(*of, peers) if shared is None else SharedState(*of, shared)
     rewrite = peers.rewrite() if peers else SINGLE_REPLICA
-    return Replay(recorded, state, recording.splices, rewrite)
+    values = jax_devices.values_on(recording.jax, state) if recording.jax else None
+    return Replay(recorded, state, recording.splices, rewrite, values)
 
 
 class _Checked(NamedTuple):

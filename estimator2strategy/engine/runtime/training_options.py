@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import os
 from typing import Any
 
-from estimator2strategy.engine.runtime import preemption, profiling
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import JaxTarget
+from estimator2strategy.engine.runtime import jax_devices, preemption, profiling
+from estimator2strategy.engine.runtime.jax_devices import Runtime
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked_init
 
 
@@ -23,7 +27,19 @@ def _is_int(value: Any, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def _one_of(name: str, kind: type[enum.Enum], none: bool = False) -> ArgumentRule:
+    known = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
+    return ArgumentRule(
+        lambda value: isinstance(value, kind) or (none and value is None),
+        f"must be one of {known}",
+        f"Pass {name}={kind.__name__}.{list(kind)[-1].name}, for example.",
+        ValueError,
+    )
+
+
 _RULES = {
+    "runtime": _one_of("runtime", Runtime, none=True),
+    "precision": _one_of("precision", Precision, none=True),
     "resume_input": _switch("resume_input"),
     "jit_compile": _switch("jit_compile"),
     "async_checkpoints": _switch("async_checkpoints"),
@@ -79,6 +95,12 @@ class TrainingOptions:
         profile_dir: Folder in which `train` writes a profile of some steps, for TensorBoard. None:
             the environment's E2S_PROFILE_DIR, if any. With a profile the line at the end of
             training also tells how long steps waited for their input.
+        runtime: The runtime that executes the steps of training, evaluation and prediction. With
+            `Runtime.JAX` these run on the devices of JAX's default platform: `use_tpu=True` takes
+            all of them as its cores, and anything else the first. None: the environment's
+            E2S_RUNTIME, else TensorFlow's.
+        precision: The precision of float32 products under JAX, on devices that have a faster one.
+            None: the environment's E2S_PRECISION, else the device's default.
 
     Raises:
         TypeError: `profile_dir` is not a path.
@@ -92,9 +114,23 @@ class TrainingOptions:
     checkpoint_shards: int | None = None
     max_restarts: int = preemption.MAX_RESTARTS
     profile_dir: str | os.PathLike | None = None
+    runtime: Runtime | None = None
+    precision: Precision | None = None
 
     @property
     def profile_folder(self) -> str | None:
         """The folder of profiles: the program's, else the environment's."""
         chosen = self.profile_dir or os.environ.get(profiling.VARIABLE)
         return os.fspath(chosen) if chosen else None
+
+    def jax_target(self, most: int | None = None) -> JaxTarget | None:
+        """The devices of JAX that run the steps, at most as many; None: TensorFlow runs them.
+
+        Raises:
+            DeviceError: JAX runs them, and is not installed, is too old, or has no device.
+            ValueError: The environment asks for a runtime or a precision that there is not.
+        """
+        runtime = self.runtime or jax_devices.requested_runtime()
+        if runtime is not Runtime.JAX:
+            return None
+        return jax_devices.jax_target(self.precision or jax_devices.requested_precision(), most)

@@ -19,7 +19,7 @@ from estimator2strategy.engine.plan.effects import calls_python
 from estimator2strategy.engine.plan.graph import NodeDef
 from estimator2strategy.engine.plan.xla_kernels import why_not_compiled
 from estimator2strategy.engine.replay.xla.core import CoreProgram
-from estimator2strategy.tools.xla.diagnoses import fix_of_op
+from estimator2strategy.engine.replay.xla.diagnoses import fix_of_op
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,10 +8,10 @@ from legacy_models import FEATURES, program_of, with_extra
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.replay.xla.diagnoses import Diagnosis, diagnose, fix_of_op
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.diagnoses import Diagnosis, diagnose, fix_of_op
 from estimator2strategy.tools.xla.kernels import unsupported
 
 tf1 = tf.compat.v1

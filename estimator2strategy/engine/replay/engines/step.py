@@ -122,7 +122,10 @@ class Engine(abc.ABC):
 
     Attributes:
         functions: The ConcreteFunctions behind it, to be bound to other state.
+        on_device: True if it works on the values that devices of JAX have.
     """
+
+    on_device = False
 
     functions: tuple[Any, ...]
 
@@ -134,6 +137,9 @@ class Engine(abc.ABC):
             steps: At least 1.
             feeds: A value for each of the request's feeds.
         """
+
+    def retire(self) -> None:  # noqa: B027  most engines keep nothing
+        """Drops what was kept of the input; called when the state is freed."""
 
 
 def has_nan(loss: tf.Tensor) -> bool:

@@ -85,27 +85,37 @@ def block_of(
     return single if steps == 1 else loop
 
 
-def on_mesh(block: Block, mesh: Mesh, batched: bool = True) -> Block:
-    """The block of all replicas: variables are on each device, and batches are dealt out.
+def on_mesh(block: Block, mesh: Mesh, streams: int) -> Block:
+    """The block of all replicas: each variable is whole on each device, batches are dealt out.
 
     Args:
         block: The block of one device.
         mesh: The devices, on an axis called `REPLICAS`.
-        batched: True if the second axis of batches is that of the replicas' examples.
+        streams: The number of variables at the end, random streams, of which each replica has its
+            own: their first axis numbers the replicas. So does the second axis of batches.
     """
     everywhere, numbered = PartitionSpec(), PartitionSpec(REPLICAS)
-    dealt = PartitionSpec(None, REPLICAS) if batched else everywhere
 
-    def numbering(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
-        after = block(variables, batches, count)
-        return AfterBlock(after.variables, [o[None] for o in after.outputs], after.nan_since[None])
+    def of_replica(shared: Arrays, own: Arrays, batches: Arrays, count: Any) -> tuple[Any, ...]:
+        parts = [stacked[:, 0] for stacked in batches]
+        after = block([*shared, *(o[0] for o in own)], parts, count)
+        others = after.variables[: len(shared)]
+        rows = [*after.variables[len(shared) :], *after.outputs, after.nan_since]
+        return others, [row[None] for row in rows]
 
-    mapped: Block = jax.shard_map(
-        numbering,
+    mapped = jax.shard_map(
+        of_replica,
         mesh=mesh,
-        in_specs=(everywhere, dealt, everywhere),
-        out_specs=AfterBlock(everywhere, numbered, numbered),
+        in_specs=(everywhere, numbered, PartitionSpec(None, REPLICAS), everywhere),
+        out_specs=(everywhere, numbered),
         # Sums inside the step are no operations of JAX: it cannot see that variables stay equal.
         check_vma=False,
     )
-    return mapped
+
+    def of_all(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
+        shared = len(variables) - streams
+        others, rows = mapped(variables[:shared], variables[shared:], batches, count)
+        *outputs, nan_since = rows[streams:]
+        return AfterBlock([*others, *rows[:streams]], outputs, nan_since)
+
+    return of_all

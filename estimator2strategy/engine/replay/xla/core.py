@@ -20,6 +20,7 @@ class CoreProgram:
         outputs: Names of the tensors that it returns.
         ops: Names of the ops that it runs.
         replicas: The number of cores that run it, in step.
+        done: Names of the nodes that have run before, or need not.
     """
 
     recorded: RecordedGraph
@@ -27,6 +28,7 @@ class CoreProgram:
     outputs: tuple[str, ...]
     ops: tuple[str, ...]
     replicas: int = 1
+    done: frozenset[str] = frozenset()
 
     @property
     def roots(self) -> list[str]:
@@ -36,7 +38,7 @@ class CoreProgram:
     @property
     def nodes(self) -> list[str]:
         """The nodes that run, in creation order; without feeds and what makes variables."""
-        fed = set(map(input_node, self.feeds))
+        fed = self.done.union(map(input_node, self.feeds))
         behind = self.recorded.ancestors(
             (name for name in self.roots if name not in fed), lambda edge: input_node(edge) in fed
         )

@@ -11,12 +11,18 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.labels import labels_in
-from estimator2strategy.engine.plan.rewrites import ALONE_IN_XLA, REPLICATED_IN_XLA, Rewrite
+from estimator2strategy.engine.plan.rewrites import (
+    ALONE_IN_XLA,
+    REPLICATED_IN_XLA,
+    Rewrite,
+    seeding,
+)
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 from estimator2strategy.engine.replay.xla.core import CoreProgram
@@ -74,13 +80,20 @@ def lower(program: CoreProgram) -> bytes:
     return _compiler_ir(program, _rewrite(program), "hlo_serialized").module
 
 
-def lower_step(program: CoreProgram, streams: RandomStreams) -> LoweredStep:
-    """The same program, whose seeded random ops draw from `streams`.
+def lower_step(
+    program: CoreProgram, streams: RandomStreams, specs: Sequence[tf.TensorSpec] | None = None
+) -> LoweredStep:
+    """The same program, whose random ops draw from `streams`; those without a seed are given one.
+
+    Args:
+        program: The step.
+        streams: The places of its random ops.
+        specs: Shape and dtype of each feed, where the recorded ones are not whole.
 
     Raises:
         LoweringError: TensorFlow cannot turn it into a program of XLA.
     """
-    return _compiler_ir(program, _rewrite(program), "hlo_serialized", streams)
+    return _compiler_ir(program, seeding(_rewrite(program)), "hlo_serialized", streams, specs)
 
 
 def compile_for_cpu(program: CoreProgram) -> float:
@@ -99,10 +112,14 @@ def _rewrite(program: CoreProgram) -> Rewrite:
 
 
 def _compiler_ir(
-    program: CoreProgram, rewrite: Rewrite, stage: str, streams: RandomStreams | None = None
+    program: CoreProgram,
+    rewrite: Rewrite,
+    stage: str,
+    streams: RandomStreams | None = None,
+    specs: Sequence[tf.TensorSpec] | None = None,
 ) -> LoweredStep:
     recorded = program.recorded
-    specs = [program.spec(name) for name in program.feeds]
+    specs = specs or [program.spec(name) for name in program.feeds]
     variables: dict[str, tf.Variable] = {}
     with modern_world():
 
@@ -117,6 +134,7 @@ def _compiler_ir(
                 name=_SCOPE,
                 streams=streams,
             )
+            importer.supply({}, program.done, [])
             return importer.fetch(program.outputs, program.ops)
 
         try:

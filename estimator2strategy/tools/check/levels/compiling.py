@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.xla.core import CoreProgram
+from estimator2strategy.engine.replay.xla.diagnoses import Diagnosis
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tools.check.check_report import Evidence, Finding
 from estimator2strategy.tools.check.levels.check_error import CheckError
@@ -17,7 +18,6 @@ from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Recorded, Subject
 from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.diagnoses import Diagnosis
 from estimator2strategy.tools.xla.kernels import described, unsupported
 from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, compile_for_cpu
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -14,7 +15,6 @@ from estimator2strategy.tools.check.facts import Fact, Number
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import recorded_for
 from estimator2strategy.tools.check.levels.subject import Subject
-from estimator2strategy.tools.xla.diagnoses import diagnose
 
 _LEVEL = Evidence.CPU_COMPILED
 

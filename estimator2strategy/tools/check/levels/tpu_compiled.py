@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator2strategy.engine.replay.xla.core import CoreProgram
+from estimator2strategy.engine.replay.xla.diagnoses import diagnose, first_line
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower, recorded_node
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -28,7 +29,6 @@ from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_
 from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
 from estimator2strategy.tools.xla import fit, hlo, tpus
-from estimator2strategy.tools.xla.diagnoses import diagnose, first_line
 from estimator2strategy.tools.xla.tpu_compiler import (
     SECONDS,
     Compiled,

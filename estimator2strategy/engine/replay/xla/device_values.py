@@ -1,0 +1,128 @@
+"""The values of variables on devices of JAX, beside TensorFlow's variables on the host.
+
+    values = DeviceValues(state, devices)
+    arrays = values.take(["w", "b"])       # to the devices, if they are not there
+    values.put(["w", "b"], block(arrays))  # the host has old ones now
+    values.to_host(["w"])                  # until somebody there reads them
+
+A value is copied only when the other side needs it: between blocks of a training nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from estimator2strategy.engine.plan.rewrites import SEED_STRIDE
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.xla.block import REPLICAS
+from estimator2strategy.engine.replay.xla.precision import Precision
+
+
+class DeviceValues:
+    """The values of a state's variables on the devices of a mesh.
+
+    Args:
+        state: TensorFlow's variables; one copy of each, for the host.
+        devices: The devices of JAX; each has all variables, and is a replica.
+        precision: Of float32 products on them.
+
+    Attributes:
+        mesh: The devices, on one axis.
+        precision: As above.
+    """
+
+    def __init__(self, state: State, devices: Sequence[Any], precision: Precision):
+        self._state = state
+        self.mesh = Mesh(np.array(devices), (REPLICAS,))
+        self.precision = precision
+        self._everywhere = NamedSharding(self.mesh, PartitionSpec())
+        self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
+        self._values: dict[str, Any] = {}
+        self._newer: set[str] = set()  # than on the host
+
+    @property
+    def replicas(self) -> int:
+        return int(self.mesh.devices.size)
+
+    @property
+    def platform(self) -> str:
+        """The name of JAX's platform: cpu, gpu, tpu."""
+        platform: str = self.mesh.devices.flat[0].platform
+        return platform
+
+    def take(self, nodes: Sequence[str]) -> list[Any]:
+        """The arrays of variables, to be given to a program that uses up their memory.
+
+        Args:
+            nodes: VarHandleOps. `put` must follow for all of them.
+        """
+        missing = [node for node in nodes if node not in self._values]
+        # A copy: what JAX holds must not be the memory of a tensor that TensorFlow writes to.
+        host = [np.array(self._state.variable(node).numpy()) for node in missing]
+        self._values.update(zip(missing, jax.device_put(host, self._everywhere), strict=True))
+        return [self._values.pop(node) for node in nodes]
+
+    def put(self, nodes: Sequence[str], arrays: Sequence[Any], changed: Iterable[int]) -> None:
+        """Keeps the values of variables after a block.
+
+        Args:
+            nodes: As for `take`.
+            arrays: A value for each.
+            changed: The numbers of those that the block may have changed.
+        """
+        self._values.update(zip(nodes, arrays, strict=True))
+        self._newer.update(nodes[number] for number in changed)
+
+    def read(self, node: str) -> np.ndarray:
+        """The value of one variable."""
+        return np.asarray(self._values[node])
+
+    def to_host(self, nodes: Iterable[str]) -> None:
+        """Gives TensorFlow's variables the values that the devices have."""
+        for node in self._newer.intersection(nodes):
+            self._state.variable(node).assign(self.read(node), read_value=False)
+            self._newer.discard(node)
+
+    def forget(self, nodes: Iterable[str]) -> None:
+        """Drops the values of variables that the host has written."""
+        for node in nodes:
+            self._values.pop(node, None)
+            self._newer.discard(node)
+
+    def clear(self) -> None:
+        """Drops all values."""
+        self._values.clear()
+        self._newer.clear()
+
+    def take_streams(self, blocks: Sequence[tf.Variable]) -> list[Any]:
+        """The places of random ops in their streams: one for each replica, on a mesh of several.
+
+        Replica 0 draws what one device would.
+        """
+        places = [block.numpy() for block in blocks]
+        if self.replicas == 1:
+            return list(jax.device_put(places, self._everywhere))
+        shifts = np.arange(self.replicas, dtype=np.int64)[:, None, None] * [[[0, SEED_STRIDE]]]
+        return list(jax.device_put([place + shifts for place in places], self._of_each))
+
+    def put_streams(self, blocks: Sequence[tf.Variable], places: Sequence[Any]) -> None:
+        """Notes where random ops are after a block."""
+        for block, place in zip(blocks, places, strict=True):
+            first = np.asarray(place)
+            block.assign(first if self.replicas == 1 else first[0], read_value=False)
+
+    def deal_out(self, stacked: np.ndarray) -> Any:
+        """Puts the batches of some steps on the devices.
+
+        Args:
+            stacked: [steps, ...], or on a mesh of several [steps, replicas, ...].
+        """
+        if self.replicas == 1:
+            return jax.device_put(stacked, self._everywhere)
+        return jax.device_put(stacked, NamedSharding(self.mesh, PartitionSpec(None, REPLICAS)))

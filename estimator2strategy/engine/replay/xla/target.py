@@ -1,0 +1,21 @@
+"""The devices of JAX that run a model, and how they do."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from estimator2strategy.engine.replay.xla.precision import Precision
+
+
+@dataclasses.dataclass(frozen=True)
+class JaxTarget:
+    """Devices of JAX.
+
+    Attributes:
+        devices: The devices (`jax.Device`), one for each replica.
+        precision: The precision of float32 products on them.
+    """
+
+    devices: tuple[Any, ...]
+    precision: Precision = Precision.DEFAULT

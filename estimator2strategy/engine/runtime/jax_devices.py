@@ -1,0 +1,135 @@
+"""Devices of JAX as the cores of a program.
+
+    target = jax_target(precision)               # all devices of JAX's default platform
+    strategy = replicas_on(target.devices)       # of as many replicas, to record a model for
+
+JAX is imported here, when a program asks for its runtime.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import os
+from typing import Any, TypeVar
+
+import tensorflow as tf
+
+from estimator2strategy.engine.replay.state import State
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import JaxTarget
+from estimator2strategy.errors import DeviceError
+
+RUNTIME_VARIABLE = "E2S_RUNTIME"
+PRECISION_VARIABLE = "E2S_PRECISION"
+E = TypeVar("E", bound=enum.Enum)
+_OLDEST = (0, 10)
+_INSTALL = "pip install 'estimator2strategy[jax]'"
+
+
+class Runtime(enum.Enum):
+    """The runtime that executes the steps of a model.
+
+    TENSORFLOW: TensorFlow: CPUs, GPUs, and TPUs that it knows.
+    JAX: JAX, on the devices of its default platform: CPUs, GPUs, TPUs of today.
+    """
+
+    TENSORFLOW = "tensorflow"
+    JAX = "jax"
+
+
+def requested_runtime() -> Runtime:
+    """The runtime that the environment asks for.
+
+    Raises:
+        ValueError: There is no such runtime.
+    """
+    return _requested(RUNTIME_VARIABLE, Runtime.TENSORFLOW)
+
+
+def requested_precision() -> Precision:
+    """The precision that the environment asks for.
+
+    Raises:
+        ValueError: There is no such precision.
+    """
+    return _requested(PRECISION_VARIABLE, Precision.DEFAULT)
+
+
+def _requested(variable: str, default: E) -> E:
+    name = os.environ.get(variable) or default.value
+    known = {member.value: member for member in type(default)}
+    if name not in known:
+        raise ValueError(f"{variable} must be one of {', '.join(known)}, got {name!r}.")
+    return known[name]
+
+
+def jax_target(precision: Precision, most: int | None = None) -> JaxTarget:
+    """All devices of JAX's default platform, or the first `most` of them.
+
+    Raises:
+        DeviceError: JAX is not installed, is too old, or has no device.
+    """
+    devices = _devices()
+    target = JaxTarget(devices[:most], precision)
+    _tell(len(target.devices), devices[0].device_kind, precision)
+    return target
+
+
+@functools.cache
+def _devices() -> tuple[Any, ...]:
+    try:
+        import jax
+        import jax.extend.mlir
+    except ImportError as error:
+        raise DeviceError(
+            f"The runtime of JAX was asked for, and JAX cannot be imported ({error}): {_INSTALL}."
+        ) from error
+    if tuple(map(int, jax.__version__.split(".")[:2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise DeviceError(
+            f"The runtime of JAX needs JAX {oldest} or newer, and {jax.__version__} is installed: "
+            f"{_INSTALL}."
+        )
+    try:
+        return tuple(jax.local_devices())
+    except RuntimeError as error:
+        platforms = os.environ.get("JAX_PLATFORMS")
+        asked = f" (JAX_PLATFORMS={platforms})" if platforms else ""
+        raise DeviceError(f"JAX finds no device{asked}: {error}") from error
+
+
+@functools.cache  # once in a process
+def _tell(count: int, kind: str, precision: Precision) -> None:
+    tf.compat.v1.logging.info(
+        "JAX runs the steps, on %d device(s) of the kind %s; float32 products in their %s "
+        "precision.",
+        count,
+        kind,
+        precision.value,
+    )
+
+
+class JaxReplicas(tf.distribute.OneDeviceStrategy):
+    """A strategy by whose number of replicas a model is recorded. JAX runs them, nobody else."""
+
+    def __init__(self, count: int):
+        super().__init__("/CPU:0")
+        self._count = count
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        return self._count
+
+
+@functools.cache  # one for all recordings: functions that were traced for it serve them all
+def replicas_on(devices: tuple[Any, ...]) -> JaxReplicas:
+    """The strategy of as many replicas as there are devices."""
+    return JaxReplicas(len(devices))
+
+
+def values_on(target: JaxTarget, state: State) -> Any:
+    """The DeviceValues of a state."""
+    from estimator2strategy.engine.replay.xla.device_values import DeviceValues
+
+    return DeviceValues(state, target.devices, target.precision)
