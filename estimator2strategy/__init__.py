@@ -28,6 +28,8 @@ _HOMES = {
     "RunConfig": "estimator2strategy.estimator",
     "TrainSpec": "estimator2strategy.estimator",
     "TrainingOptions": "estimator2strategy.estimator",
+    "Runtime": "estimator2strategy.estimator",
+    "Precision": "estimator2strategy.estimator",
     "train_and_evaluate": "estimator2strategy.estimator",
     "InputPipelineConfig": "estimator2strategy.estimator.tpu",
     "TPUConfig": "estimator2strategy.estimator.tpu",

@@ -26,6 +26,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine import behavior
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime import jax_devices as jax_runtime
+from estimator2strategy.engine.runtime.requested_runtime import RUNTIME_VARIABLE
 from tests.quick import is_quick
 
 LOGICAL_CPUS = 8
@@ -110,6 +112,21 @@ def _cores_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test emulates (`verify` does so by itself) ends with it."""
     monkeypatch.setattr(devices, "_emulated_cores", devices._emulated_cores)
     monkeypatch.setattr(devices, "_emulated_hosts", devices._emulated_hosts)
+
+
+@pytest.fixture
+def jax_devices(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`jax_devices(8)` gives the steps of Estimators to so many CPU devices of JAX."""
+    jax = pytest.importorskip("jax", minversion="0.10")
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_num_cpu_devices", LOGICAL_CPUS)
+
+    def use(count: int) -> None:
+        monkeypatch.setenv(RUNTIME_VARIABLE, "jax")
+        found = tuple(jax.devices()[:count])
+        monkeypatch.setattr(jax_runtime, "_devices", lambda: found)
+
+    return use
 
 
 @pytest.fixture

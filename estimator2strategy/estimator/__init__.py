@@ -23,8 +23,10 @@ from tensorflow.compat.v1.train import (
 )
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime.devices import emulate_tpu_if_asked
 from estimator2strategy.engine.runtime.liveness import watch as watch_other_processes
+from estimator2strategy.engine.runtime.requested_runtime import Runtime
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.estimator import experimental, export, inputs, tpu
 from estimator2strategy.estimator.canned import (
@@ -128,9 +130,11 @@ __all__ = [
     "NanLossDuringTrainingError",
     "NanTensorHook",
     "PoissonRegressionHead",
+    "Precision",
     "ProfilerHook",
     "RegressionHead",
     "RunConfig",
+    "Runtime",
     "SecondOrStepTimer",
     "SessionRunArgs",
     "SessionRunContext",

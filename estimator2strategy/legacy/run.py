@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import enum
 import importlib.machinery
 import importlib.util
 import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
 from estimator2strategy.engine import legacy_code, quiet_import
+from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime import console, requested_strategy
 from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
+from estimator2strategy.engine.runtime.requested_runtime import (
+    PRECISION_VARIABLE,
+    RUNTIME_VARIABLE,
+    Runtime,
+)
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
 from estimator2strategy.tools.shell.command_line import Parser
@@ -38,6 +45,7 @@ examples:
   e2s run --emulate-tpu-cores=8 run_classifier.py --use_tpu=True --output_dir=/tmp/out
   e2s run --strategy=mirrored train.py                # on all GPUs of this machine
   e2s run --strategy=mirrored:4 train.py              # without a GPU: in four parts of the CPU
+  e2s run --runtime=jax train.py                      # on the devices that JAX has
   TF_CONFIG=... e2s run --strategy=multi_worker train.py      # once in each process
 
 strategies:
@@ -69,6 +77,8 @@ def main(argv: Sequence[str]) -> None:
         emulate_tpu_cores=arguments.emulate_tpu_cores,
         strategy=arguments.strategy,
         profile_dir=arguments.profile_dir,
+        runtime=arguments.runtime,
+        precision=arguments.precision,
         legacy_modules=tuple(arguments.legacy_module),
         modern_modules=tuple(arguments.modern_module),
         forks=tuple(arguments.fork),
@@ -91,6 +101,8 @@ def run(
     emulate_tpu_cores: int | str | None = None,
     strategy: str | None = None,
     profile_dir: str | None = None,
+    runtime: Runtime | None = None,
+    precision: Precision | None = None,
     legacy_modules: tuple[str, ...] = (),
     modern_modules: tuple[str, ...] = (),
     forks: tuple[str, ...] = (),
@@ -103,6 +115,7 @@ def run(
         emulate_tpu_cores: The number of TPU cores to emulate, or hosts x cores of each (`2x4`).
         strategy: Under which Estimators train, a name of `requested_strategy.NAMES`.
         profile_dir: The folder for profiles of trainings, for TensorBoard.
+        runtime, precision: As of TrainingOptions.
         legacy_modules: Installed packages that are legacy code too.
         modern_modules: Patterns of the program's modules that are TF2 code.
         forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.
@@ -119,7 +132,15 @@ def run(
     if said := quiet_import.missing():
         sys.exit(f"e2s run: {said}")
     console.show_plain_lines(_SECONDS_BETWEEN_LINES)
-    _set_environment(emulate_tpu_cores, strategy, profile_dir)
+    _set_environment(
+        {
+            "E2S_EMULATE_TPU_CORES": emulate_tpu_cores and str(emulate_tpu_cores),
+            requested_strategy.VARIABLE: strategy,
+            "E2S_PROFILE_DIR": profile_dir and os.path.abspath(profile_dir),
+            RUNTIME_VARIABLE: runtime and runtime.value,
+            PRECISION_VARIABLE: precision and precision.value,
+        }
+    )
     importing.install(scope)
     _set_path(program)
     if program.is_module and legacy_code.is_installed(program.target):
@@ -144,16 +165,13 @@ def run(
             )
 
 
-def _set_environment(
-    emulate_tpu_cores: int | str | None, strategy: str | None, profile_dir: str | None
-) -> None:
-    """Leaves these options where Estimators look for them, in child processes, too."""
-    if emulate_tpu_cores:
-        os.environ["E2S_EMULATE_TPU_CORES"] = str(emulate_tpu_cores)
-    if strategy:
-        os.environ[requested_strategy.VARIABLE] = strategy
-    if profile_dir:
-        os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
+def _set_environment(options: Mapping[str, str | None]) -> None:
+    """Leaves options where Estimators look for them, in child processes, too.
+
+    Args:
+        options: Name of a variable -> its value; None: the option was not given.
+    """
+    os.environ.update({name: value for name, value in options.items() if value})
 
 
 def _set_path(program: ProgramToRun) -> None:
@@ -354,6 +372,18 @@ def parser() -> Parser:
         help="write a profile of some steps of each training there, for TensorBoard",
     )
     made.add_argument(
+        "--runtime",
+        type=_member_of(Runtime),
+        metavar="NAME",
+        help="jax: JAX runs the steps, on its devices; tensorflow: as without the option",
+    )
+    made.add_argument(
+        "--precision",
+        type=_member_of(Precision),
+        metavar="NAME",
+        help="of float32 products under JAX: default, high or highest",
+    )
+    made.add_argument(
         "--legacy-module",
         action="append",
         default=[],
@@ -382,6 +412,18 @@ def parser() -> Parser:
         help="the program was written for TensorFlow 2.0 to 2.15 and its tf.estimator, not for 1.x",
     )
     return made
+
+
+def _member_of(kind: type[enum.Enum]) -> Callable[[str], enum.Enum]:
+    """Finds the member of `kind` that has such a value."""
+
+    def member(text: str) -> enum.Enum:
+        known = {str(member.value): member for member in kind}
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"no {text!r}; there are {', '.join(known)}")
+        return known[text]
+
+    return member
 
 
 def _strategy(text: str) -> str:

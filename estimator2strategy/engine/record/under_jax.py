@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
@@ -28,5 +29,7 @@ class UnderJax(Placement):
         return self.recorded_as.record_input(program, mode, input_fn)
 
     def record_model(self, program: ModelProgram, mode: str, inputs: Any) -> Recording:
-        recording = self.recorded_as.record_model(program, mode, inputs)
+        # So gradients of conds and loops are made of ops that XLA has.
+        with _tf_private.xla_control_flow_context("jax"):
+            recording = self.recorded_as.record_model(program, mode, inputs)
         return dataclasses.replace(recording, jax=self.target)

@@ -8,10 +8,9 @@ JAX is imported here, when a program asks for its runtime.
 
 from __future__ import annotations
 
-import enum
 import functools
 import os
-from typing import Any, TypeVar
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,48 +19,8 @@ from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.replay.xla.target import JaxTarget
 from estimator2strategy.errors import DeviceError
 
-RUNTIME_VARIABLE = "E2S_RUNTIME"
-PRECISION_VARIABLE = "E2S_PRECISION"
-E = TypeVar("E", bound=enum.Enum)
 _OLDEST = (0, 10)
 _INSTALL = "pip install 'estimator2strategy[jax]'"
-
-
-class Runtime(enum.Enum):
-    """The runtime that executes the steps of a model.
-
-    TENSORFLOW: TensorFlow: CPUs, GPUs, and TPUs that it knows.
-    JAX: JAX, on the devices of its default platform: CPUs, GPUs, TPUs of today.
-    """
-
-    TENSORFLOW = "tensorflow"
-    JAX = "jax"
-
-
-def requested_runtime() -> Runtime:
-    """The runtime that the environment asks for.
-
-    Raises:
-        ValueError: There is no such runtime.
-    """
-    return _requested(RUNTIME_VARIABLE, Runtime.TENSORFLOW)
-
-
-def requested_precision() -> Precision:
-    """The precision that the environment asks for.
-
-    Raises:
-        ValueError: There is no such precision.
-    """
-    return _requested(PRECISION_VARIABLE, Precision.DEFAULT)
-
-
-def _requested(variable: str, default: E) -> E:
-    name = os.environ.get(variable) or default.value
-    known = {member.value: member for member in type(default)}
-    if name not in known:
-        raise ValueError(f"{variable} must be one of {', '.join(known)}, got {name!r}.")
-    return known[name]
 
 
 def jax_target(precision: Precision, most: int | None = None) -> JaxTarget:

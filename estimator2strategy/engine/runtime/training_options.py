@@ -9,8 +9,8 @@ from typing import Any
 
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.replay.xla.target import JaxTarget
-from estimator2strategy.engine.runtime import jax_devices, preemption, profiling
-from estimator2strategy.engine.runtime.jax_devices import Runtime
+from estimator2strategy.engine.runtime import jax_devices, preemption, profiling, requested_runtime
+from estimator2strategy.engine.runtime.requested_runtime import Runtime
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked_init
 
 
@@ -130,7 +130,9 @@ class TrainingOptions:
             DeviceError: JAX runs them, and is not installed, is too old, or has no device.
             ValueError: The environment asks for a runtime or a precision that there is not.
         """
-        runtime = self.runtime or jax_devices.requested_runtime()
+        runtime = self.runtime or requested_runtime.requested_runtime()
         if runtime is not Runtime.JAX:
             return None
-        return jax_devices.jax_target(self.precision or jax_devices.requested_precision(), most)
+        return jax_devices.jax_target(
+            self.precision or requested_runtime.requested_precision(), most
+        )

@@ -59,7 +59,7 @@ class _Launch(NamedTuple):
     Attributes:
         first: The number of steps of the block before it.
         steps: The number of its own.
-        outputs, nan_since: As of AfterBlock.
+        outputs, nan_since: As of BlockResults.
     """
 
     first: int

@@ -24,7 +24,7 @@ from estimator2strategy.engine.replay.xla.step_function import Arrays, StepFunct
 REPLICAS = "replicas"
 
 
-class AfterBlock(NamedTuple):
+class BlockResults(NamedTuple):
     """The results of a block.
 
     Attributes:
@@ -40,7 +40,7 @@ class AfterBlock(NamedTuple):
     nan_since: Any
 
 
-Block: TypeAlias = Callable[[Arrays, Arrays, Any], AfterBlock]
+Block: TypeAlias = Callable[[Arrays, Arrays, Any], BlockResults]
 
 
 def block_of(
@@ -62,13 +62,13 @@ def block_of(
             since = jnp.where(is_nan, jnp.where(since == 0, number + 1, since), 0)
         return outputs, variables, since
 
-    def single(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
+    def single(variables: Arrays, batches: Arrays, count: Any) -> BlockResults:
         del count
         batch = [stacked[0] for stacked in batches]
         outputs, after, since = one(jnp.int32(0), variables, batch, jnp.int32(0))
-        return AfterBlock(after, [o[None] for o in outputs] if collects else outputs, since)
+        return BlockResults(after, [o[None] for o in outputs] if collects else outputs, since)
 
-    def loop(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
+    def loop(variables: Arrays, batches: Arrays, count: Any) -> BlockResults:
         def body(number: Any, carried: Any) -> Any:
             variables, kept, since = carried
             batch = [jax.lax.dynamic_index_in_dim(b, number, keepdims=False) for b in batches]
@@ -80,7 +80,7 @@ def block_of(
         first = (steps,) if collects else ()
         kept = [jnp.zeros((*first, *out.shape), out.dtype) for out in step.outputs]
         start = (list(variables), kept, jnp.int32(0))
-        return AfterBlock(*jax.lax.fori_loop(jnp.int32(0), count, body, start))
+        return BlockResults(*jax.lax.fori_loop(jnp.int32(0), count, body, start))
 
     return single if steps == 1 else loop
 
@@ -112,10 +112,10 @@ def on_mesh(block: Block, mesh: Mesh, streams: int) -> Block:
         check_vma=False,
     )
 
-    def of_all(variables: Arrays, batches: Arrays, count: Any) -> AfterBlock:
+    def of_all(variables: Arrays, batches: Arrays, count: Any) -> BlockResults:
         shared = len(variables) - streams
         others, rows = mapped(variables[:shared], variables[shared:], batches, count)
         *outputs, nan_since = rows[streams:]
-        return AfterBlock([*others, *rows[:streams]], outputs, nan_since)
+        return BlockResults([*others, *rows[:streams]], outputs, nan_since)
 
     return of_all
