@@ -134,7 +134,7 @@ def run(
     console.show_plain_lines(_SECONDS_BETWEEN_LINES)
     _set_environment(
         {
-            "E2S_EMULATE_TPU_CORES": emulate_tpu_cores and str(emulate_tpu_cores),
+            "E2S_EMULATE_TPU_CORES": str(emulate_tpu_cores) if emulate_tpu_cores else None,
             requested_strategy.VARIABLE: strategy,
             "E2S_PROFILE_DIR": profile_dir and os.path.abspath(profile_dir),
             RUNTIME_VARIABLE: runtime and runtime.value,
