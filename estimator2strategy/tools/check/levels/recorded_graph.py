@@ -68,7 +68,7 @@ class Recorded:
         """`fed`, by where they are: "features/x", "labels"."""
         parts = {"features": self.features, "labels": self.labels}
         given = {name: part for name, part in parts.items() if part is not None}
-        return dict(_flat_with_names(given))
+        return dict(flat_with_names(given))
 
     @functools.cached_property
     def operations(self) -> list[tf.Operation]:
@@ -174,14 +174,14 @@ def _given(host_function: Any) -> Any:
     return host_function[1] if host_function else None
 
 
-def _flat_with_names(part: Any, name: str = "") -> Iterator[tuple[str, tf.Tensor]]:
+def flat_with_names(part: Any, name: str = "") -> Iterator[tuple[str, tf.Tensor]]:
     """The tensors in nested features and labels, each with its path."""
     if isinstance(part, Mapping):
         for key, value in part.items():
-            yield from _flat_with_names(value, f"{name}/{key}" if name else str(key))
+            yield from flat_with_names(value, f"{name}/{key}" if name else str(key))
     elif isinstance(part, (list, tuple)):
         for i, value in enumerate(part):
-            yield from _flat_with_names(value, f"{name}/{i}")
+            yield from flat_with_names(value, f"{name}/{i}")
     elif isinstance(part, tf.Tensor):
         yield name, part
     elif part is not None:  # sparse and ragged tensors
