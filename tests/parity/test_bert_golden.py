@@ -121,6 +121,21 @@ def test_bert_trains_evaluates_and_predicts_as_recorded(bert, records, no_dropou
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 8])
+def test_bert_trains_on_devices_of_jax_as_recorded(
+    bert, records, no_dropout, model_dir, jax_devices, devices
+):
+    shutil.copytree(CASE / "init", model_dir)
+    jax_devices(devices)
+    classifier = estimator(bert, model_dir, use_tpu=devices > 1)
+    recorder = LossRecorder()
+    classifier.train(in_order(bert, records("train")), max_steps=STEPS, hooks=[recorder])
+    if devices == 1:  # BERT's optimizer clips by the norm of each core's own gradients
+        np.testing.assert_allclose(recorder.losses, TRAIN["losses"], rtol=1e-5)
+    assert len(recorder.losses) == STEPS
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [0, 8])
 @pytest.mark.evidence("bert", "cpu")
 def test_bert_is_fine_tuned_evaluated_and_served(

@@ -162,6 +162,22 @@ def test_emulated_cores_train_like_one_device(
     assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
 
 
+@pytest.mark.parametrize("devices", [1, 8])
+def test_devices_of_jax_train_evaluate_and_predict_as_recorded(
+    program, estimator_of, model_dir, jax_devices, devices
+):
+    jax_devices(devices)
+    estimator = estimator_of(model_dir, "--use_tpu", "--iterations=1")
+    losses = trained_losses(program, estimator, 20)
+    np.testing.assert_allclose(losses, GOLDEN["losses"], **LOSS)
+    metrics = estimator.evaluate(program.eval_input_fn, steps=3)
+    assert metrics["accuracy"] == pytest.approx(GOLDEN["evaluate"]["accuracy"], rel=1e-6)
+    digits = list(estimator.predict(program.predict_input_fn))
+    assert len(digits) == 360
+    for digit, recorded in zip(digits, GOLDEN["predict"], strict=False):
+        np.testing.assert_allclose(digit["probabilities"], recorded["probabilities"], rtol=1e-4)
+
+
 @pytest.mark.evidence("mnist", "rehearsed")
 def test_a_rehearsed_tpu_trains_and_predicts_like_one_device(program, estimator_of, model_dir):
     with rehearsal(cores_per_host=8):

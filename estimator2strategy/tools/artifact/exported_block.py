@@ -72,9 +72,7 @@ def _function(
         return after, tuple(output[None] for output in outputs)
 
     mesh = AbstractMesh((replicas,), (REPLICAS,))
-    everywhere, own, dealt = (
-        PartitionSpec(*axes) for axes in ((), (REPLICAS,), (None, REPLICAS))
-    )
+    everywhere, own, dealt = (PartitionSpec(*axes) for axes in ((), (REPLICAS,), (None, REPLICAS)))
     of_variables = tuple(
         own if i >= first_stream else everywhere for i in range(len(step.variables))
     )

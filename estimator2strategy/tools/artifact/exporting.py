@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 import estimator2strategy
+from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.user_code import user_line
@@ -28,7 +29,6 @@ from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.tools.artifact import run
 from estimator2strategy.tools.artifact.folder import replaced_at_once
 from estimator2strategy.tools.artifact.recorded_step import RecordedStep, recorded_step
-from estimator2strategy.tools.xla.diagnoses import diagnose
 from estimator2strategy.tools.xla.kernels import described, unsupported
 
 STEPS_PER_BLOCK = 10

@@ -103,9 +103,7 @@ def recorded_step(
             )
 
 
-def _recorded(
-    estimator: Any, input_fn: Callable[..., Any], names: dict[str, str]
-) -> Recording:
+def _recorded(estimator: Any, input_fn: Callable[..., Any], names: dict[str, str]) -> Recording:
     """The recording of a training; `names` gets the path of each tensor that model_fn takes."""
     program = program_of(estimator)
 

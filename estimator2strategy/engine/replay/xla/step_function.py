@@ -125,9 +125,8 @@ def _translate(program: bytes, precision: Precision, across_devices: bool) -> _M
             if op.name == "mhlo.copy":  # no op of StableHLO, and an identity
                 op.results[0].replace_all_uses_with(op.operands[0])
                 op.erase()
-            elif op.name in _PRODUCTS and precision is not Precision.DEFAULT:
-                wanted = f"#stablehlo<precision {precision.name}>"
-                op.attributes["precision_config"] = ir.Attribute.parse(f"[{wanted}, {wanted}]")
+            elif op.name in _PRODUCTS:
+                _set_precision(op, precision)
             elif across_devices and op.name in _COLLECTIVES:
                 _over_all_devices(op)
             elif across_devices and op.name == "stablehlo.replica_id":
@@ -145,6 +144,23 @@ def _ops_in(operation: Any) -> Iterator[Any]:
             for op in list(block.operations):
                 yield from _ops_in(op.operation)
                 yield op.operation
+
+
+def _set_precision(op: Any, precision: Precision) -> None:
+    """Sets the precision of a product of float32."""
+    if precision is Precision.BFLOAT16:
+        for number, operand in enumerate(op.operands):
+            ranked = ir.RankedTensorType(operand.type)
+            if ranked.element_type == ir.F32Type.get():
+                rounded = ir.RankedTensorType.get(ranked.shape, ir.BF16Type.get())
+                at = ir.InsertionPoint(op)
+                convert = ir.Operation.create(
+                    "stablehlo.convert", [rounded], [operand], loc=op.location, ip=at
+                )
+                op.operands[number] = convert.results[0]
+    elif precision is not Precision.DEFAULT:
+        wanted = f"#stablehlo<precision {precision.name}>"
+        op.attributes["precision_config"] = ir.Attribute.parse(f"[{wanted}, {wanted}]")
 
 
 def _over_all_devices(op: Any) -> None:
