@@ -69,6 +69,7 @@ def main(argv: Sequence[str]) -> None:
         emulate_tpu_cores=arguments.emulate_tpu_cores,
         strategy=arguments.strategy,
         profile_dir=arguments.profile_dir,
+        check_compiled=arguments.check_compiled,
         legacy_modules=tuple(arguments.legacy_module),
         modern_modules=tuple(arguments.modern_module),
         forks=tuple(arguments.fork),
@@ -91,6 +92,7 @@ def run(
     emulate_tpu_cores: int | str | None = None,
     strategy: str | None = None,
     profile_dir: str | None = None,
+    check_compiled: bool = False,
     legacy_modules: tuple[str, ...] = (),
     modern_modules: tuple[str, ...] = (),
     forks: tuple[str, ...] = (),
@@ -103,6 +105,7 @@ def run(
         emulate_tpu_cores: The number of TPU cores to emulate, or hosts x cores of each (`2x4`).
         strategy: Under which Estimators train, a name of `requested_strategy.NAMES`.
         profile_dir: The folder for profiles of trainings, for TensorBoard.
+        check_compiled: As of TrainingOptions.
         legacy_modules: Installed packages that are legacy code too.
         modern_modules: Patterns of the program's modules that are TF2 code.
         forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.
@@ -119,7 +122,7 @@ def run(
     if said := quiet_import.missing():
         sys.exit(f"e2s run: {said}")
     console.show_plain_lines(_SECONDS_BETWEEN_LINES)
-    _set_environment(emulate_tpu_cores, strategy, profile_dir)
+    _set_environment(emulate_tpu_cores, strategy, profile_dir, check_compiled)
     importing.install(scope)
     _set_path(program)
     if program.is_module and legacy_code.is_installed(program.target):
@@ -145,7 +148,10 @@ def run(
 
 
 def _set_environment(
-    emulate_tpu_cores: int | str | None, strategy: str | None, profile_dir: str | None
+    emulate_tpu_cores: int | str | None,
+    strategy: str | None,
+    profile_dir: str | None,
+    check_compiled: bool,
 ) -> None:
     """Leaves these options where Estimators look for them, in child processes, too."""
     if emulate_tpu_cores:
@@ -154,6 +160,8 @@ def _set_environment(
         os.environ[requested_strategy.VARIABLE] = strategy
     if profile_dir:
         os.environ["E2S_PROFILE_DIR"] = os.path.abspath(profile_dir)
+    if check_compiled:
+        os.environ["E2S_CHECK_COMPILED"] = "1"
 
 
 def _set_path(program: ProgramToRun) -> None:
@@ -354,6 +362,17 @@ def parser() -> Parser:
         help="write a profile of some steps of each training there, for TensorBoard",
     )
     made.add_argument(
+        "--check-compiled",
+        action="store_true",
+        help="raise an error where XLA reports none: an id beyond its table, for example",
+    )
+    _add_options_of_modules(made)
+    return made
+
+
+def _add_options_of_modules(made: Parser) -> None:
+    """Adds the options that say which TensorFlow the modules of the program take."""
+    made.add_argument(
         "--legacy-module",
         action="append",
         default=[],
@@ -381,7 +400,6 @@ def parser() -> Parser:
         action="store_true",
         help="the program was written for TensorFlow 2.0 to 2.15 and its tf.estimator, not for 1.x",
     )
-    return made
 
 
 def _strategy(text: str) -> str:

@@ -29,6 +29,7 @@ from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import GivenStreams
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.step_context import StepContext
+from estimator2strategy.engine.replay.swallowed import raised, swallowed, told
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.errors import UnsupportedError
 
@@ -101,7 +102,9 @@ def build(replay: Replay, step: Step, request: Request, others: Sequence[Engine]
     parts = _parts(replay.recorded, request)
     made = [engine.programs for engine in others if isinstance(engine, JitLoop)]
     serving = (programs for programs in made if _serve(replay.recorded, request, programs, parts))
-    programs = next(serving, None) or tuple(Program(replay, part) for part in parts)
+    programs = next(serving, None) or tuple(
+        Program(replay, part, step.checks_compiled) for part in parts
+    )
     return JitLoop(replay, step, request, programs)
 
 
@@ -113,23 +116,26 @@ class Program:
     Args:
         replay: The graph and its state.
         segment: The part.
+        checks: True if a step fails where its ops would, had XLA not compiled them.
 
     Raises:
         UnsupportedError: XLA cannot compile it; the message says why, with the user's line.
     """
 
-    def __init__(self, replay: Replay, segment: Segment):
+    def __init__(self, replay: Replay, segment: Segment, checks: bool = False):
         self.segment = segment
         self._streams = replay.state.random_streams()
         recorded = replay.recorded
         inside = [name for name in segment.ops if _drawn_inside(recorded, name)]
         self._seeds = {name: recorded[name].attr["seed2"].i for name in inside}
+        watched = swallowed(recorded, segment.ops) if checks else []
+        self._messages = [told(recorded, failure) for failure in watched]
         specs = [replay.spec(name) for name in segment.takes]
         _check_shapes(recorded.graph, segment.takes, specs)
         specs += [_PLACE] * len(inside)
 
         @tf.function(autograph=False, jit_compile=True, input_signature=specs)
-        def program(*taken: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor, list[tf.Tensor]]:
+        def program(*taken: tf.Tensor) -> tuple[list[tf.Tensor], ...]:
             feeds = dict(zip(segment.takes, taken, strict=False))
             streams = GivenStreams(dict(zip(inside, taken[len(feeds) :], strict=True)))
             importer = GraphImporter(
@@ -142,7 +148,8 @@ class Program:
             )
             importer.supply({}, segment.done, [])
             given = importer.fetch(segment.gives, segment.ops)
-            return given, tf.constant(0), [streams.moved[name] for name in inside]
+            flags = [raised(recorded, importer.fetch, watched)] if watched else []
+            return given, [tf.constant(0)], [streams.moved[name] for name in inside], flags
 
         try:
             with tf.init_scope():
@@ -165,10 +172,13 @@ class Program:
         counters = self._streams.counters(self._seeds)
         awaited = [name for name in batch if input_node(name) in segment.done]
         with tf.control_dependencies(importer.fetch(awaited)):
-            given, finished, moved = self.function(*taken, *counters.values())
+            given, finished, moved, flags = self.function(*taken, *counters.values())
+        for flag in flags:
+            first = tf.gather(self._messages, tf.argmax(flag))
+            tf.raw_ops.Assert(condition=~tf.reduce_any(flag), data=[first])
         self._streams.move_on(dict(zip(self._seeds, moved, strict=True)))
         values = dict(zip(segment.gives, given, strict=True))
-        importer.supply(values, segment.ops, [finished])
+        importer.supply(values, segment.ops, finished)
 
 
 def _serve(
