@@ -204,6 +204,6 @@ _ROWS: Mapping[str, _Row] = {
         "a segment id is beyond the segments",
         _segments,
     ),
-    **_all("Assert", "the assertion failed", _false),
+    **_all("Assert", "the assertion fails", _false),
     **_all("CheckNumerics", "a number is infinite or NaN", _not_finite),
 }

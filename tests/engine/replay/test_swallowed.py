@@ -58,12 +58,12 @@ CASES = {
         [0, 4],
         "beyond the segments",
     ),
-    "assertion": (lambda ids: tf1.assert_less(ids, 4), [0, 3], [0, 4], "the assertion failed"),
+    "assertion": (lambda ids: tf1.assert_less(ids, 4), [0, 3], [0, 4], "the assertion fails"),
     "assertion in a cond": (
         lambda ids: tf1.Assert(tf.reduce_all(ids < 4), [tf.cast(ids, tf.float32)]),
         [0, 3],
         [0, 4],
-        "the assertion failed",
+        "the assertion fails",
     ),
     "numbers": (
         lambda ids: tf1.check_numerics(1 / tf.cast(ids, tf.float32), "of ids"),
