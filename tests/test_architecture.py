@@ -29,6 +29,7 @@ LAZY = {
     "legacy/importing": "a program starts without TensorFlow, and may set it up before it imports",
     "tf1": _AT_ITS_USE,
     "tf1/facade/deep_imports": _AT_ITS_USE,
+    "tools/check/graph_rules/lost_in_xla": "rules are read without TensorFlow",
     "tools/check/graph_rules/no_xla_kernel": "rules are read without TensorFlow",
     "tools/check/levels/process": "a level reports that TensorFlow is missing",
     "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",

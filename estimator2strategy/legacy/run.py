@@ -79,6 +79,7 @@ def main(argv: Sequence[str]) -> None:
         profile_dir=arguments.profile_dir,
         runtime=arguments.runtime,
         precision=arguments.precision,
+        check_compiled=arguments.check_compiled,
         legacy_modules=tuple(arguments.legacy_module),
         modern_modules=tuple(arguments.modern_module),
         forks=tuple(arguments.fork),
@@ -103,6 +104,7 @@ def run(
     profile_dir: str | None = None,
     runtime: Runtime | None = None,
     precision: Precision | None = None,
+    check_compiled: bool = False,
     legacy_modules: tuple[str, ...] = (),
     modern_modules: tuple[str, ...] = (),
     forks: tuple[str, ...] = (),
@@ -116,6 +118,7 @@ def run(
         strategy: Under which Estimators train, a name of `requested_strategy.NAMES`.
         profile_dir: The folder for profiles of trainings, for TensorBoard.
         runtime, precision: As of TrainingOptions.
+        check_compiled: As of TrainingOptions.
         legacy_modules: Installed packages that are legacy code too.
         modern_modules: Patterns of the program's modules that are TF2 code.
         forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.
@@ -137,6 +140,7 @@ def run(
             "E2S_EMULATE_TPU_CORES": str(emulate_tpu_cores) if emulate_tpu_cores else None,
             requested_strategy.VARIABLE: strategy,
             "E2S_PROFILE_DIR": profile_dir and os.path.abspath(profile_dir),
+            "E2S_CHECK_COMPILED": "1" if check_compiled else None,
             RUNTIME_VARIABLE: runtime and runtime.value,
             PRECISION_VARIABLE: precision and precision.value,
         }
@@ -384,6 +388,17 @@ def parser() -> Parser:
         help="of float32 products under JAX: default, high or highest",
     )
     made.add_argument(
+        "--check-compiled",
+        action="store_true",
+        help="raise an error where XLA reports none: an id beyond its table, for example",
+    )
+    _add_options_of_modules(made)
+    return made
+
+
+def _add_options_of_modules(made: Parser) -> None:
+    """Adds the options that say which TensorFlow the modules of the program take."""
+    made.add_argument(
         "--legacy-module",
         action="append",
         default=[],
@@ -411,7 +426,6 @@ def parser() -> Parser:
         action="store_true",
         help="the program was written for TensorFlow 2.0 to 2.15 and its tf.estimator, not for 1.x",
     )
-    return made
 
 
 def _member_of(kind: type[enum.Enum]) -> Callable[[str], enum.Enum]:

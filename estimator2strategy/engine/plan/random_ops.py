@@ -8,7 +8,7 @@ number is therefore the whole place in the stream, and can be kept longer than a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from estimator2strategy.engine.plan.graph import NodeDef
 
@@ -27,35 +27,42 @@ _TWINS = {
     "RandomStandardNormal": _Twin("StatelessRandomNormalV2", "dtype"),
     "TruncatedNormal": _Twin("StatelessTruncatedNormalV2", "dtype"),
 }
+# Seeded ops without a twin, which a program that XLA compiles can draw for all the same.
+_IN_XLA_ALONE = frozenset({"RandomShuffle", "Multinomial"})
 
 
 class Drawn(NamedTuple):
     """The arguments of a stateless op beside its shape.
 
     Attributes:
-        seed, seed2: Those of the op that it was.
+        op: The stateful op that it was.
+        seed, seed2: Those of that op.
         key, counter, algorithm: The edges on which it expects `[seed]` (uint64), `[place, seed2]`
-            (uint64), and the number of the Philox algorithm (int32 scalar).
+            (uint64), and the number of the Philox algorithm (int32 scalar); a call expects none of
+            the last.
     """
 
+    op: str
     seed: int
     seed2: int
     key: str
     counter: str
-    algorithm: str
+    algorithm: str = ""
 
 
 def is_seeded(node: NodeDef) -> bool:
     """True if `node` is a random op with a seed, and with a twin."""
-    return node.op in _TWINS and bool(node.attr["seed"].i or node.attr["seed2"].i)
+    return node.op in _TWINS and _has_seed(node)
+
+
+def is_drawn_in_xla(node: NodeDef) -> bool:
+    """True if `node` is a seeded random op that becomes a call in a program that XLA compiles."""
+    return (node.op in _TWINS or node.op in _IN_XLA_ALONE) and _has_seed(node)
 
 
 def make_stateless(node: NodeDef) -> Drawn:
     """Turns a seeded op into its twin; the new edges come from outside of the graph."""
-    seed, seed2 = node.attr["seed"].i, node.attr["seed2"].i
-    drawn = Drawn(
-        seed, seed2, f"random/key_{seed}", f"random/counter/{node.name}", "random/algorithm"
-    )
+    drawn = _drawn(node)._replace(algorithm="random/algorithm")
     twin = _TWINS[node.op]
     dtype, shape_type = node.attr[twin.dtype].type, node.attr["T"].type
     shape, *rest = node.input
@@ -67,6 +74,50 @@ def make_stateless(node: NodeDef) -> Drawn:
     return drawn
 
 
+def make_call(node: NodeDef, function: Any) -> Drawn:
+    """Turns a seeded op into a call; the new edges come from outside of the graph.
+
+    Args:
+        node: Changed in place.
+        function: The OpDef of a function of the op's inputs, and of the edges `key` and `counter`.
+    """
+    drawn = _drawn(node)
+    inputs = [edge for edge in node.input if not edge.startswith("^")]
+    node.input[:] = [*inputs, drawn.key, drawn.counter, *node.input[len(inputs) :]]
+    node.op = "PartitionedCall"
+    node.attr.clear()
+    node.attr["f"].func.name = function.name
+    node.attr["Tin"].list.type.extend(arg.type for arg in function.input_arg)
+    node.attr["Tout"].list.type.extend(arg.type for arg in function.output_arg)
+    return drawn
+
+
+def moved(op: str, shape: Any, size: Any) -> Any:
+    """Returns how far a seeded op has moved on in its stream.
+
+    Args:
+        op: The stateful op.
+        shape, size: Those of its result, as integers or as tensors.
+    """
+    if isinstance(size, int) and size == 0:
+        return 0
+    if op == "RandomShuffle":  # a number for each row but the last, four of them to a place
+        return (shape[0] + 2) // 4
+    if op == "Multinomial":  # samples of two numbers each, in fours
+        return shape[0] * ((shape[1] + 3) // 4 * 4) * 2 * STRIDE
+    return size * STRIDE
+
+
 def draws(node: NodeDef) -> bool:
     """True if `node` draws random numbers, with a seed or without."""
     return "seed2" in node.attr or node.op.startswith("StatelessRandom")
+
+
+def _drawn(node: NodeDef) -> Drawn:
+    seed, seed2 = node.attr["seed"].i, node.attr["seed2"].i
+    counter = f"random/counter/{node.name}"
+    return Drawn(node.op, seed, seed2, f"random/key_{seed}", counter)
+
+
+def _has_seed(node: NodeDef) -> bool:
+    return bool(node.attr["seed"].i or node.attr["seed2"].i)

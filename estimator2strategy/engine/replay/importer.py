@@ -20,7 +20,7 @@ from estimator2strategy.engine.plan import host_resources, random_ops, rewrites
 from estimator2strategy.engine.plan.edges import input_node, tensor_name
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.engine.plan.rewrites import Rewrite
-from estimator2strategy.engine.replay.random_streams import RandomStreams
+from estimator2strategy.engine.replay.random_streams import GivenStreams, RandomStreams
 
 HandleOf = Callable[[str], tf.Tensor]
 
@@ -40,6 +40,8 @@ class GraphImporter:
         name: Scope of the imported nodes.
         streams: Where seeded random ops go on in their streams. None: they are imported as they
             are, and begin anew in each function.
+        draw: Under XLA, the function to call in place of a seeded random op; see `draw_functions`.
+            None: a stateless op of TensorFlow's draws.
         found: Tells how a function finds a resource of the host; None if it has to be given it.
         packed: Variables whose handles come out of a tensor of several.
     """
@@ -52,7 +54,8 @@ class GraphImporter:
         rewrite: Rewrite | None = None,
         making: Collection[str] = (),
         name: str = "replay",
-        streams: RandomStreams | None = None,
+        streams: RandomStreams | GivenStreams | None = None,
+        draw: Callable[[NodeDef, tf.TensorShape], Any] | None = None,
         found: Callable[[str], host_resources.Found | None] = lambda node: None,
         packed: Collection[str] = (),
     ):
@@ -62,6 +65,7 @@ class GraphImporter:
         self._rewrite = rewrite
         self._making = making
         self._streams = streams
+        self._draw = draw
         self._found = found
         self._packed = frozenset(packed)
         self._graph = tf.compat.v1.get_default_graph()
@@ -137,8 +141,8 @@ class GraphImporter:
                 node.input.extend(w for w in self._writers if w not in node.input)
             self._connect(node, inside, outside)
             rewrites.copy_summand(graph_def.node, node)
-            if self._streams and random_ops.is_seeded(node):
-                drawn[name] = random_ops.make_stateless(node)
+            if self._streams and (asked := self._drawn(node)):
+                drawn[name] = asked
             if recorded.is_read(name) and input_node(recorded[name].input[0]) in self._packed:
                 rewrites.say_shape(graph_def, node, recorded.shape(f"{name}:0"))
         host_resources.keep_order(graph_def.node, unseen)
@@ -173,12 +177,22 @@ class GraphImporter:
         if changed:
             rewrites.rename_calls(node, changed)
 
-    def _advance(self, drawn: Collection[str], takers: Sequence[str]) -> None:
+    def _drawn(self, node: NodeDef) -> random_ops.Drawn | None:
+        """Lets a seeded random op draw from its stream; returns what it asks for, if it is one."""
+        if self._draw and random_ops.is_drawn_in_xla(node):
+            shape = self._recorded.shape(f"{node.name}:0")
+            return random_ops.make_call(node, self._draw(node, shape))
+        return random_ops.make_stateless(node) if random_ops.is_seeded(node) else None
+
+    def _advance(self, drawn: Mapping[str, random_ops.Drawn], takers: Sequence[str]) -> None:
         """Moves on the streams of ops that were just imported, once `takers` have a batch."""
         if self._streams and drawn:
             # A step that finds no input has drawn nothing.
             with tf.control_dependencies([self._value(f"{taker}:0") for taker in takers]):
-                self._streams.advance({name: self._value(f"{name}:0") for name in drawn})
+                results = {name: self._value(f"{name}:0") for name in drawn}
+                for name, result in results.items():  # that of a call has none
+                    result.set_shape(self._recorded.shape(f"{name}:0"))
+                self._streams.advance(drawn, results)
 
     def _register_functions(self, nodes: Sequence[str]) -> Mapping[str, Any]:
         """Makes the functions behind `nodes` callable; returns those that are rewritten."""

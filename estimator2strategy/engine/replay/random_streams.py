@@ -17,7 +17,8 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.plan.random_ops import STRIDE, Drawn
+from estimator2strategy.engine.plan import random_ops
+from estimator2strategy.engine.plan.random_ops import Drawn
 
 _PHILOX = 1
 
@@ -82,35 +83,48 @@ class RandomStreams:
         Args:
             drawn: Name of each op -> what it asks for.
         """
-        self._make_rows({name: of_op.seed2 for name, of_op in drawn.items()})
-        values: dict[str, tf.Tensor] = {}
-        for block, names in self._by_block(drawn):
-            counters = tf.unstack(tf.bitcast(block.read_value(), tf.uint64))
-            values.update(
-                (drawn[name].counter, counters[self._rows[name].number]) for name in names
-            )
-        for key, seed in {of_op.key: of_op.seed for of_op in drawn.values()}.items():
-            values[key] = tf.constant([seed % 2**64], tf.uint64)
-        algorithm = tf.constant(_PHILOX)
-        values.update((of_op.algorithm, algorithm) for of_op in drawn.values())
-        return values
+        counters = self.counters({name: of_op.seed2 for name, of_op in drawn.items()})
+        values = {of_op.counter: counters[name] for name, of_op in drawn.items()}
+        return values | _constants(drawn)
 
-    def advance(self, results: Mapping[str, tf.Tensor]) -> None:
+    def counters(self, seeds: Mapping[str, int]) -> dict[str, tf.Tensor]:
+        """Reads where ops are in their streams.
+
+        Args:
+            seeds: Name of each op -> its `seed2`.
+
+        Returns:
+            Name of each op -> `[place, seed2]` (uint64), in the order of `seeds`.
+        """
+        self._make_rows(seeds)
+        values: dict[str, tf.Tensor] = {}
+        for block, names in self._by_block(seeds):
+            rows = tf.unstack(tf.bitcast(block.read_value(), tf.uint64))
+            values.update((name, rows[self._rows[name].number]) for name in names)
+        return {name: values[name] for name in seeds}
+
+    def advance(self, drawn: Mapping[str, Drawn], results: Mapping[str, tf.Tensor]) -> None:
         """Moves the places on by the numbers that were drawn; called after `supplied`.
 
         Args:
+            drawn: Name of each op -> what it asked for.
             results: Name of each op -> what it returned.
         """
-        for block, names in self._by_block(results):
+        self.move_on({name: _moved(drawn[name], result) for name, result in results.items()})
+
+    def move_on(self, moved: Mapping[str, Any]) -> None:
+        """Moves the places on.
+
+        Args:
+            moved: Name of each op -> an integer, or an int64 scalar.
+        """
+        for block, names in self._by_block(moved):
             counts: list[Any] = [np.int64(0)] * block.shape[0]
             for name in names:
-                size = results[name].shape.num_elements()
-                counts[self._rows[name].number] = (
-                    tf.size(results[name], tf.int64) if size is None else np.int64(size)
-                )
+                counts[self._rows[name].number] = moved[name]
             static = not any(isinstance(count, tf.Tensor) for count in counts)
             column = np.stack(counts)[:, None] if static else tf.stack(counts)[:, None]
-            block.assign_add(column * np.array([[STRIDE, 0]]), read_value=False)
+            block.assign_add(column * np.array([[1, 0]]), read_value=False)
 
     def counterparts(self, captured: Iterable[tf.Tensor]) -> dict[int, tf.Tensor]:
         """Finds this replica's handles for those in `captured` of the first replica.
@@ -168,3 +182,44 @@ class RandomStreams:
             block = self._rows[name].block
             blocks.setdefault(id(block), (block, []))[1].append(name)
         return list(blocks.values())
+
+
+class GivenStreams:
+    """The streams of a program that is given the places of its ops, and returns how far they move.
+
+    Args:
+        counters: Name of each op that it draws for -> `[place, seed2]` (uint64).
+
+    Attributes:
+        moved: Name of each op that was imported -> how far it has moved on.
+    """
+
+    def __init__(self, counters: Mapping[str, tf.Tensor]):
+        self._counters = counters
+        self.moved: dict[str, Any] = {}
+
+    def supplied(self, drawn: Mapping[str, Drawn]) -> dict[str, tf.Tensor]:
+        """As of RandomStreams."""
+        counters = {of_op.counter: self._counters[name] for name, of_op in drawn.items()}
+        return counters | _constants(drawn)
+
+    def advance(self, drawn: Mapping[str, Drawn], results: Mapping[str, tf.Tensor]) -> None:
+        """As of RandomStreams."""
+        self.moved.update((name, _moved(drawn[name], r)) for name, r in results.items())
+
+
+def _constants(drawn: Mapping[str, Drawn]) -> dict[str, tf.Tensor]:
+    """The inputs that are the same at every step, by the edges of their `Drawn`."""
+    seeds = {of_op.key: of_op.seed for of_op in drawn.values()}
+    values = {key: tf.constant([seed % 2**64], tf.uint64) for key, seed in seeds.items()}
+    algorithm = tf.constant(_PHILOX)
+    return values | {d.algorithm: algorithm for d in drawn.values() if d.algorithm}
+
+
+def _moved(drawn: Drawn, result: tf.Tensor) -> Any:
+    size = result.shape.num_elements()
+    if size is None:
+        return random_ops.moved(
+            drawn.op, tf.shape(result, out_type=tf.int64), tf.size(result, tf.int64)
+        )
+    return np.int64(random_ops.moved(drawn.op, result.shape.as_list(), size))

@@ -220,6 +220,7 @@ def _step(
         how=How.JIT if options.jit_compile else How.LOOP,
         keeps_loss=_may_end(session),
         measures_input=profile.measures_input,
+        checks_compiled=options.checks_compiled,
     )
 
 

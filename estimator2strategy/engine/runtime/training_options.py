@@ -13,6 +13,8 @@ from estimator2strategy.engine.runtime import jax_devices, preemption, profiling
 from estimator2strategy.engine.runtime.requested_runtime import Runtime
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked_init
 
+CHECK_COMPILED_VARIABLE = "E2S_CHECK_COMPILED"
+
 
 def _switch(name: str) -> ArgumentRule:
     return ArgumentRule(
@@ -42,6 +44,7 @@ _RULES = {
     "precision": _one_of("precision", Precision, none=True),
     "resume_input": _switch("resume_input"),
     "jit_compile": _switch("jit_compile"),
+    "check_compiled": _switch("check_compiled"),
     "async_checkpoints": _switch("async_checkpoints"),
     "checkpoint_shards": ArgumentRule(
         lambda value: value is None or _is_int(value, 1),
@@ -77,8 +80,12 @@ class TrainingOptions:
             or if the program makes its input otherwise now. False: always anew.
         jit_compile: True: XLA compiles the computation of a step on one device, in as many
             programs as there are parts between the ops that XLA has no kernel for: input,
-            `py_func`, summaries, checks, random numbers (which stay as they are). The tensors of a
-            batch must have one shape (`drop_remainder=True`).
+            `py_func`, summaries and checks. Random numbers stay as they are. The tensors of a batch
+            must have one shape (`drop_remainder=True`).
+        check_compiled: True: compiled steps watch for failures that XLA does not report (an id
+            beyond its table, a label beyond the classes), and raise InvalidArgumentError with the
+            op and its line. This is for debugging, and takes time. False: the environment's
+            E2S_CHECK_COMPILED=1 (`e2s run --check-compiled`) does the same.
         async_checkpoints: True: training goes on while a checkpoint is written, where nobody can
             tell: not with `saving_listeners`, with savers or saver hooks of the program, on a TPU,
             or on several machines. One that cannot be written is then no error, except for the
@@ -110,12 +117,18 @@ class TrainingOptions:
 
     resume_input: bool = True
     jit_compile: bool = False
+    check_compiled: bool = False
     async_checkpoints: bool = False
     checkpoint_shards: int | None = None
     max_restarts: int = preemption.MAX_RESTARTS
     profile_dir: str | os.PathLike | None = None
     runtime: Runtime | None = None
     precision: Precision | None = None
+
+    @property
+    def checks_compiled(self) -> bool:
+        """True if compiled steps watch for failures that XLA does not report."""
+        return self.check_compiled or os.environ.get(CHECK_COMPILED_VARIABLE) == "1"
 
     @property
     def profile_folder(self) -> str | None:

@@ -1,10 +1,13 @@
 """A loop of steps in which XLA compiles the parts between the host's ops.
 
-    host:      next batch, random numbers    py_func            summaries
-    program:                        forward          backward
+    host:      next batch                    py_func            summaries
+    program:               forward, dropout           backward
 
 The host keeps three kinds of ops: those for which XLA has no kernel, the program's checks, which
-XLA would leave out, and random ops, because XLA would draw other numbers.
+XLA would leave out, and random ops. XLA would draw other numbers for them; `xla_draws` gives seeded
+ones theirs, so they are compiled, unless XLA needs a loop for it and the host is faster. Where they
+are in their streams is kept on the host: a program is given the places, and returns how far they
+have moved.
 """
 
 from __future__ import annotations
@@ -18,20 +21,35 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.segments import Segment
 from estimator2strategy.engine.plan.xla_kernels import checks, why_not_compiled
+from estimator2strategy.engine.replay.draw_functions import draw_function
 from estimator2strategy.engine.replay.engines.loop import Loop
 from estimator2strategy.engine.replay.engines.step import Engine, Request, Step
 from estimator2strategy.engine.replay.failed_op import named_ops
 from estimator2strategy.engine.replay.importer import GraphImporter
+from estimator2strategy.engine.replay.random_streams import GivenStreams
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.step_context import StepContext
+from estimator2strategy.engine.replay.swallowed import raised, swallowed, told
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.errors import UnsupportedError
+
+# `[place, seed2]` of a random op.
+_PLACE = tf.TensorSpec([2], tf.uint64)
+# XLA draws for these in a loop: a few times as slowly as a kernel does.
+_DRAWN_IN_A_LOOP = frozenset({"TruncatedNormal", "RandomShuffle", "Multinomial"})
 
 
 def on_host(recorded: RecordedGraph, name: str) -> bool:
     """True if the host runs that node of a compiled step."""
+    if _drawn_inside(recorded, name):
+        return bool(why_not_compiled(recorded[name]))
     nodes = recorded.with_functions([name])
     return any(why_not_compiled(n) or checks(n) or random_ops.draws(n) for n in nodes)
+
+
+def _drawn_inside(recorded: RecordedGraph, name: str) -> bool:
+    node = recorded[name]
+    return random_ops.is_drawn_in_xla(node) and node.op not in _DRAWN_IN_A_LOOP
 
 
 class JitLoop(Loop):
@@ -84,7 +102,9 @@ def build(replay: Replay, step: Step, request: Request, others: Sequence[Engine]
     parts = _parts(replay.recorded, request)
     made = [engine.programs for engine in others if isinstance(engine, JitLoop)]
     serving = (programs for programs in made if _serve(replay.recorded, request, programs, parts))
-    programs = next(serving, None) or tuple(Program(replay, part) for part in parts)
+    programs = next(serving, None) or tuple(
+        Program(replay, part, step.checks_compiled) for part in parts
+    )
     return JitLoop(replay, step, request, programs)
 
 
@@ -96,34 +116,47 @@ class Program:
     Args:
         replay: The graph and its state.
         segment: The part.
+        checks: True if a step fails where its ops would, had XLA not compiled them.
 
     Raises:
         UnsupportedError: XLA cannot compile it; the message says why, with the user's line.
     """
 
-    def __init__(self, replay: Replay, segment: Segment):
+    def __init__(self, replay: Replay, segment: Segment, checks: bool = False):
         self.segment = segment
-        graph = replay.recorded.graph
+        self._streams = replay.state.random_streams()
+        recorded = replay.recorded
+        inside = [name for name in segment.ops if _drawn_inside(recorded, name)]
+        self._seeds = {name: recorded[name].attr["seed2"].i for name in inside}
+        watched = swallowed(recorded, segment.ops) if checks else []
+        self._messages = [told(recorded, failure) for failure in watched]
         specs = [replay.spec(name) for name in segment.takes]
-        _check_shapes(graph, segment.takes, specs)
+        _check_shapes(recorded.graph, segment.takes, specs)
+        specs += [_PLACE] * len(inside)
 
         @tf.function(autograph=False, jit_compile=True, input_signature=specs)
-        def program(*taken: tf.Tensor) -> list[tf.Tensor]:
+        def program(*taken: tf.Tensor) -> tuple[list[tf.Tensor], ...]:
+            feeds = dict(zip(segment.takes, taken, strict=False))
+            streams = GivenStreams(dict(zip(inside, taken[len(feeds) :], strict=True)))
             importer = GraphImporter(
-                replay.recorded,
+                recorded,
                 replay.state.handle,
-                feeds=dict(zip(segment.takes, taken, strict=True)),
+                feeds=feeds,
                 rewrite=replay.rewrite,
+                streams=streams,
+                draw=draw_function,
             )
             importer.supply({}, segment.done, [])
-            return [*importer.fetch(segment.gives, segment.ops), tf.constant(0)]
+            given = importer.fetch(segment.gives, segment.ops)
+            flags = [raised(recorded, importer.fetch, watched)] if watched else []
+            return given, [tf.constant(0)], [streams.moved[name] for name in inside], flags
 
         try:
             with tf.init_scope():
                 # Runs nothing, and finds whatever has no program.
                 program.experimental_get_compiler_ir(*specs)(stage="hlo")
         except (tf.errors.OpError, ValueError, TypeError) as error:
-            raise _not_compiled(replay.recorded, error) from error
+            raise _not_compiled(recorded, error) from error
         self.function = program.get_concrete_function()
 
     def call(self, importer: GraphImporter, behind: frozenset[str], batch: Sequence[str]) -> None:
@@ -136,11 +169,16 @@ class Program:
         """
         segment = self.segment
         taken = importer.fetch(segment.takes, sorted(segment.done & behind))
+        counters = self._streams.counters(self._seeds)
         awaited = [name for name in batch if input_node(name) in segment.done]
         with tf.control_dependencies(importer.fetch(awaited)):
-            *given, finished = self.function(*taken)
+            given, finished, moved, flags = self.function(*taken, *counters.values())
+        for flag in flags:
+            first = tf.gather(self._messages, tf.argmax(flag))
+            tf.raw_ops.Assert(condition=~tf.reduce_any(flag), data=[first])
+        self._streams.move_on(dict(zip(self._seeds, moved, strict=True)))
         values = dict(zip(segment.gives, given, strict=True))
-        importer.supply(values, segment.ops, [finished])
+        importer.supply(values, segment.ops, finished)
 
 
 def _serve(

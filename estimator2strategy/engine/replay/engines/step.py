@@ -61,6 +61,8 @@ class Step:
         keeps_loss: True if `loss` is kept at every step (see `Gauges`), because the input may end
             in the middle of a block.
         measures_input: True if waits for batches are added up (see `Gauges`).
+        checks_compiled: True if a program that XLA compiled returns the failures that it would
+            not report, and the step then fails.
         take_together: With `How.TOGETHER`, makes of a NextBatch the function that takes a batch in
             step with the other processes. None: each process takes its own.
     """
@@ -72,6 +74,7 @@ class Step:
     counter: str | None = None
     keeps_loss: bool = False
     measures_input: bool = False
+    checks_compiled: bool = False
     take_together: Callable[[NextBatch | NextBatches], TakeTogether] | None = None
 
 

@@ -31,8 +31,8 @@ def programs(monkeypatch):
     seen = []
     make = jit.Program.__init__
 
-    def noted(self, replay, segment):
-        make(self, replay, segment)
+    def noted(self, replay, segment, checks):
+        make(self, replay, segment, checks)
         seen.append(segment.ops)
 
     monkeypatch.setattr(jit.Program, "__init__", noted)
@@ -75,7 +75,9 @@ def trained(folder, jit_compile, model_fn=classifier, input_fn=None, steps=20, *
     """(losses by step, variables by name) of a training."""
     config = {"tf_random_seed": 1, "save_summary_steps": None, "log_step_count_steps": None}
     config = estimator.RunConfig(str(folder), **{**config, **kwargs})
-    options = estimator.TrainingOptions(jit_compile=jit_compile)
+    options = jit_compile
+    if isinstance(jit_compile, bool):
+        options = estimator.TrainingOptions(jit_compile=jit_compile)
     model = estimator.Estimator(model_fn, config=config, options=options)
     losses = Losses()
     model.train(input_fn or digits(), hooks=[losses], steps=steps)
@@ -112,7 +114,7 @@ def test_losses_and_variables_are_the_same(tmp_path, programs):
 
 
 def with_dropout(features, labels, mode):
-    """Its random numbers, as many as a batch has, are drawn before anything is computed."""
+    """Draws as many random numbers as a batch has."""
     features = tf1.nn.dropout(dense(features, 16, "first"), rate=0.5)
     return classifier(features, labels, mode)
 
@@ -120,7 +122,8 @@ def with_dropout(features, labels, mode):
 def test_random_numbers_are_as_ever(tmp_path, programs):
     found = trained(tmp_path / "xla", True, with_dropout)
     same(found, trained(tmp_path / "loop", False, with_dropout))
-    assert len(programs) == 1
+    (ops,) = programs
+    assert any("random_uniform" in op for op in ops)  # which the program draws itself
 
 
 def with_python(features, labels, mode):
@@ -290,3 +293,34 @@ def test_programs_serve_a_later_training_on_its_own_state(tmp_path):
             model.train(digits(), steps=steps)
         trained.append(model.get_variable_value("hidden/kernel"))
     np.testing.assert_allclose(*trained, rtol=1e-4, atol=1e-5)
+
+
+def with_table(features, labels, mode):
+    """Looks up as many ids as there are features, one of them beyond the table in the end."""
+    step = tf.cast(tf1.train.get_global_step(), tf.int32)
+    ids = tf.range(8) + tf1.maximum(step - 2, 0)
+    table = tf1.get_variable("table", [8, 8])
+    return classifier(features @ tf1.nn.embedding_lookup(table, ids), labels, mode)
+
+
+def test_id_beyond_its_table_is_told_if_asked_for(tmp_path):
+    options = estimator.TrainingOptions(jit_compile=True, check_compiled=True)
+    with pytest.raises(tf.errors.InvalidArgumentError) as failed:
+        trained(tmp_path / "checked", options, with_table)
+    said = failed.value.message
+    assert "an id is beyond the table" in said
+    assert "test_jit.py:" in said
+    assert "embedding_lookup(table, ids)" in said
+    losses, _ = trained(tmp_path / "unchecked", True, with_table)
+    assert len(losses) == 20
+
+
+def test_environment_asks_for_it(monkeypatch):
+    assert not COMPILED.checks_compiled
+    monkeypatch.setenv("E2S_CHECK_COMPILED", "1")
+    assert COMPILED.checks_compiled
+
+
+def test_what_is_not_asked_for_costs_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "swallowed", None)
+    trained(tmp_path, True, steps=2)
