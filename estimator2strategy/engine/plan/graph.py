@@ -7,7 +7,7 @@ function built, and answers with node names in creation order.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -22,6 +22,12 @@ from estimator2strategy.engine.plan.effects import (
 from estimator2strategy.engine.plan.gate_gradients import open_gates
 from estimator2strategy.engine.plan.labels import put_labels
 from estimator2strategy.engine.plan.reads import drop_empty_waits, reads_of_updates
+from estimator2strategy.engine.plan.shared_memory import (
+    early_gathers,
+    gathers_first,
+    split_reads,
+    writes,
+)
 from estimator2strategy.engine.worlds import REFERENCES
 
 NodeDef: TypeAlias = tf.compat.v1.NodeDef
@@ -87,10 +93,12 @@ class RecordedGraph:
         drop_empty_waits(graph_def.node)
         self.versions = graph_def.versions
         self.library = {f.signature.name: f for f in graph_def.library.function}
-        self.nodes = list(graph_def.node)
-        self.position = {node.name: i for i, node in enumerate(self.nodes)}
         self.references = frozenset(self.graph.get_collection(REFERENCES))
-        self._updates = reads_of_updates(self.nodes, self.references)
+        self._updates = reads_of_updates(graph_def.node, self.references)
+        found = writes(graph_def.node, self.references)
+        self.nodes = split_reads(graph_def.node, found, self._updates)
+        self.position = {node.name: i for i, node in enumerate(self.nodes)}
+        self._early_gathers = early_gathers(self.nodes, found)
         for placeholder, tensor in self.graph.get_collection(STAND_INS):
             self._replace(placeholder, tensor)
 
@@ -167,6 +175,16 @@ class RecordedGraph:
         `tf.identity(global_step)` made after `minimize` is the step before it.
         """
         return self.reads_at_once(name) and name not in self._updates
+
+    def in_order_of_effects(self, names: Sequence[str]) -> list[str]:
+        """Nodes, given in creation order, in the order in which a replay has their effects."""
+        gathers = self._early_gathers.intersection(names)
+        if gathers:
+            inputs = {name: [input_node(edge) for edge in self[name].input] for name in names}
+            written = {name: self.written_by(name) for name in names}
+            names = gathers_first(names, gathers, inputs, written)
+        # Stable, so all else stays in program order.
+        return sorted(names, key=lambda name: not self.comes_first(name))
 
     def is_read(self, name: str) -> bool:
         """True if a node gives the value, or rows, of a variable."""

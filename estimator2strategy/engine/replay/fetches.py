@@ -12,9 +12,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
-
-# Ops whose result is their input's memory, on the host.
-_SAME_MEMORY = frozenset({"ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"})
+from estimator2strategy.engine.plan.shared_memory import SAME_MEMORY
 
 
 class Fetches:
@@ -144,7 +142,7 @@ def shown_after(
 def _reference(recorded: RecordedGraph, tensor: str) -> str | None:
     """The reference variable that shared its memory with `tensor`; None if none did."""
     node = recorded[input_node(tensor)]
-    while node.op in _SAME_MEMORY:
+    while node.op in SAME_MEMORY:
         first, *others = node.input
         if any(edge[0] == "^" or recorded[input_node(edge)].op != "Const" for edge in others):
             return None

@@ -156,7 +156,7 @@ class GraphImporter:
         self._advance(drawn, [taker for taker in takers if taker in inside])
 
     def _fresh(self, names: Sequence[str]) -> list[str]:
-        """Those of `names` to import now, in their order."""
+        """Those of `names` to import now, in the order of their effects."""
         recorded = self._recorded
         fresh = [
             name
@@ -164,8 +164,7 @@ class GraphImporter:
             if name not in self._imported
             and (name in self._making or not recorded.creates_resource(name))
         ]
-        # Stable, so all else stays in program order.
-        return sorted(fresh, key=lambda name: not recorded.comes_first(name))
+        return recorded.in_order_of_effects(fresh)
 
     def _copy(self, node: NodeDef, name: str, changed: Mapping[str, Any]) -> None:
         """Fills `node` with a recorded one, rewritten."""

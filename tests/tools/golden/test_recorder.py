@@ -16,7 +16,13 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.tools.golden import one_file, verify
-from estimator2strategy.tools.golden.recorder import draws, folder, programs, structures
+from estimator2strategy.tools.golden.recorder import (
+    batches,
+    draws,
+    folder,
+    programs,
+    structures,
+)
 from tests import fresh
 from tests.tools.golden.parity_replay import GOLDENS, TESTS
 
@@ -262,3 +268,29 @@ def test_goldens_are_small():
     for name in ("parity_tf115", "parity_dropout_tf215"):
         files = [p for p in Path(GOLDENS / name).rglob("*") if p.is_file()]
         assert sum(p.stat().st_size for p in files) < 100_000
+
+
+def shuffled():
+    return tf.data.Dataset.range(10).shuffle(10, seed=2).repeat(2)
+
+
+def test_shuffle_and_repeat_stay_two_ops():
+    dataset, fused = batches.in_order_of_tf2(shuffled())
+    assert dataset.options().experimental_optimization.shuffle_and_repeat_fusion is False
+    assert not fused
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_program_that_says_if_it_wants_the_fused_order_is_left_alone(wanted):
+    options = tf.data.Options()
+    options.experimental_optimization.shuffle_and_repeat_fusion = wanted
+    dataset = shuffled().with_options(options)
+    assert batches.in_order_of_tf2(dataset) == (dataset, wanted)
+
+
+def test_datasets_with_iterators_of_their_own_are_looked_at():
+    with tf.Graph().as_default():
+        tf1.data.make_one_shot_iterator(tf.data.Dataset.range(10).repeat(2)).get_next()
+        assert not batches.shuffles_and_repeats()
+        tf1.data.make_initializable_iterator(shuffled()).get_next()
+        assert batches.shuffles_and_repeats()

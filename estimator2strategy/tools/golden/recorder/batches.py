@@ -10,6 +10,8 @@ from estimator2strategy.tools.golden.recorder.structures import flattened, stati
 
 tf1 = tf.compat.v1
 
+_FUSION = "shuffle_and_repeat_fusion"
+
 
 def is_dataset(value):
     kinds = {tf1.data.Dataset, tf.data.Dataset}
@@ -37,8 +39,11 @@ def taken_batches(estimator, input_fn, mode, most):
         value = estimator._call_input_fn(input_fn, mode)
         hooks = []
         if is_dataset(value):
+            value, fused = in_order_of_tf2(value)
             iterator = tf1.data.make_initializable_iterator(value)
             hooks, value = [_IteratorHook(iterator)], iterator.get_next()
+        else:
+            fused = tf.__version__.startswith("1.") and shuffles_and_repeats()
         leaves = []
         tree = flattened(value, leaves)
         batches = []
@@ -50,7 +55,36 @@ def taken_batches(estimator, input_fn, mode, most):
         about = [{"dtype": leaf.dtype.name, "shape": static(leaf.get_shape())} for leaf in leaves]
     if not batches:
         raise RecordError(f"input_fn gave no batch for mode {mode!r}.")
-    return {"count": len(batches), "structure": tree, "leaves": about}, batches
+    found = {"count": len(batches), "structure": tree, "leaves": about}
+    found["shuffle_and_repeat_fusion"] = fused
+    return found, batches
+
+
+def in_order_of_tf2(dataset):
+    """Makes TensorFlow 1.15 shuffle a dataset in the order of TensorFlow 2.
+
+    It made one op of `shuffle` and `repeat`, which has another order after a seed, also in the
+    first epoch. A program that says itself if it wants that is left alone.
+
+    Returns:
+        (the dataset, True if the two ops may be one)
+    """
+    options = tf.data.Options()
+    if not hasattr(getattr(options, "experimental_optimization", None), _FUSION):
+        return dataset, False  # TensorFlow 1.13 did not do it by itself
+    said = getattr(dataset.options().experimental_optimization, _FUSION)
+    if said is not None:
+        return dataset, said
+    setattr(options.experimental_optimization, _FUSION, False)
+    return dataset.with_options(options), False
+
+
+def shuffles_and_repeats():
+    """True if datasets of the default graph, whose iterators input_fn made, do both."""
+    graph_def = tf1.get_default_graph().as_graph_def()
+    functions = [function.node_def for function in graph_def.library.function]
+    ops = {node.op for nodes in [graph_def.node, *functions] for node in nodes}
+    return any(op.startswith("ShuffleDataset") for op in ops) and "RepeatDataset" in ops
 
 
 @contextlib.contextmanager
@@ -62,4 +96,5 @@ def graph_of(estimator):
             yield
     else:
         with tf.Graph().as_default():
+            tf1.set_random_seed(estimator.config.tf_random_seed)
             yield

@@ -30,6 +30,12 @@ tf1 = tf.compat.v1
 
 _NEVER = 10**9  # steps between checkpoints: only the first and the last are wanted
 _LARGE = 1 << 30  # bytes of batches that are worth a word
+_FUSED = (
+    "TensorFlow 1 fused shuffle and repeat in the input for {}, so a seed gives another order than "
+    "in TensorFlow 2. To turn that off: options = tf.data.Options(); "
+    "options.experimental_optimization.shuffle_and_repeat_fusion = False; "
+    "dataset = dataset.with_options(options)"
+)
 
 # The methods of an Estimator, and how many batches to record of each mode.
 Calls = collections.namedtuple("Calls", "train eval predict export")
@@ -112,6 +118,8 @@ class Recorder:
             limit = min(most or _NEVER, getattr(self._limits, mode))
             key = {"predict": "infer"}.get(mode, mode)
             about, batches = taken_batches(estimator, input_fn, key, limit)
+            if about["shuffle_and_repeat_fusion"]:
+                self.about["notes"].append(_FUSED.format(key))
             size = sum(np.asarray(array).nbytes for batch in batches for array in batch)
             if size > _LARGE:
                 gigabytes = size / 1e9
