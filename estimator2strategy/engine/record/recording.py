@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.record.queue_session import QueueSession
 from estimator2strategy.engine.replay.splice import Splice
 
 
@@ -28,6 +29,7 @@ class Recording:
         metrics: Name -> (value, update) of the metrics of an evaluation that replicas count; None:
             the spec's, on the host.
         feeds: The placeholders for a batch, flat, where the caller feeds it.
+        queues: The Session of the queues that the input reads from; None: from none.
     """
 
     graph: tf.Graph
@@ -40,3 +42,4 @@ class Recording:
     worker: Any = None
     metrics: Mapping[str, tuple[Any, Any]] | None = None
     feeds: tuple[tf.Tensor, ...] = ()
+    queues: QueueSession | None = None
