@@ -54,14 +54,12 @@ class Queues:
         looks: Ops that tell about a queue, such as its size.
         ops: All that must run in a Session: for `takes` and `looks`, and to fill the queues.
         starts: The ops among these that give values to variables and tables.
-        hidden: Ops that are given a queue and call functions, which may take from it.
     """
 
     takes: Sequence[Sequence[tf.Operation]]
     looks: Sequence[tf.Operation]
     ops: frozenset[tf.Operation]
     starts: Sequence[tf.Operation]
-    hidden: Sequence[tf.Operation]
 
     def fed(self) -> list[tf.Operation]:
         """Those of `ops` that wait for a value from outside of the graph."""
@@ -74,6 +72,15 @@ class Queues:
         """
         variables = graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
         return [v.op for v in variables if v.op in self.ops and self._is_shared(v)]
+
+    def user_of(self, variable: tf.Operation) -> tf.Operation:
+        """The first of `ops` that uses what `variable` makes, reads of the variable's own aside."""
+        users = [op for tensor in variable.outputs for op in tensor.consumers() if op in self.ops]
+        for op in users:
+            following = [user for tensor in op.outputs for user in tensor.consumers()]
+            users += [user for user in following if user in self.ops and user not in users]
+        named = f"{variable.name}/"
+        return next((op for op in users if not op.name.startswith(named)), variable)
 
     def _is_shared(self, variable: tf.Variable) -> bool:
         """True if anything beside the queues uses a variable, other than to start or to save it."""
@@ -106,15 +113,14 @@ def queues_of(graph: tf.Graph) -> Queues:
     filling = behind(op for runner in runners_of(graph) for op in _ops_of(runner))
     filled = {op for op in filling if op.type in _MAKERS}
     users = [op for op in graph.get_operations() if filled.intersection(_makers(op))]
-    takers = [op for op in users if op.type in _TAKERS]
+    takers = [op for op in users if op.type in _TAKERS or _takes_inside(op, filling)]
     unpacks = [op for op in graph.get_operations() if op.type == _UNPACKS and op not in filling]
     sources = {op: next((part for part in _back(op) if part in takers), None) for op in unpacks}
     takes = [(taker, *(op for op in unpacks if sources[op] is taker)) for taker in takers]
     looks = [op for op in users if op.type in _LOOKS]
     needed = filling | behind([*looks, *(op for take in takes for op in take)])
     starts = _starts(graph, needed)
-    hidden = [op for op in users if op not in needed and _calls_functions(op)]
-    return Queues(takes, looks, frozenset(needed | behind(starts)), starts, hidden)
+    return Queues(takes, looks, frozenset(needed | behind(starts)), starts)
 
 
 def behind(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
@@ -170,5 +176,8 @@ def _starts(graph: tf.Graph, needed: set[tf.Operation]) -> list[tf.Operation]:
     ]
 
 
-def _calls_functions(op: tf.Operation) -> bool:
-    return any(attr.func.name or attr.list.func for attr in op.node_def.attr.values())
+def _takes_inside(op: tf.Operation, filling: set[tf.Operation]) -> bool:
+    """True if the functions that `op` calls, such as branches, may take from a queue."""
+    return op not in filling and any(
+        attr.func.name or attr.list.func for attr in op.node_def.attr.values()
+    )

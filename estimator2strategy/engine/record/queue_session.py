@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.labels import labels_in
 from estimator2strategy.engine.plan.queues import Queues
 from estimator2strategy.engine.replay.failed_input import line_in_python
 from estimator2strategy.engine.user_code import user_line
@@ -42,8 +43,8 @@ class QueueSession:
         runners: What fills them.
 
     Attributes:
-        failure: The error with which a thread or a `take` has ended, with the user's line; None
-            while there is none.
+        failure: The error with which a thread or a `take` has failed, with the user's line; None
+            if there was none.
     """
 
     def __init__(self, graph: tf.Graph, queues: Queues, runners: Sequence[tf1.train.QueueRunner]):
@@ -79,7 +80,7 @@ class QueueSession:
     def taker(self, tensors: Sequence[str]) -> Callable[..., list[np.ndarray]]:
         """A function, of arguments that do not matter, that gives the next values of `tensors`.
 
-        It raises StopIteration when a queue has ended, and `failure` when something has failed.
+        It raises StopIteration when a queue has ended, or when something fails: see `failure`.
         """
         names = tuple(tensors)
 
@@ -89,7 +90,8 @@ class QueueSession:
             try:
                 return running.call(names)
             except tf.errors.OpError as error:
-                raise self._reason(running, error) from None
+                self._note(running, error)
+                raise StopIteration from None
 
         return take
 
@@ -102,29 +104,26 @@ class QueueSession:
                     self._running = _Running(self._graph, self._starts, self._runners)
                 except tf.errors.OpError as error:
                     self.failure = self._named(error)
-                    raise self.failure from None
+                    raise StopIteration from None
             return self._running
 
-    def _reason(self, running: _Running, error: tf.errors.OpError) -> Exception:
-        """The reason for which nothing can be taken: the first error of all, or the end."""
+    def _note(self, running: _Running, error: tf.errors.OpError) -> None:
+        """Notes why nothing can be taken: the first error of all, unless a queue has ended."""
         first = running.first_error() or error
         # A queue that is closed for another reason has ended for those who wait for it.
-        if not self._is_open or isinstance(first, tf.errors.OutOfRangeError):
-            return StopIteration()
-        self.failure = self._named(first)
-        return self.failure
+        if self._is_open and not isinstance(first, tf.errors.OutOfRangeError):
+            self.failure = self._named(first)
 
     def _named(self, error: Exception) -> Exception:
         """The error, with the user's line of the op that failed."""
         if not isinstance(error, tf.errors.OpError):
             return error
-        line = line_in_python(error.message)
-        op = error.op
-        if op is not None:
-            op = self._recorded.get_operation_by_name(op.name)
-            line = line or user_line(op.traceback)
-        text = f"{error.message}\n  At {line or 'unknown line'}, in the queues of input_fn."
-        return type(error)(error.node_def, op, text)
+        ops = {op.name: op for op in self._recorded.get_operations()}
+        labels = labels_in(error.message, failed=True)
+        op = next((ops[label] for label in labels if label in ops), None)
+        line = line_in_python(error.message) or (user_line(op.traceback) if op else "unknown line")
+        text = f"{error.message}\n  At {line}\n  In the queues of input_fn."
+        return type(error)(op and op.node_def, op, text)
 
 
 class _Running:

@@ -107,13 +107,7 @@ def _check(graph: tf.Graph, queues: Queues, runners: Sequence[Any]) -> None:
         raise _refused(
             f"depends on {of_model[0].name}, a variable of the model",
             "Use the variable after the batch is taken, or make it a local variable",
-            of_model[0],
-        )
-    if queues.hidden:
-        raise _refused(
-            f"is taken from in a branch or a loop, {queues.hidden[0].name}",
-            "Take the batch outside of it",
-            queues.hidden[0],
+            queues.user_of(of_model[0]),
         )
 
 
@@ -127,7 +121,7 @@ def _check_types(taker: tf.Operation, outputs: Sequence[tf.Tensor]) -> None:
 
 def _refused(what: str, instead: str, op: tf.Operation) -> QueueRunnerError:
     return QueueRunnerError(
-        f"A queue of input_fn {what}, made at {user_line(op.traceback)}\n"
+        f"A queue of input_fn {what}, at {user_line(op.traceback)}\n"
         "  Queues run in a Session of their own, beside the model.\n"
         f"  {instead}; or return a Dataset, see migration_guide/inputs.md."
     )
