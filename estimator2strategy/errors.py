@@ -3,7 +3,7 @@
     EstimatorToStrategyError
     ├── RecordingError          model_fn or input_fn could not be recorded
     │   └── UnsupportedError    it uses something that has no home on TF2
-    │       └── QueueRunnerError    input_fn reads from queues
+    │       └── QueueRunnerError    queues of input_fn cannot run
     ├── CheckpointError         a checkpoint does not fit the model, or cannot be read
     ├── ModelDirInUseError      another training writes to the same model_dir
     └── DeviceError             the machine cannot do what the configuration asks for
@@ -28,7 +28,7 @@ class UnsupportedError(RecordingError):
 
 
 class QueueRunnerError(UnsupportedError, RuntimeError):
-    """input_fn reads from queues, which threads feed; the message names the line that made one."""
+    """input_fn reads from queues where none can run; the message names the line that made one."""
 
 
 class CheckpointError(EstimatorToStrategyError, ValueError):

@@ -155,8 +155,11 @@ def test_queue_runners_name_the_line_and_the_replacement(model_dir):
         name = tf1.train.string_input_producer(["a"]).dequeue()
         return name, name
 
+    config = estimator.RunConfig(
+        train_distribute=tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    )
     with pytest.raises(UnsupportedError, match=rf"{HERE}:\d+[\s\S]*TFRecordDataset"):
-        estimator.Estimator(model_fn, model_dir).train(queues, steps=1)
+        estimator.Estimator(model_fn, model_dir, config).train(queues, steps=1)
 
 
 def test_a_three_part_input_is_refused(model_dir):

@@ -45,7 +45,7 @@ def train_over_parameter_servers(
     config = estimator._config
     if not has_server(config):
         start_server(config)
-    program = dataclasses.replace(program_of(estimator), takes_queues=True)
+    program = dataclasses.replace(program_of(estimator), in_session=True)
     alone = held_for_training(estimator.model_dir) if config.is_chief else nullcontext()
     with alone, session_graph(config, estimator._tf115):
         recording = record(program, OnHost(), ModeKeys.TRAIN, input_fn)

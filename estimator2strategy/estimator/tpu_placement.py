@@ -16,6 +16,7 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.embedding import Embedding
 from estimator2strategy.engine.record.feeding import Fed, check_no_strings, check_static
+from estimator2strategy.engine.record.input_fn import refuse_queue_runners
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
@@ -80,6 +81,7 @@ class OnTpuCores(Placement):
 
         def call(invocation: int, host: int) -> Any:
             result = call_tpu_input_fn(input_fn, self.deployment, *given, invocation, host)
+            refuse_queue_runners(input_fn)
             return prepared(result)
 
         fed = input_of_replicas(call, self.deployment, self.batch_axis)

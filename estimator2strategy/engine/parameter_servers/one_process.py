@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.parameter_servers.session_loop import train_in_session
+from estimator2strategy.engine.plan.queues import collecting_optimizer
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.training import Hook
 from estimator2strategy.engine.user_code import user_line
@@ -19,11 +20,6 @@ from estimator2strategy.errors import UnsupportedError
 
 tf1 = tf.compat.v1
 
-_ACCUMULATORS = {
-    "ConditionalAccumulator",
-    "ResourceConditionalAccumulator",
-    "SparseConditionalAccumulator",
-}
 _TAKES = {
     "AccumulatorTakeGradient",
     "ResourceAccumulatorTakeGradient",
@@ -37,7 +33,7 @@ _STOP_GRACE_SECS = 1.0
 
 def collects_gradients(graph: tf.Graph) -> bool:
     """True if an optimizer in the graph collects gradients, to apply them in another thread."""
-    return _accumulator(graph) is not None
+    return collecting_optimizer(graph) is not None
 
 
 def train(
@@ -134,11 +130,7 @@ def _constant(tensor: tf.Tensor, otherwise: int) -> Any:
     return otherwise if value is None else value.reshape(-1)[0]
 
 
-def _accumulator(graph: tf.Graph) -> tf.Operation | None:
-    return next((op for op in graph.get_operations() if op.type in _ACCUMULATORS), None)
-
-
 def _named(graph: tf.Graph) -> str:
-    accumulator = _accumulator(graph)
+    accumulator = collecting_optimizer(graph)
     line = user_line(accumulator.traceback) if accumulator else None
     return f"tf.train.SyncReplicasOptimizer at {line}"

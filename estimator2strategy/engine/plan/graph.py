@@ -48,8 +48,8 @@ SUMMARIES = frozenset(
     }
 )
 
-# The collection of a recorded graph that has pairs (name of a placeholder, name of the tensor that
-# is to take its place in a replay).
+# The collection of a recorded graph in which each entry is the name of an op, and the names of the
+# tensors that are to take the place of its outputs in a replay; spaces are between them.
 STAND_INS = "estimator2strategy/stand_ins"
 
 
@@ -99,21 +99,25 @@ class RecordedGraph:
         self.nodes = split_reads(graph_def.node, found, self._updates)
         self.position = {node.name: i for i, node in enumerate(self.nodes)}
         self._early_gathers = early_gathers(self.nodes, found)
-        for placeholder, tensor in self.graph.get_collection(STAND_INS):
-            self._replace(placeholder, tensor)
+        for names in self.graph.get_collection(STAND_INS):
+            op, *tensors = names.split()
+            self._replace(op, tensors)
 
-    def _replace(self, placeholder: str, tensor: str) -> None:
-        """Makes what was recorded on `placeholder` use `tensor`, which was recorded later."""
-        place = self.position[placeholder]
+    def _replace(self, op: str, tensors: Sequence[str]) -> None:
+        """Makes what was recorded on `op` use `tensors`, which were recorded later."""
+        place = self.position[op]
         late = [
-            name for name in self.ancestors([input_node(tensor)]) if self.position[name] > place
+            name for name in self.ancestors(map(input_node, tensors)) if self.position[name] > place
         ]
+        types = [self.graph.get_tensor_by_name(t).dtype.as_datatype_enum for t in tensors]
         node = self.nodes[place]
-        dtype = node.attr["dtype"].type
         node.attr.clear()
-        node.attr["T"].type = dtype
-        node.op = "Identity"
-        node.input[:] = [tensor]
+        if len(types) == 1:
+            node.op, node.attr["T"].type = "Identity", types[0]
+        else:
+            node.op = "IdentityN"
+            node.attr["T"].list.type.extend(types)
+        node.input[:] = tensors
         moved = set(late)
         rest = [node for node in self.nodes[place:] if node.name not in moved]
         self.nodes[place:] = [self[name] for name in late] + rest

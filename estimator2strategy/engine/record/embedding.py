@@ -231,7 +231,7 @@ def _catching(activation: tf.Tensor, dummy: tf.Variable, caught: list[tf.Tensor]
 
 
 def _stand_in(placeholder: tf.Tensor, value: tf.Tensor) -> None:
-    tf1.add_to_collection(STAND_INS, (placeholder.op.name, value.name))
+    tf1.add_to_collection(STAND_INS, f"{placeholder.op.name} {value.name}")
 
 
 class _Lookup:

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.record.input_fn import refuse_queue_runners
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
@@ -34,6 +35,7 @@ class FedReplica(Placement):
     def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Any:
         program.create_global_step(tf1.get_default_graph())
         batch = program.call_input_fn(input_fn, mode)
+        refuse_queue_runners(input_fn)
         flat = tf.nest.flatten(batch, expand_composites=True)
         feeds = [tf1.placeholder(part.dtype, part.shape, name="batch") for part in flat]
         return tf.nest.pack_sequence_as(batch, feeds, expand_composites=True)

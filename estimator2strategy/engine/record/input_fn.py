@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.plan.queues import runners_of
 from estimator2strategy.engine.record.cut_records import warn_of_cut_records
 from estimator2strategy.engine.user_code import (
     argument_names,
@@ -40,22 +41,13 @@ class Inputs(NamedTuple):
     hooks: tuple[tf.compat.v1.train.SessionRunHook, ...]
 
 
-def call_input_fn(input_fn: Callable, available: dict[str, Any], takes_queues: bool = False) -> Any:
-    """Calls `input_fn` with those of the `available` arguments that it declares.
-
-    Args:
-        takes_queues: True if a Session runs the input, which can feed queues.
-
-    Raises:
-        QueueRunnerError: It reads from queue runners.
-    """
+def call_input_fn(input_fn: Callable, available: dict[str, Any]) -> Any:
+    """Calls `input_fn` with those of the `available` arguments that it declares."""
     names = argument_names(input_fn)
     _check_arguments(input_fn, available)
     with tf.compat.v1.device("/cpu:0"):
         result = input_fn(**{name: value for name, value in available.items() if name in names})
     warn_of_cut_records(tf.compat.v1.get_default_graph())
-    if not takes_queues:
-        refuse_queue_runners(input_fn)
     return result
 
 
@@ -73,13 +65,15 @@ def _check_arguments(input_fn: Callable, available: Mapping[str, Any]) -> None:
 
 
 def refuse_queue_runners(input_fn: Callable) -> None:
-    runners = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.QUEUE_RUNNERS)
+    """Raises QueueRunnerError if input_fn reads from queues, for cores and replicas."""
+    runners = runners_of(tf.compat.v1.get_default_graph())
     if runners:
         raise QueueRunnerError(
             f"input_fn {location(input_fn)} reads from a queue runner, made at "
             f"{user_line(runners[0].queue.queue_ref.op.traceback)}\n"
             "  Input pipeline contains one or more QueueRunners.\n"
-            "  Queues need threads that feed a Session; here the input is a tf.data.Dataset.\n"
+            "  Cores and replicas take their batches from a tf.data.Dataset, as they did in the "
+            "original; queues are for an Estimator on one device.\n"
             "  Return a Dataset instead, for example tf.data.TFRecordDataset(files)"
             ".shuffle(1000).repeat().batch(n); see migration_guide/inputs.md."
         )

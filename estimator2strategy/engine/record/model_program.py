@@ -42,7 +42,7 @@ class ModelProgram:
         config: A RunConfig; each call gets a deep copy.
         spec_class: The class that model_fn must return: EstimatorSpec.
         replaced: Calls that the program makes itself.
-        takes_queues: True if a Session trains it, which can feed the queues of an input_fn.
+        in_session: True if a Session trains it, which feeds the queues of an input_fn as well.
     """
 
     model_fn: Callable[..., Any]
@@ -50,7 +50,7 @@ class ModelProgram:
     config: Any
     spec_class: type
     replaced: ReplacedCalls = ReplacedCalls()
-    takes_queues: bool = False
+    in_session: bool = False
 
     def call_input_fn(self, input_fn: Callable, mode: str, **more: Any) -> Any:
         """Returns what input_fn returns.
@@ -62,7 +62,7 @@ class ModelProgram:
             return self.replaced.input_fn(input_fn, mode)
         params, config = copy.deepcopy((self.params, self.config))
         available = {"mode": mode, "params": params, "config": config, **more}
-        return call_input_fn(input_fn, available, self.takes_queues)
+        return call_input_fn(input_fn, available)
 
     def call_model_fn(self, features: Any, labels: Any, mode: str, config: Any = None) -> Any:
         """Returns the spec that model_fn returns.

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.record import feeding
-from estimator2strategy.engine.record.input_fn import features_and_labels
+from estimator2strategy.engine.record.input_fn import features_and_labels, refuse_queue_runners
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
@@ -61,6 +61,7 @@ class Worker(Placement):
     def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Any:
         with all_replicas_of(self.replicas):
             result = program.start(input_fn, mode, input_context=self.input_context)
+        refuse_queue_runners(input_fn)
         several = self.strategy is not None
         return feeding.per_replica(result, self.devices) if several else features_and_labels(result)
 

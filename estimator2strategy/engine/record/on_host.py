@@ -9,9 +9,11 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.plan.queues import collecting_optimizer
 from estimator2strategy.engine.record.input_fn import Inputs, ends, features_and_labels, iterate
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
+from estimator2strategy.engine.record.queues_apart import with_queues_apart
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.record.recording_strategy import all_replicas_of, one_replica_of
 
@@ -45,4 +47,6 @@ class OnHost(Placement):
     def record_model(self, program: ModelProgram, mode: str, inputs: Inputs) -> Recording:
         with one_replica_of(1) if self.under_strategy else contextlib.nullcontext():
             spec = program.call_model_fn(inputs.features, inputs.labels, mode)
-        return Recording(tf1.get_default_graph(), spec, inputs.hooks)
+        recording = Recording(tf1.get_default_graph(), spec, inputs.hooks)
+        in_session = program.in_session or collecting_optimizer(recording.graph)
+        return recording if in_session else with_queues_apart(recording)

@@ -15,6 +15,7 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record import feeding
 from estimator2strategy.engine.record.eval_metrics import metric_pairs
+from estimator2strategy.engine.record.input_fn import refuse_queue_runners
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording import Recording
@@ -41,6 +42,7 @@ class OnReplicas(Placement):
         replicas = self.strategy.num_replicas_in_sync
         with all_replicas_of(replicas):
             result = program.start(input_fn, mode)
+        refuse_queue_runners(input_fn)
         return feed(result, replicas)
 
     def record_model(self, program: ModelProgram, mode: str, inputs: feeding.Fed) -> Recording:

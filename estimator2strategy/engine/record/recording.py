@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.record.queue_session import QueueSession
 from estimator2strategy.engine.replay.splice import Splice
 from estimator2strategy.engine.replay.xla.target import JaxTarget
 
@@ -30,6 +31,7 @@ class Recording:
             the spec's, on the host.
         feeds: The placeholders for a batch, flat, where the caller feeds it.
         jax: The devices of JAX that run the model; None: TensorFlow runs it.
+        queues: The Session of the queues that the input reads from; None: from none.
     """
 
     graph: tf.Graph
@@ -43,3 +45,4 @@ class Recording:
     metrics: Mapping[str, tuple[Any, Any]] | None = None
     feeds: tuple[tf.Tensor, ...] = ()
     jax: JaxTarget | None = None
+    queues: QueueSession | None = None

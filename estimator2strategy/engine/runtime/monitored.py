@@ -175,9 +175,12 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         runs = kept or Runs(replay_of(self._recording))
         with modern_world():
             runs.revive()
+        queues = self._recording.queues
+        if queues:
+            queues.open()
         on_one_cpu = share_a_cpu(self._recording.strategy)
         around = rewritten_a_little if on_one_cpu else contextlib.nullcontext
-        session = SavingSession(graph, runs, around)
+        session = SavingSession(graph, runs, around, queues=queues)
         if self._store:
             session.keep(functools.partial(self._store.put, self._recording))
         return session

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
+from estimator2strategy.engine.record.queue_session import QueueSession
 from estimator2strategy.engine.replay.engines import Request
 from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
@@ -24,6 +25,7 @@ class SavingSession(ReplaySession):
         around: `around()` is the context in which each request runs: TensorFlow rewrites programs
             when they first do.
         first_key: The number of the first collective, where several processes train in step.
+        queues: The queues that the input reads from; they end with the session.
 
     Attributes:
         restored_from: Path of the checkpoint that the variables are from; None: from none.
@@ -37,12 +39,14 @@ class SavingSession(ReplaySession):
         runs: Runs,
         around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
         first_key: int = 0,
+        queues: QueueSession | None = None,
     ):
         super().__init__(graph, runs)
         self.restored_from: str | None = None
         self.first_key = first_key
         self.error: tf.errors.OpError | None = None
         self._around = around
+        self._queues = queues
         self._written: set[str] | None = None  # since `restored_from`; None: all may have been
         self._noted: set[Request] = set()  # the requests whose variables are among them
 
@@ -73,6 +77,26 @@ class SavingSession(ReplaySession):
             names = [*request.tensors, *request.ops]
             if self.recorded.have_effects(self.recorded.ancestors(map(input_node, names))):
                 self._written.update(self.recorded.variables_written(names))
+
+    def evaluate(
+        self,
+        tensors: Sequence[tf.Tensor],
+        ops: Sequence[tf.Operation] = (),
+        feeds: Sequence[tuple[tf.Tensor, object]] = (),
+    ) -> list[tf.Tensor]:
+        """As of ReplaySession; what failed in a queue is raised as it was."""
+        try:
+            return super().evaluate(tensors, ops, feeds)
+        except tf.errors.OpError as error:
+            if self._queues and self._queues.failure:
+                raise self._queues.failure from error
+            raise
+
+    def close(self) -> None:
+        """Ends the session, and the queues first: the input may wait for one."""
+        if self._queues:
+            self._queues.close()
+        super().close()
 
     def _evaluate(self, request: Request, feeds: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         self._note_writes(request)

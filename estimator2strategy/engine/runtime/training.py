@@ -66,7 +66,8 @@ def train(
     savers, all_hooks = training_hooks(recording, config, hooks, saving_listeners, beside)
     position = None
     if config.is_chief:
-        position = _input_position(config.model_dir, options, all_hooks)
+        has_queues = recording.queues is not None
+        position = _input_position(config.model_dir, options, all_hooks, has_queues)
         SaveMarker.attach(config.model_dir, all_hooks)
     creator = ReplaySessionCreator(
         recording,
@@ -120,13 +121,15 @@ def _refuse_jit_on_several(recording: Recording, options: TrainingOptions) -> No
         )
 
 
-def _input_position(model_dir: str, options: TrainingOptions, hooks: list[Hook]) -> InputPosition:
+def _input_position(
+    model_dir: str, options: TrainingOptions, hooks: list[Hook], has_queues: bool
+) -> InputPosition:
     """The place in the input, which the savers among `hooks` keep if the options ask for it.
 
-    It is a hook itself, and then the last of them.
+    It is a hook itself, and then the last of them. Queues have no place that could be kept.
     """
     position = InputPosition(model_dir)
-    if options.resume_input:
+    if options.resume_input and not has_queues:
         position.attach(hooks)
         hooks.append(position)
     else:

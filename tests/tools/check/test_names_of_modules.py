@@ -233,7 +233,7 @@ QUEUE = (
 
 @pytest.mark.parametrize("imported", [True, False])
 def test_queues_and_optimizers_are_an_estimator_s_if_its_program_imports_them(imported, tmp_path):
-    model = MODEL.format("    pass", "tf.estimator.EstimatorSpec(mode)")
+    model = MODEL.format("    pass", "tf.estimator.tpu.TPUEstimatorSpec(mode)")
     files = {"queues": QUEUE, "sync": MODEL.format(SYNC, "0")}
     files["model"] = "import queues, sync\n" * imported + model
     for name, text in files.items():

@@ -37,22 +37,36 @@ QUEUE = "def batches(params):\n    return tf.train.batch([params.x], 8)\n"
 SPEC = "\n\ndef model_fn(features, mode):\n    return tf.estimator.EstimatorSpec(mode)\n"
 
 
-def test_queues_of_a_program_without_an_estimator_are_a_note():
-    assert severities(QUEUE, "E2S301") == ["INFO"]
-    assert severities(QUEUE + SPEC, "E2S301") == ["WARNING"]
+CORES = "\n\nmodel = tf.estimator.tpu.TPUEstimator(model_fn)\n"
+REPLICAS = "\n\nconfig = tf.estimator.RunConfig({}=strategy)\n"
+
+
+def test_queues_run_and_are_a_note():
+    assert severities(QUEUE + SPEC, "E2S301") == ["INFO"]
+    assert severities(QUEUE.replace("batches", "input_fn") + SPEC, "E2S301") == ["INFO"]
 
 
 @pytest.mark.parametrize("module", ["training", "training.python.training.bucket_ops"])
 def test_the_buckets_of_contrib_are_queues(module):
     text = f"def input_fn(x):\n    return tf.contrib.{module}.bucket([x], 0, 8, 1)\n"
-    assert severities(text, "E2S301") == ["ERROR"]
+    assert severities(text, "E2S301") == ["INFO"]
+    assert severities(text + CORES, "E2S301") == ["ERROR"]
 
 
-def test_a_program_with_a_session_may_call_its_input_fn():
+@pytest.mark.parametrize("argument", ["train_distribute", "eval_distribute"])
+def test_queues_for_replicas_are_an_error(argument):
+    text = QUEUE.replace("batches", "input_fn") + SPEC
+    assert severities(text + REPLICAS.format(argument), "E2S301") == ["ERROR"]
+    assert severities(text + REPLICAS.format(argument).replace("strategy", "None"), "E2S301") == [
+        "INFO"
+    ]
+
+
+def test_queues_for_cores_are_an_error_in_an_input_fn():
     queue = QUEUE.replace("batches", "input_fn")
-    assert severities(queue, "E2S301") == ["ERROR"]
-    assert severities(queue + "\n\nx = input_fn(params)\n", "E2S301") == ["INFO"]
-    assert severities(queue + "\n\nx = input_fn(params)\n" + SPEC, "E2S301") == ["ERROR"]
+    assert severities(queue + CORES, "E2S301") == ["ERROR"]
+    assert severities(QUEUE + CORES, "E2S301") == ["WARNING"]
+    assert severities(queue + CORES.replace("fn)", "fn, use_tpu=False)"), "E2S301") == ["INFO"]
 
 
 QUEUES_BESIDE = """\
@@ -60,20 +74,11 @@ import tensorflow as tf
 
 import data
 
-def input_fn():
+def input_fn(params):
     return data.batches(tf.app.flags.FLAGS)
 
-tf.estimator.Estimator(model_fn).train(input_fn)
+tf.estimator.tpu.TPUEstimator(model_fn).train(input_fn)
 """
-
-
-def test_queues_that_a_program_starts_itself_are_a_note():
-    text = "def input_fn(x):\n    return tf.train.batch([x], 8)\n"
-    assert severities(text, "E2S301") == ["ERROR"]
-    started = "\n\ndef run(session):\n    tf.train.start_queue_runners(session)\n"
-    assert severities(text + started, "E2S301") == ["INFO"]
-    program = "\n\ntf.estimator.Estimator(None).train(input_fn)\n"
-    assert severities(text + started + program, "E2S301") == ["ERROR"]
 
 
 def test_a_queue_beside_the_file_of_the_input_fn_is_an_error(tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ from estimator2strategy.engine.plan.rewrites import (
     Rewrite,
     seeding,
 )
+from estimator2strategy.engine.replay.draw_functions import draw_function
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 from estimator2strategy.engine.replay.xla.core import CoreProgram
@@ -133,6 +134,7 @@ def _compiler_ir(
                 rewrite=rewrite,
                 name=_SCOPE,
                 streams=streams,
+                draw=draw_function if streams else None,
             )
             importer.supply({}, program.done, [])
             return importer.fetch(program.outputs, program.ops)

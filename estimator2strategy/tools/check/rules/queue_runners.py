@@ -1,7 +1,5 @@
 """Queues as input."""
 
-import functools
-
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.estimator_programs import in_input_functions, input_functions
@@ -41,11 +39,12 @@ _QUEUES = {
 @rule(
     "E2S301",
     "queue-runner",
-    Severity.ERROR,
+    Severity.INFO,
     title="An input_fn that reads from a queue runner",
-    why="Queues need threads that feed a live Session, and there is none. This package refuses it "
-    "with the line; where it is not "
-    "certain that an Estimator calls the function, it is a warning or a note.",
+    why="On one device it runs: its queues have a Session of their own. A Dataset is faster, and a "
+    "training that was interrupted goes on in it, where queues begin anew. Cores and replicas "
+    "refuse queues, as the original did: in a program with a TPUEstimator or `train_distribute` it "
+    "is an error, or a warning where it is not certain that an Estimator calls the function.",
     fix="Return a tf.data.Dataset; the table in inputs.md has a line for each queue.",
     guide="inputs.md",
     bad="""\
@@ -65,21 +64,24 @@ def input_fn():
 )
 def find(source, context):
     project = context.project
-    for_estimators = source in project.estimator_sources
-    starts = input_functions(source, project)
-    if not for_estimators:
-        alone = starts and not _starts_queues(project)
-        starts = [f for f in starts if not _is_called(f, project)] if alone else []
-    inside = {d.node for d in project.reachable(starts)}
-    if for_estimators:
-        inside |= in_input_functions(project)
+    on_cores = source in project.tpu_sources or _is_for_replicas(source, project)
+    inside = set()
+    if on_cores:
+        reached = project.reachable(input_functions(source, project))
+        inside = {d.node for d in reached} | in_input_functions(project)
     for call in source.calls:
-        if _public(call.name) in _QUEUES:
-            function = call.scope.function
+        if _public(call.name) not in _QUEUES:
+            continue
+        function = call.scope.function
+        if not on_cores:
+            yield Hit(call.node, f"{call.name} feeds from a queue")
+        elif function in inside:
+            message = f"{call.name} feeds from a queue, which cores and replicas refuse"
+            yield Hit(call.node, message, Severity.ERROR)
+        else:
             takes_params = function is not None and "params" in arguments_of(function)
-            outside = Severity.WARNING if takes_params and for_estimators else Severity.INFO
-            severity = None if function in inside else outside
-            yield Hit(call.node, f"{call.name} feeds from a queue", severity=severity)
+            severity = Severity.WARNING if takes_params else Severity.INFO
+            yield Hit(call.node, f"{call.name} feeds from a queue", severity)
 
 
 def _public(name):
@@ -88,19 +90,12 @@ def _public(name):
     return row.name if row else name
 
 
-@functools.lru_cache(maxsize=1)
-def _starts_queues(project):
-    """True if the program feeds its queues itself, for a Session of its own."""
-    names = ("tf.train.start_queue_runners", "tf.train.Supervisor")
-    return any(call.name in names for source in project.sources for call in source.calls)
-
-
-def _is_called(function, project):
-    """True if the program calls a function itself, as one with a Session does."""
+def _is_for_replicas(source, project):
+    """True if the program of a file trains or evaluates on the replicas of a strategy."""
     return any(
-        call.last == function.node.name
-        and (called := project.definition(source.resolve(call.node.func, call.scope)))
-        and called.node is function.node
-        for source in project.sources
-        for call in source.calls
+        keyword.arg in ("train_distribute", "eval_distribute")
+        and getattr(keyword.value, "value", "?") is not None
+        for other in project.imports.together(source)
+        for call in other.calls
+        for keyword in call.node.keywords
     )
