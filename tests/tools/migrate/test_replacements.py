@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
+
 import keras
 import pytest
+import tensorflow as tf
 
 from benchmarks import replacements as compared
+from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tools.migrate import replacements, replacements_guide
+from estimator2strategy.tools.migrate.apply import apply
+from estimator2strategy.tools.migrate.codemod import codemods
 
 pytestmark = [
     pytest.mark.skipif(
@@ -70,3 +78,109 @@ def test_the_numbers_that_were_found_by_hand():
         "keras.layers.BatchNormalization(momentum=0.0)",
     ]["keras3"]["8 values of an image"]
     assert (norm["keras"], norm["legacy"]) == ("5.25", "6")
+
+
+def _migrated(codemod, body):
+    program = f"import estimator2strategy.tf1 as tf\n\n\n{body}"
+    return apply(program, [codemods()[codemod]])
+
+
+def _call(text):
+    """A call as its function, and its arguments by name with the defaults."""
+    node = ast.parse(text, mode="eval").body
+    function = namespace.resolve("tf")
+    for name in ast.unparse(node.func).split(".")[1:]:
+        function = getattr(function, name)
+    given = inspect.signature(function).bind(
+        *map(ast.unparse, node.args), **{k.arg: ast.unparse(k.value) for k in node.keywords}
+    )
+    given.apply_defaults()
+    named = {name: str(value) for name, value in given.arguments.items() if name != "name"}
+    return ast.unparse(node.func), named
+
+
+@pytest.mark.parametrize(
+    ("row", "recorded"),
+    [pair for pair in ROWS if pair[0].kind == "optimizer"],
+    ids=lambda value: getattr(value, "legacy", ""),
+)
+def test_stage_5_writes_an_optimizer_that_is_equal_or_marks_it(row, recorded):
+    optimizer = row.legacy.replace("rate", "0.1", 1).replace("(0.01, rate", "(0.01, 0.1")
+    outcome = _migrated(
+        "keras-optimizers",
+        f"def model_fn(loss):\n    optimizer = {optimizer}\n    return optimizer.minimize(loss)\n",
+    )
+    written = re.search(r"optimizer = (tf\.keras\..*)", outcome.text)
+    if written is None:
+        assert len(outcome.marks) == 1
+        return
+    assert _call(written[1].replace("0.1", "rate", 1)) == _call(row.keras2)
+    # A momentum whose rate changes gets a mark.
+    constant = {"rate changes"} if "Momentum" in row.legacy else set()
+    assert set(replacements_guide.differing(recorded["keras2"])) == constant
+
+
+def test_momentum_stays_where_its_rate_changes():
+    outcome = _migrated(
+        "keras-optimizers",
+        "def model_fn(loss, rate):\n    optimizer = tf.train.MomentumOptimizer(rate, 0.9)\n"
+        "    return optimizer.minimize(loss)\n",
+    )
+    assert len(outcome.marks) == 1
+    assert not outcome.counts
+
+
+def test_argument_that_keras_has_not_is_marked_and_not_dropped():
+    text = "optimizer = tf.train.AdamOptimizer(0.1, amsgrad=True)"
+    outcome = _migrated(
+        "keras-optimizers",
+        f"def model_fn(loss):\n    {text}\n    return optimizer.minimize(loss)\n",
+    )
+    assert text in outcome.text
+    assert "Keras has nothing for amsgrad" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("row", "recorded"),
+    [pair for pair in ROWS if pair[0].kind == "schedule"],
+    ids=lambda value: getattr(value, "legacy", ""),
+)
+def test_stage_5_writes_a_schedule_that_is_equal_or_leaves_it(row, recorded):
+    outcome = _migrated("schedules", f"rate = {row.legacy}\n")
+    if outcome.counts:
+        assert f"rate = {row.keras2}\n" in outcome.text
+        assert replacements_guide.differing(recorded["keras2"]) == []
+    else:
+        assert row.legacy.startswith(("tf.train.natural_exp", "tf.train.linear_cosine"))
+
+
+@pytest.mark.parametrize(
+    "legacy", dict.fromkeys(row.legacy for row, _ in ROWS if row.kind == "metric")
+)
+def test_stage_3_writes_a_metric_that_is_equal_or_marks_it(legacy):
+    outcome = _migrated("metrics-to-keras", f"def metric_fn():\n    return {{'m': {legacy}}}\n")
+    made = re.search(r"m_metric = (.*)\n    m_metric\.update_state\((.*)\)\n", outcome.text)
+    if made is None:
+        assert len(outcome.marks) == 1
+        return
+    keras2 = re.sub(r"(, )?name='m'", "", made[1]).replace("num_classes=", "")
+    values = made[2].replace("sample_weight=", "")
+    (recorded,) = (
+        recorded
+        for row, recorded in ROWS
+        if (row.legacy, row.keras2, row.values) == (legacy, keras2, values)
+    )
+    # The section of the codemod names this one.
+    known = ["no positives"] if legacy.startswith("tf.metrics.auc(") else []
+    assert replacements_guide.differing(recorded["keras2"]) == known
+
+
+def test_average_of_keras_starts_a_step_later_than_that_of_moving_average_optimizer():
+    variable = keras.Variable([1.0])
+    optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.9)
+    optimizer.build([variable])
+    averages = []
+    for _ in range(3):
+        optimizer.apply([tf.constant([1.0])], [variable])
+        averages.append(float(optimizer._model_variables_moving_average[0].numpy()[0]))
+    assert averages == pytest.approx([0.9, 0.89, 0.871])  # TF 1.15: 0.99, 0.971, 0.9439
