@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
-class Training:
+class OptimizerSteps:
     """Steps of an optimizer on one variable.
 
     Attributes:
@@ -44,19 +44,19 @@ _TABLE = ((0.5, 1.0), (-1.0, 2.0), (0.25, -0.5), (1.5, -0.75), (-0.125, 0.375))
 _SMALL = (1e-3, -1e-5, 1e-7, -1e-9)
 
 TRAININGS = {
-    "dense": Training(_START, _VECTORS, (0.1,) * 5),
-    "rate changes": Training(_START, _VECTORS, (0.1, 0.1, 0.02, 0.02, 0.3)),
-    "small gradients": Training((0.0,) * 4, (_SMALL,) * 3, (0.1,) * 3, each=True),
+    "dense": OptimizerSteps(_START, _VECTORS, (0.1,) * 5),
+    "rate changes": OptimizerSteps(_START, _VECTORS, (0.1, 0.1, 0.02, 0.02, 0.3)),
+    "small gradients": OptimizerSteps((0.0,) * 4, (_SMALL,) * 3, (0.1,) * 3, each=True),
     # The same rows in each step, and others that nobody looks up.
-    "ids": Training(_TABLE, (_PAIRS[:2], _PAIRS[1:3], _PAIRS[2:]), (0.1,) * 3, ((1, 3),) * 3),
+    "ids": OptimizerSteps(_TABLE, (_PAIRS[:2], _PAIRS[1:3], _PAIRS[2:]), (0.1,) * 3, ((1, 3),) * 3),
     # Row 1 is looked up in the first step, and never again.
-    "rows that rest": Training(
+    "rows that rest": OptimizerSteps(
         _TABLE,
         (_PAIRS[:2], _PAIRS[2:3], _PAIRS[3:], _PAIRS[1:2]),
         (0.1,) * 4,
         ((1, 3), (3,), (3,), (3,)),
     ),
-    "an id twice": Training(
+    "an id twice": OptimizerSteps(
         _TABLE,
         (_PAIRS[:3], _PAIRS[1:], _PAIRS[:3]),
         (0.1,) * 3,
