@@ -108,7 +108,7 @@ _OF_LIBRARIES = {
     "tf.keras.metrics": "evaluation metrics",
     "keras.Model.fit, or a loop in tf.function": "learning",
     "tf.keras.optimizers": "OPTIMIZER_CLS_NAMES optimizers",
-    "a tf.keras optimizer and clipnorm": "adaptive_clipping_fn optimize_loss",
+    "a tf.keras optimizer and global_clipnorm": "adaptive_clipping_fn optimize_loss",
     "tf.summary": (
         "OPTIMIZER_SUMMARIES summaries summarize_activation summarize_activations "
         "summarize_collection summarize_tensor summarize_tensors"

@@ -1,6 +1,9 @@
 """Writes the page of the migration guide about the codemods, from the codemods.
 
 python -m estimator2strategy.tools.migrate.codemods_guide        # into migration_guide/codemods.md
+
+The numbers beside Keras's come from `replacements.json`, which `python -m benchmarks.replacements`
+measures.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from estimator2strategy.tools.migrate import replacements_guide
 from estimator2strategy.tools.migrate.codemod import Codemod, Sample, codemods
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
 
@@ -47,6 +51,10 @@ e2s migrate --list                            # all codemods
 - **A second run changes nothing.** Exit code 0: nothing is left; 1: changes (in a dry run), or
   places left to you; 2: it could not be done. So `e2s migrate --stage 2 --quiet trainer/` checks in
   CI that nobody goes back.
+
+[A table](#keras-beside-tensorflow-115) says of optimizers, schedules, losses, batch norm, feature
+columns and metrics to which digit Keras is equal to TensorFlow 1.15, and what to write where it is
+not.
 
 After each stage run the program's tests, and compare a short run with the one before: the same seed
 and the same checkpoint give the same losses after each safe stage.
@@ -100,7 +108,7 @@ def page() -> str:
             parts += [
                 _section(codemod) for codemod in codemods().values() if codemod.stage == stage
             ]
-    return "\n".join([*parts, _PROGRAMS])
+    return "\n".join([*parts, replacements_guide.section(), _PROGRAMS])
 
 
 def _table() -> str:
@@ -135,6 +143,11 @@ def _diff(sample: Sample) -> list[str]:
     ]
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Writes the page."""
     _PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
     sys.stdout.write(f"{_PAGE}\n")

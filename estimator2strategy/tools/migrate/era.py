@@ -20,6 +20,11 @@ _SESSIONS = {
 }
 # Calls at a module's top level that build no graph.
 _NO_GRAPH = ("tf.app.", "tf.flags.", "tf.logging.", "tf.compat.v1.", "tf.enable", "tf.disable")
+# The last part of a function's name is enough: these have no namesakes.
+_LOOKUPS = {
+    "Embedding", "embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse",
+    "embedding_column", "shared_embedding_columns",
+}  # fmt: skip
 _STRATEGIES = ("tf.distribute.", "tf.contrib.distribute.", "tf.compat.v2.distribute.")
 
 
@@ -64,6 +69,7 @@ def facts(sources: Iterable[Source]) -> Facts:
             for part in (*target.module.split("."), target.name or "")
         ),
         has_strategies=any(_makes_a_strategy(call) for s in sources for call in s.calls),
+        looks_up_rows=any(call.last in _LOOKUPS for s in sources for call in s.calls),
     )
 
 

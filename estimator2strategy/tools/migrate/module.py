@@ -49,6 +49,7 @@ class Facts:
         has_sessions: Some file runs a Session of its own.
         restores_by_name: Some file gives `tf.train.init_from_checkpoint` names of variables.
         has_strategies: Some file makes a `tf.distribute` strategy.
+        looks_up_rows: Some file looks up rows of an embedding.
         of_specs: The names of all arguments of EstimatorSpecs.
         imported: The parts of the names of modules, and the names, that the files import.
     """
@@ -57,6 +58,7 @@ class Facts:
     has_sessions: bool = False
     restores_by_name: bool = False
     has_strategies: bool = False
+    looks_up_rows: bool = False
     of_specs: frozenset[str] = frozenset()
     imported: frozenset[str] = frozenset()
 

@@ -13,8 +13,9 @@ _ALONE = "TensorFlow 2.21 does not install it along, as TF 1.15 did"
 _LIBRARIES = {
     "tensorflow_addons": (
         "it ended with TensorFlow 2.15, and does not import beside Keras 3",
-        "Take what Keras 3 has (AdamW, GroupNormalization) from there, what `tf.contrib` of this "
-        "package has (crf, image, opt, seq2seq) from there, and copy the rest.",
+        "Take what Keras 3 has (AdamW, whose decay is multiplied by the learning rate, and "
+        "GroupNormalization) from there, what `tf.contrib` of this package has (crf, image, opt, "
+        "seq2seq) from there, and copy the rest.",
     ),
     "tensor2tensor": (_OLD, _RUN),
     "tensorflow_estimator": ("it cannot be imported since TensorFlow 2.16", _RUN),

@@ -25,8 +25,9 @@ _FACADE = "estimator2strategy.tf1"
     "that uses tf.keras where some file has a model_fn: the facade's tf.keras is tf-keras, and "
     "Keras 3 does not train in a model_fn. Imports of this package that nothing reads any more are "
     "deleted.",
-    proof="Names mean what they mean in TensorFlow 2 from here on: tf.keras is Keras 3, tf.data "
-    "gives TF2 datasets, and code runs eagerly unless it is in a tf.function.",
+    proof="Names mean what they mean in TensorFlow 2 from here on: tf.keras is Keras 3 ([the "
+    "table](#keras-beside-tensorflow-115) says where it computes otherwise), tf.data gives TF2 "
+    "datasets, and code runs eagerly unless it is in a tf.function.",
     samples=[
         Sample(
             "import estimator2strategy.tf1 as tf\n\n"

@@ -64,9 +64,35 @@ _ROWS = {
             ("l1_regularization_strength", "l1_regularization_strength"),
             ("l2_regularization_strength", "l2_regularization_strength"),
             _LOCKING,
+            ("name", "name"),
+            ("accum_name", ""),
+            ("linear_name", ""),
+            ("l2_shrinkage_regularization_strength", "l2_shrinkage_regularization_strength"),
         ),
     ),
+    "tf.contrib.opt.AdaMaxOptimizer": OptimizerRow(
+        "Adamax",
+        (_RATE, ("beta1", "beta_1"), ("beta2", "beta_2"), ("epsilon", "epsilon"), _LOCKING),
+        (("epsilon", "1e-8"),),
+    ),
 }
+_NONE = "Keras has no such optimizer"
+_DECAY = "weight decay of Keras is multiplied by the learning rate, and shrinks all rows"
+# Optimizers that are another function in Keras, or none: see the table of codemods.md.
+_OTHERS = {
+    "tf.train.RMSPropOptimizer": "RMSprop of Keras starts from zeros, this from ones",
+    "tf.train.AdagradDAOptimizer": _NONE,
+    "tf.train.ProximalAdagradOptimizer": _NONE,
+    "tf.train.ProximalGradientDescentOptimizer": _NONE,
+    "tf.contrib.opt.AdamWOptimizer": _DECAY,
+    "tf.contrib.opt.MomentumWOptimizer": _DECAY,
+    "tf.contrib.opt.NadamOptimizer": "Nadam of Keras is another function",
+    "tf.contrib.opt.LazyAdamOptimizer": "Adam of Keras moves rows that nobody looked up",
+    "tf.contrib.opt.LARSOptimizer": _NONE,
+    "tf.contrib.opt.AddSignOptimizer": _NONE,
+    "tf.contrib.opt.PowerSignOptimizer": _NONE,
+}
+_STAYS = "keep it in a model_fn; for Keras 3 take the one of examples/tf1_optimizers.py"
 
 
 @codemod(
@@ -75,9 +101,11 @@ _ROWS = {
     tier=SafetyTier.REVIEW,
     title="`tf.train.AdamOptimizer` and its kin to `tf.keras.optimizers`",
     why="With the defaults that tf.train had (epsilon 1e-8 for Adam), and counting in the global "
-    "step. RMSPropOptimizer stays: it starts from ones and adds epsilon under the root, and Keras "
-    "does neither. MomentumOptimizer stays where its learning rate changes: Keras multiplies the "
-    "rate into what it accumulates. Optimizers of the program's own stay. So do those that train "
+    "step. Those that [the table](#optimizers) calls another function stay, with a mark: "
+    "RMSPropOptimizer starts from ones and Keras from zeros, `AdamWOptimizer` of tf.contrib does "
+    "not multiply its decay by the learning rate, and so on. MomentumOptimizer stays where its "
+    "learning rate changes: Keras multiplies the rate into what it accumulates. Optimizers of the "
+    "program's own stay. So do those that train "
     "under a strategy: tf.train's divided the loss by the number of replicas. What "
     "`CrossShardOptimizer` did for a TPU, an optimizer of tf-keras does by its "
     "`gradient_aggregator`: the sum of the gradients over the cores, divided by their number where "
@@ -85,7 +113,9 @@ _ROWS = {
     proof="The losses are the same on one device and on emulated cores "
     "(tests/tools/migrate/test_parity.py, test_ladder_on_cores.py: to 1e-5), but the slots have "
     "other names in a checkpoint (`Adam/m/...` for `.../Adam`), so training starts with empty "
-    "ones. The optimizers are of tf-keras, for as long as the model is in a model_fn.",
+    "ones. The optimizers are of tf-keras, for as long as the model is in a model_fn; those of "
+    "Keras 3 do not add up the gradients of an id that is twice in a batch before they square "
+    "them.",
     samples=[
         Sample(
             "import tensorflow as tf\n\n\n"
@@ -155,6 +185,23 @@ _ROWS = {
         ),
         Sample(
             "import tensorflow as tf\n\n\n"
+            "def model_fn(loss):\n"
+            "    wide = tf.train.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=0.2)\n"
+            "    deep = tf.contrib.opt.AdamWOptimizer(0.01, 0.1)\n"
+            "    return wide.minimize(loss), deep.minimize(loss)\n",
+            "import tensorflow as tf\n\n\n"
+            "def model_fn(loss):\n"
+            "    wide = tf.keras.optimizers.Ftrl(learning_rate=0.1, "
+            "l2_shrinkage_regularization_strength=0.2)\n"
+            "    # TODO(e2s): keras-optimizers: weight decay of Keras is multiplied by the "
+            "learning rate, and shrinks all rows: keep it in a model_fn; for Keras 3 take the "
+            "one of examples/tf1_optimizers.py\n"
+            "    deep = tf.contrib.opt.AdamWOptimizer(0.01, 0.1)\n"
+            "    return wide.apply_gradients(zip(tf.gradients(loss, tf.trainable_variables()), "
+            "tf.trainable_variables())), deep.minimize(loss)\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
             "def model_fn(loss, rate):\n"
             "    optimizer = tf.train.MomentumOptimizer(rate, 0.9)\n"
             "    other = tf.train.RMSPropOptimizer(0.1)\n"
@@ -164,8 +211,8 @@ _ROWS = {
             "    # TODO(e2s): keras-optimizers: Keras' momentum is the same only for a constant "
             "learning rate\n"
             "    optimizer = tf.train.MomentumOptimizer(rate, 0.9)\n"
-            "    # TODO(e2s): keras-optimizers: RMSprop of Keras starts from zeros, and adds "
-            "epsilon outside of the root\n"
+            "    # TODO(e2s): keras-optimizers: RMSprop of Keras starts from zeros, this from "
+            "ones: keep it in a model_fn; for Keras 3 take the one of examples/tf1_optimizers.py\n"
             "    other = tf.train.RMSPropOptimizer(0.1)\n"
             "    return optimizer.minimize(loss), other.minimize(loss)\n",
         ),
@@ -178,9 +225,8 @@ _ROWS = {
 def find(module):
     if module.tf is None:
         return
-    for call in module.calls("tf.train.RMSPropOptimizer"):
-        message = "RMSprop of Keras starts from zeros, and adds epsilon outside of the root"
-        yield Todo(call.node, message)
+    for call in module.calls(*_OTHERS):
+        yield Todo(call.node, f"{_OTHERS[module.name(call.node.func, call.scope)]}: {_STAYS}")
     for node, _ in module.source.classes:
         if any(
             module.name(base, module.source.scope) == "tf.train.Optimizer" for base in node.bases
@@ -206,6 +252,10 @@ def _problem(module, call, row):
     statement = module.statement(call.node)
     if call.is_open or len(call.node.args) > len(row.arguments):
         return "write its arguments by name"
+    known = {legacy for legacy, _ in row.arguments} | {"name"}
+    unknown = [keyword.arg for keyword in call.node.keywords if keyword.arg not in known]
+    if unknown:
+        return f"Keras has nothing for {', '.join(unknown)}"
     rate = call.argument("learning_rate", 0)
     if row.constant_rate and not isinstance(call.value("learning_rate", 0), float):
         return "Keras' momentum is the same only for a constant learning rate"
@@ -282,11 +332,7 @@ def _arguments(module, call, row):
         names[legacy]: module.written(value)
         for (legacy, _), value in zip(row.arguments, call.node.args, strict=False)
     }
-    given |= {
-        names[keyword.arg]: module.written(keyword.value)
-        for keyword in call.node.keywords
-        if keyword.arg in names
-    }
+    given |= {names[keyword.arg]: module.written(keyword.value) for keyword in call.node.keywords}
     given |= {name: value for name, value in row.fixed if name not in given}
     return ", ".join(f"{name}={value}" for name, value in given.items() if name)
 

@@ -68,8 +68,9 @@ _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("t
     why="An EstimatorSpec takes a Keras metric for a pair of tf.metrics, and so does metric_fn. "
     "`mean`, `accuracy` and `root_mean_squared_error` are safe, and those of booleans "
     "(`tf.equal(...)`); with weights, and for the others, Keras has rules of its own: metrics.md "
-    "names them. A pair that is taken apart (`accuracy[1]`) is left, and so is what no class of "
-    "Keras computes.",
+    "names them. `precision` and its kin cast scores to bool, which the codemod writes out. `AUC` "
+    "is 0 where no label is positive, and `tf.metrics.auc` 1. A pair that is taken apart "
+    "(`accuracy[1]`) is left, and so is what no class of Keras computes.",
     proof="tests/tools/migrate/test_parity.py: TF 1.15's metrics to 1e-5, with a partial batch.",
     samples=[
         Sample(
@@ -79,6 +80,7 @@ _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("t
             "    return {\n"
             "        'accuracy': tf.metrics.accuracy(labels, predicted),  # of all\n"
             "        'ones': tf.metrics.precision(tf.equal(labels, 1), tf.equal(predicted, 1)),\n"
+            "        'any': tf.metrics.recall(labels, predicted),\n"
             "    }\n",
             "import tensorflow as tf\n\n\n"
             "def metric_fn(labels, logits):\n"
@@ -87,9 +89,12 @@ _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("t
             "    accuracy_metric.update_state(labels, predicted)\n"
             "    ones_metric = tf.keras.metrics.Precision(name='ones')\n"
             "    ones_metric.update_state(tf.equal(labels, 1), tf.equal(predicted, 1))\n"
+            "    any_metric = tf.keras.metrics.Recall(name='any')\n"
+            "    any_metric.update_state(tf.cast(labels, tf.bool), tf.cast(predicted, tf.bool))\n"
             "    return {\n"
             "        'accuracy': accuracy_metric,  # of all\n"
             "        'ones': ones_metric,\n"
+            "        'any': any_metric,\n"
             "    }\n",
         ),
         Sample(
@@ -176,6 +181,13 @@ def _found(module, call, function):
     if not _is_in_known_function(module, call):
         tier = SafetyTier.REVIEW
     texts = {name: module.written(node) for name, node in given.items()}
+    if function in _BOOLEAN:
+        # Keras compares scores with 0.5; tf.metrics casts them.
+        texts |= {
+            name: f"{module.tf}.cast({texts[name]}, {module.tf}.bool)"
+            for name, node in given.items()
+            if not _is_logical(module, node)
+        }
     options = _options(module, call, row, function)
     change = _statements(module, call, row, texts, weights, options)
     return dataclasses.replace(change, tier=tier)
