@@ -17,6 +17,7 @@ from estimator2strategy.engine.plan import random_ops, segments
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.segments import Segment
+from estimator2strategy.engine.plan.wide_sums import long_sums
 from estimator2strategy.engine.plan.xla_kernels import checks, why_not_compiled
 from estimator2strategy.engine.replay.engines.loop import Loop
 from estimator2strategy.engine.replay.engines.step import Engine, Request, Step
@@ -114,6 +115,7 @@ class Program:
                 replay.state.handle,
                 feeds=dict(zip(segment.takes, taken, strict=True)),
                 rewrite=replay.rewrite,
+                in_double=long_sums(replay.recorded),
             )
             importer.supply({}, segment.done, [])
             return [*importer.fetch(segment.gives, segment.ops), tf.constant(0)]
