@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import sys
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from benchmarks import costs, report, run, samples, server_ops
+from benchmarks import compiled, compiled_cases, costs, report, run, samples, server_ops
+from estimator2strategy.tools.xla import tpus
+from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
 from tests import fresh
 
 
@@ -108,3 +112,20 @@ def test_an_op_takes_its_least_disturbed_time_less_that_of_a_run_of_nothing(monk
     runs = {"nothing": run(0.001), "op": run(0.003)}
     assert server_ops.milliseconds(runs, [["a"], ["b"]]) == {"op": pytest.approx(2.0)}
     assert fed[:3] == [("a",), ("b",), ("a",)]
+
+
+def test_the_page_on_compiled_code_has_a_row_for_each_case():
+    page = compiled.PAGE.read_text(encoding="utf-8")
+    table = page.partition(compiled.BEGIN)[2].partition(compiled.END)[0]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()]
+    expected = [case.op for cases in compiled_cases.SECTIONS.values() for case in cases]
+    assert [row for row in rows if row in set(expected)] == expected
+
+
+def test_a_case_is_shown_eagerly_in_a_graph_and_compiled():
+    case = compiled_cases.Case("", tf.gather, (np.float32([1, 2]), np.int32([1, 2])), "look")
+    row = compiled.measured(case)
+    answer = Compiled(tpus.table()["v5e-1"], CompileStatus.REFUSED, text="no | such\nprogram")
+    assert row.line({row.module: answer}) == (
+        "|  | raises InvalidArgumentError | [2, 2] | refuses: no / such program | look |"
+    )

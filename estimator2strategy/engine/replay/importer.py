@@ -20,6 +20,7 @@ from estimator2strategy.engine.plan import host_resources, random_ops, rewrites
 from estimator2strategy.engine.plan.edges import input_node, tensor_name
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.engine.plan.rewrites import Rewrite
+from estimator2strategy.engine.plan.wide_sums import sum_in_double
 from estimator2strategy.engine.replay.random_streams import GivenStreams, RandomStreams
 
 HandleOf = Callable[[str], tf.Tensor]
@@ -44,6 +45,7 @@ class GraphImporter:
             None: a stateless op of TensorFlow's draws.
         found: Tells how a function finds a resource of the host; None if it has to be given it.
         packed: Variables whose handles come out of a tensor of several.
+        in_double: Sums of float32 numbers that are taken in float64.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class GraphImporter:
         draw: Callable[[NodeDef, tf.TensorShape], Any] | None = None,
         found: Callable[[str], host_resources.Found | None] = lambda node: None,
         packed: Collection[str] = (),
+        in_double: Collection[str] = (),
     ):
         recorded.refresh()
         self._recorded = recorded
@@ -68,6 +71,7 @@ class GraphImporter:
         self._draw = draw
         self._found = found
         self._packed = frozenset(packed)
+        self._in_double = frozenset(in_double)
         self._graph = tf.compat.v1.get_default_graph()
         self._prefix = self._graph.unique_name(name)
         # By recorded name: TensorFlow gives "a" another name if it is imported after "a/b".
@@ -145,6 +149,8 @@ class GraphImporter:
                 drawn[name] = asked
             if recorded.is_read(name) and input_node(recorded[name].input[0]) in self._packed:
                 rewrites.say_shape(graph_def, node, recorded.shape(f"{name}:0"))
+            if name in self._in_double:
+                sum_in_double(graph_def, node)
         host_resources.keep_order(graph_def.node, unseen)
         if self._streams and drawn:
             outside.update(self._streams.supplied(drawn))

@@ -8,7 +8,7 @@ _CHECKS = {"Assert", "CheckNumerics", "If", "StatelessIf"}
 
 
 @rule(
-    "E2S614",
+    "E2S616",
     "lost-in-xla",
     Severity.WARNING,
     title="A check that a core leaves out",

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
-from estimator2strategy.engine.plan import segments
+from estimator2strategy.engine.plan import segments, wide_sums
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.engines import jit
 from estimator2strategy.errors import UnsupportedError
@@ -324,3 +324,35 @@ def test_environment_asks_for_it(monkeypatch):
 def test_what_is_not_asked_for_costs_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "swallowed", None)
     trained(tmp_path, True, steps=2)
+
+
+def pixels(features, labels, mode):
+    """A loss of four million numbers, as a segmentation's is of its pixels."""
+    weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
+    loss = tf.reduce_mean(features * weight)
+    tf1.losses.add_loss(loss)
+    train_op = tf1.train.GradientDescentOptimizer(0.5).minimize(loss, tf1.train.get_global_step())
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def many_tenths():
+    return tf.data.Dataset.from_tensors(tf.fill([2**22], 0.1)).repeat()
+
+
+def test_a_long_mean_keeps_its_digits(tmp_path):
+    losses, variables = trained(tmp_path, True, pixels, many_tenths, steps=3)
+    # The weight loses 0.05 a step: 0.1, 0.095, 0.09.
+    np.testing.assert_allclose(losses, [0.1, 0.095, 0.09], rtol=1e-6)
+    np.testing.assert_allclose(variables["weight"], 0.85, rtol=1e-6)
+
+
+def test_only_long_float32_sums_are_taken_in_double():
+    with tf.Graph().as_default() as graph:
+        many = tf1.placeholder(tf.float32, [2, wide_sums.LONG + 1])
+        tf.reduce_sum(many, name="all")
+        tf.reduce_mean(many, 1, name="rows")
+        tf.reduce_sum(many, 0, name="columns")
+        tf.reduce_sum(many[0, 1:], name="just_not_long")
+        tf.reduce_sum(tf.cast(many, tf.float64), name="double")
+        tf.reduce_sum(tf1.placeholder(tf.float32, [None]), name="unknown")
+        assert wide_sums.long_sums(RecordedGraph(graph)) == {"all", "rows"}
