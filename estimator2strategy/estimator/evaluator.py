@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime import profiling
+from estimator2strategy.engine.runtime.checkpoints import is_there
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.training_specs import EvalSpec
 
@@ -107,7 +108,7 @@ class Evaluator:
             self.metrics = _checked_metrics(metrics)
             self.exported = self._export(path, self.metrics)
         except (ValueError, tf.errors.OpError):
-            if tf.io.gfile.exists(f"{path}.index"):
+            if is_there(path):
                 raise
             # Another process trains, and keeps `keep_checkpoint_max` checkpoints.
             self.metrics, self.exported = before

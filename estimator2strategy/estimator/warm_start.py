@@ -101,7 +101,7 @@ def warm_start(settings: WarmStartSettings) -> None:
     """
     path = os.fsdecode(settings.ckpt_to_initialize_from)
     found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
-    if not found or not (tf.io.gfile.exists(f"{found}.index") or is_there(found)):
+    if not found or not is_there(found):
         raise wrong_argument(
             "warm_start_from, or its ckpt_to_initialize_from, is no checkpoint",
             path,

@@ -29,6 +29,8 @@ _Files: TypeAlias = tuple[tuple[int, int], ...]
 
 _MOST_NAMED = 5
 _GONE = (FileNotFoundError, tf.errors.NotFoundError)
+# The pattern for the shards of a checkpoint of the V1 format, which stands for its path.
+_V1_SHARDS = re.compile(r"(.*?)(-\?{5}-of-\d{5})?", re.DOTALL)
 _OF_STEP = re.compile(r"(.*-(\d+))\.index", re.DOTALL)
 
 # Of the latest ones, (path, sizes and times of its files): who changes a file changes these.
@@ -184,7 +186,8 @@ def _files(path: str) -> list[str]:
     if "://" in path:
         return sorted(tf.io.gfile.glob([f"{path}.index", f"{path}.data-*", path]))
     # Python's takes a twentieth of the time of TensorFlow's, which a short call would feel.
-    local = glob.escape(path)
+    start, shards = _V1_SHARDS.fullmatch(path).groups("")  # type: ignore[union-attr]
+    local = glob.escape(start) + shards
     return sorted(itertools.chain(*map(glob.iglob, (f"{local}.index", f"{local}.data-*", local))))
 
 

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import behavior
 from estimator2strategy.engine.legacy_code import OF_TF115
+from estimator2strategy.tf1.facade import static_shapes
 
 tf1 = tf.compat.v1
 
@@ -42,7 +43,12 @@ _BUILDERS = {
 
 
 # Modules that are the facade's own, because of what is in them. Others are TensorFlow's very own.
-MODULES = frozenset({"tf.python.framework.ops", *(f"tf.{path}" for path in _BUILDERS if path)})
+MODULES = frozenset(
+    {
+        "tf.python.framework.ops",
+        *(f"tf.{path}" for path in (*_BUILDERS, *static_shapes.MODULES) if path),
+    }
+)
 
 
 def of(value: Any) -> Any:
@@ -52,6 +58,8 @@ def of(value: Any) -> Any:
     if isinstance(value, types.FunctionType):
         if value is tf1.set_random_seed:
             return set_random_seed
+        if known := static_shapes.of(value):
+            return known
         return entering(value) if id(value) in _builders() else value
     return _classes().get(value, value) if isinstance(value, type) else value
 

@@ -158,12 +158,19 @@ def exists(name: str, which: str) -> bool | None:
     for part in parts:
         if part.startswith("_"):
             return None
-        if part not in modules.get(module, ()):
+        # What compat.v1 has beside Keras 2 only is what TF 1.15 had.
+        known = facade.names() if _needs_keras_2(module, which) else modules
+        if part not in known.get(module, ()):
             return False
         module = f"{module}.{part}"
-        if module not in modules:
+        if module not in modules and not _needs_keras_2(module, which):
             return True
     return True
+
+
+def _needs_keras_2(module: str, which: str) -> bool:
+    is_below = any(f"{module}.".startswith(f"{path}.") for path in NEED_KERAS_2)
+    return is_below and which == "v1" and module in facade.names()
 
 
 def may_hide(name: str, target: str) -> bool:

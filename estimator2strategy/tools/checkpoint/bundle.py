@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints: the name-based format of TF1, and the object-based one of TF2."""
+"""TensorFlow's checkpoints: the name-based formats of TF1, and the object-based one of TF2."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tensorflow.core.framework import variable_pb2
 from tensorflow.core.protobuf import meta_graph_pb2, trackable_object_graph_pb2
 
 from estimator2strategy.errors import CheckpointError
+from estimator2strategy.tools.checkpoint import v1_files
 from estimator2strategy.tools.checkpoint.store import (
     Entry,
     Format,
@@ -110,6 +111,8 @@ def _prefix(path: str) -> str:
         inside = os.path.join(path, "variables", "variables")
         path = inside if os.path.exists(f"{inside}.index") else _latest(path)
     if not os.path.exists(f"{path}.index"):
+        if found := v1_files.path_of(path):
+            return found
         shown = printable(path)
         raise CheckpointError(f"there is no checkpoint {shown}: no file {shown}.index")
     for file in (f"{path}.index", *glob.glob(f"{glob.escape(path)}.data-*")):
@@ -123,8 +126,11 @@ def _latest(folder: str) -> str:
     Raises:
         CheckpointError: There is none, or the file cannot be read; says which there are.
     """
-    complete = sorted(glob.glob(os.path.join(glob.escape(folder), "*.index")), key=natural)
-    names = ", ".join(printable(os.path.basename(p).removesuffix(".index")) for p in complete)
+    inside = os.path.join(glob.escape(folder), "*")
+    complete = {path.removesuffix(".index") for path in glob.glob(f"{inside}.index")}
+    graphs = [path.removesuffix(".meta") for path in glob.glob(f"{inside}.meta")]
+    complete.update(filter(v1_files.is_one, graphs))
+    names = ", ".join(printable(os.path.basename(p)) for p in sorted(complete, key=natural))
     there = f"; there are {names}: name one" if names else ""
     list_file = os.path.join(folder, "checkpoint")
     if not os.path.lexists(list_file):
@@ -148,7 +154,7 @@ def _created(prefix: str) -> list[str]:
     """Names of variables in the order of their creation, where a `.meta` file tells."""
     graph, names = meta_graph_pb2.MetaGraphDef(), []
     try:
-        graph.ParseFromString(read_bytes(f"{prefix}.meta", _MOST_GRAPH))
+        graph.ParseFromString(read_bytes(f"{v1_files.without_shards(prefix)}.meta", _MOST_GRAPH))
         found = graph.collection_def["variables"].bytes_list.value
         variables = [variable_pb2.VariableDef.FromString(value) for value in found]
     except (OSError, message.DecodeError):  # then by their names

@@ -49,3 +49,28 @@ def test_a_train_op_that_waits_for_batch_norm_sums_all_the_same(tmp_path):
     assert waiting != TPU_TRAIN_OP
     text = tpu_model("hidden = tf.layers.batch_normalization(hidden, training=True)", waiting)
     assert [f for f in findings(text, tmp_path) if f.rule == "E2S611"] == []
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_the_messages_of_assertions_are_no_texts_on_a_core(dtype, tmp_path):
+    assertions = (
+        f"    ids = tf.cast(features['x'], tf.{dtype})\n"
+        "    more = [ids, tf.constant(4, ids.dtype)]\n"
+        "    waits = [getattr(tf, f'assert_{name}')(*more, data=['seen', ids], message='why') "
+        "for name in ('equal', 'none_equal', 'less', 'less_equal', 'greater', 'greater_equal')]\n"
+        "    waits += [getattr(tf, f'assert_{name}')(ids, message='why') "
+        "for name in ('negative', 'non_negative', 'positive', 'non_positive')]\n"
+        "    waits += [tf.debugging.assert_rank_in(ids, [1, tf.rank(ids)]), tf.assert_rank(ids, "
+        "tf.rank(ids)), tf.debugging.assert_near(features['x'], 1.0)]\n"
+        "    waits += [tf.Assert(tf.reduce_all(ids < tf.cast(9, ids.dtype)), ['too large', ids])]\n"
+        "    with tf.control_dependencies([wait for wait in waits if wait is not None]):\n"
+        "        features = {'x': tf.identity(features['x'])}\n"
+    )
+    text = tpu_model("hidden = hidden + 0", TPU_TRAIN_OP)
+    head = "    hidden = tf.layers.dense"
+    assert head in text
+    found = findings(text.replace(head, assertions + head, 1), tmp_path)
+    assert [f.message for f in found if f.rule == "E2S603"] == []
+    used = "    features['x'] += tf.cast(tf.strings.length(tf.constant('text')), tf.float32)\n"
+    found = findings(text.replace(head, used + head, 1), tmp_path)
+    assert [f.rule for f in found if f.rule == "E2S603"] == ["E2S603"]

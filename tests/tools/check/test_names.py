@@ -285,6 +285,32 @@ def test_a_private_module_of_the_estimator_that_is_not_used_is_no_finding():
     assert len(advice(text + "\nx = estimator._no_such_name(1)\n", "E2S101")) == 1
 
 
+@pytest.mark.parametrize("name", ["__dict__", "__doc__", "__file__", "__name__", "__spec__"])
+@pytest.mark.parametrize(
+    "module",
+    ["", ".compat.v1", ".contrib", ".contrib.slim", ".estimator", ".estimator.tpu", ".layers"],
+)
+def test_what_every_module_has_is_no_finding(module, name):
+    text = f"import tensorflow as tf\n\nx = tf{module}.{name}\n"
+    assert [advice(text, rule) for rule in ("E2S101", "E2S105")] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("layers.dens", "Did you mean tf.layers.dense?"),
+        ("layers.Dens", "Did you mean tf.layers.Dense?"),
+        ("layers.batch_norm", "Did you mean tf.layers.batch_normalization?"),
+        ("layers.experimental.keras_style_scop", "Did you mean tf.layers.experimental.keras_style"),
+    ],
+)
+def test_a_misspelt_layer_of_tf_layers_is_found(name, said):
+    (fix,) = advice(f"import tensorflow as tf\n\nx = tf.{name}(1)\n", "E2S105")
+    assert fix.startswith(said)
+    for right in ("layers.dense", "layers.Dense.build", "layers.experimental.keras_style_scope"):
+        assert advice(f"import tensorflow as tf\n\nx = tf.{right}\n", "E2S105") == []
+
+
 def test_a_module_is_not_said_to_be_another_one_of_its_name():
     text = "from tensorflow.models.rnn.translate import data_utils\n"
     (said,) = advice(text, "E2S105")

@@ -294,3 +294,37 @@ def test_datasets_with_iterators_of_their_own_are_looked_at():
         assert not batches.shuffles_and_repeats()
         tf1.data.make_initializable_iterator(shuffled()).get_next()
         assert batches.shuffles_and_repeats()
+
+
+_EMPTY = """
+import tensorflow as tf
+
+def model_fn(features, labels, mode):
+    out = tf.layers.dense(features, 1, name="out")
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.EstimatorSpec(mode, predictions={"out": out})
+    loss = tf.losses.mean_squared_error(labels, out)
+    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+    saver = tf.train.Saver(write_version=tf.train.SaverDef.V1)
+    scaffold = tf.train.Scaffold(saver=saver)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, scaffold=scaffold)
+
+estimator = tf.estimator.Estimator(model_fn)
+estimator.train(lambda: tf.data.Dataset.from_tensors(([[1.0]], [[2.0]])).repeat(), steps=2)
+estimator.evaluate(lambda: tf.data.Dataset.from_tensors(([1.0], [2.0])).batch(1))
+empty = lambda: tf.data.Dataset.from_tensors(([1.0], [2.0])).take(0).batch(4)
+print("predictions", len(list(estimator.predict(empty))))
+"""
+
+
+def test_an_empty_prediction_leaves_the_rest_recorded_also_of_v1_checkpoints(tmp_path):
+    (tmp_path / "empty.py").write_text(_EMPTY)
+    ran = e2s("record", "--out", "golden", "--program", "empty.py", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "predictions 0" in ran.stdout
+    assert "wrote golden: evaluate, train, 2 steps" in ran.stderr
+    assert "predict is not recorded: input_fn gave no batch" in ran.stderr
+    same = e2s("verify", "golden", "--cores=2", "--format=json", cwd=tmp_path)
+    assert same.returncode == 0, same.stderr
+    compared = {t["tier"]: t["status"] for t in json.loads(same.stdout)["tiers"]}
+    assert compared["evaluation"] == compared["N steps"] == "passed"

@@ -103,6 +103,7 @@ def find(source, context):
             use.row is not None
             or use.flavour is symbol_uses.Flavour.V2
             or not _is_in_tables(use.name)
+            or use.name.endswith("__")  # `__dict__` and the like are any module's
         ):
             continue
         if unreached.is_tried(use.node, unreached.ANY):
@@ -115,7 +116,7 @@ def find(source, context):
                 continue
             module, _, last = use.name.rpartition(".")
             reducing = f"{module}.reduce_{last}"
-            nearest = reducing if tables.exists(reducing, "v1") else facade.nearest(use.name) or ""
+            nearest = reducing if tables.exists(reducing, "v1") else _nearest(use.name)
             nearest = _MEANT.get(use.name, nearest)
             # A name that is only alike, and of another module, is not what was meant.
             near = nearest.rpartition(".")[0] == module or nearest.rpartition(".")[2] == last
@@ -144,6 +145,15 @@ def _no_members(source):
         if not unreached.is_tried(node, unreached.ANY):
             fix = did_you_mean(last, members, f"It has {', '.join(members)}.")
             yield Hit(node, f"{module} has no {last}", fix=fix)
+
+
+def _nearest(name: str) -> str:
+    """The name that is alike, or else the only one that goes on from it; "" if there is none."""
+    module, _, last = name.rpartition(".")
+    longer = [n for n in facade.names().get(module, ()) if n.startswith(f"{last}_")]
+    longer = longer or [n for n in facade.names().get(module, ()) if n.startswith(last)]
+    begun = f"{module}.{longer[0]}" if len(longer) == 1 else ""
+    return facade.nearest(name) or begun
 
 
 def _is_in_tables(name: str) -> bool:

@@ -5,7 +5,7 @@ import importlib
 
 import tensorflow as tf
 
-from estimator2strategy.tools.golden.recorder.folder import RecordError
+from estimator2strategy.tools.golden.recorder.folder import NoBatchError
 from estimator2strategy.tools.golden.recorder.structures import flattened, static
 
 tf1 = tf.compat.v1
@@ -54,7 +54,7 @@ def taken_batches(estimator, input_fn, mode, most):
         # (The end of the input ends the `with`, without an error.)
         about = [{"dtype": leaf.dtype.name, "shape": static(leaf.get_shape())} for leaf in leaves]
     if not batches:
-        raise RecordError(f"input_fn gave no batch for mode {mode!r}.")
+        raise NoBatchError(f"input_fn gave no batch for mode {mode!r}.")
     found = {"count": len(batches), "structure": tree, "leaves": about}
     found["shuffle_and_repeat_fusion"] = fused
     return found, batches

@@ -16,6 +16,10 @@ class RecordError(Exception):
     """Recording cannot be done; the message says why, and what to do."""
 
 
+class NoBatchError(RecordError):
+    """There is no batch to record a mode with: the input is empty, or the golden has none."""
+
+
 # Arrays in .npz files, without pickle: strings and bfloat16 get a form of their own.
 
 

@@ -17,6 +17,7 @@ from estimator2strategy.tools.golden.recorder.feeds import Feed, TrainFeed
 from estimator2strategy.tools.golden.recorder.folder import (
     FORMAT,
     VERSION,
+    NoBatchError,
     RecordError,
     copy_checkpoint,
     files_of,
@@ -82,6 +83,23 @@ class Recorder:
             self.active.remove(what)
         self.done.add(what)
 
+    def _unless_empty(self, what, record, call):
+        """Records a mode; of one without a batch only a note that there is nothing to record.
+
+        Returns:
+            The result of `record`, or of the Estimator's own `call`.
+        """
+        try:
+            with self._alone(what):
+                return record()
+        except NoBatchError as error:
+            self.about["notes"].append(f"{what} is not recorded: {error}")
+        self.active.add(what)
+        try:
+            return call()
+        finally:
+            self.active.remove(what)
+
     def train(self, estimator, input_fn, hooks=None, saving_listeners=None, most=None):
         """Records training; `most` is how many steps the program wants at most."""
         estimator = self.prepared(estimator)
@@ -113,7 +131,7 @@ class Recorder:
         if self._like:
             about, batches = self._like.about["batches"].get(mode), self._like.batches(mode)
             if about is None:
-                raise RecordError(f"the golden has no batches of mode {mode!r}")
+                raise NoBatchError(f"the golden has no batches of mode {mode!r}")
         else:
             limit = min(most or _NEVER, getattr(self._limits, mode))
             key = {"predict": "infer"}.get(mode, mode)
@@ -171,7 +189,8 @@ class Recorder:
     def evaluate(self, estimator, input_fn, most=None, **arguments):
         """Records an evaluation; returns the metrics."""
         estimator = self.prepared(estimator)
-        with self._alone("evaluate"):
+
+        def record():
             feed = Feed(*self._input(estimator, input_fn, "eval", most))
             with feed.watching(estimator):
                 arguments["hooks"] = [*(arguments.get("hooks") or []), feed]
@@ -184,32 +203,47 @@ class Recorder:
             self.results["evaluate/losses"] = np.array(feed.losses, np.float64)
             for name, value in metrics.items():
                 self.results.update(packed("evaluate/metric/" + name, value))
-        return metrics
+            return metrics
+
+        asked = dict(arguments)  # `record` adds a hook to its own
+
+        def call():
+            path = self._trained(estimator)
+            return self._calls.eval(estimator, input_fn, checkpoint_path=path, **asked)
+
+        return self._unless_empty("evaluate", record, call)
 
     def predict(self, estimator, input_fn, hooks=None, **arguments):
         """Records predictions, of the first and of the last checkpoint; returns what was asked."""
         estimator = self.prepared(estimator)
-        with self._alone("predict"):
+
+        def predicted(path, input_fn, hooks, **arguments):
+            arguments.update(hooks=hooks, checkpoint_path=path)
+            return list(self._calls.predict(estimator, input_fn, **arguments))
+
+        def record():
             about, batches = self._input(estimator, input_fn, "predict")
 
-            def predicted(path, **arguments):
+            def fed(path, **arguments):
                 feed = Feed(about, batches)
                 with feed.watching(estimator):
-                    arguments["hooks"] = [*(hooks or []), feed]
-                    return list(
-                        self._calls.predict(
-                            estimator, feed.input_fn, checkpoint_path=path, **arguments
-                        )
-                    )
+                    return predicted(path, feed.input_fn, [*(hooks or []), feed], **arguments)
 
             for which, path in (("first", self.first), ("last", self._trained(estimator))):
-                rows = predicted(path)
+                rows = fed(path)
+                if not rows:
+                    raise NoBatchError("its batches have no rows.")
                 keys = sorted(rows[0]) if isinstance(rows[0], dict) else [""]
                 self.about["predict"] = {"keys": keys, "rows": len(rows)}
                 for key in keys:
                     column = np.array([row[key] if key else row for row in rows])
                     self.results.update(packed(f"predict/{which}/{key}", column))
-            return predicted(self._trained(estimator), **arguments) if arguments else rows
+            return fed(self._trained(estimator), **arguments) if arguments else rows
+
+        def call():
+            return predicted(self._trained(estimator), input_fn, hooks, **arguments)
+
+        return self._unless_empty("predict", record, call)
 
     def export(self, estimator, receiver_fn):
         """Records the signatures of an export, and what they answer to recorded features."""
@@ -259,7 +293,7 @@ class Recorder:
         """Writes the golden; `source` says in JSON how to get the Estimator again."""
         os.makedirs(os.path.join(folder, "checkpoints"), exist_ok=True)
         for path in (self.first, self.last):
-            copy_checkpoint(path, os.path.join(folder, "checkpoints"), os.path.basename(path))
+            copied_checkpoint(path, os.path.join(folder, "checkpoints"), os.path.basename(path))
         np.savez_compressed(os.path.join(folder, "batches.npz"), **self._batches)
         np.savez_compressed(os.path.join(folder, "results.npz"), **self.results)
         self.about["source"] = source
@@ -288,9 +322,27 @@ def started(estimator, folder, checkpoint):
     if checkpoint and not os.path.exists(os.path.join(folder, "checkpoint")):
         os.makedirs(folder, exist_ok=True)
         step = int(tf.train.load_variable(checkpoint, "global_step"))
-        copied = copy_checkpoint(checkpoint, folder, f"model.ckpt-{step}")
+        copied = copied_checkpoint(checkpoint, folder, f"model.ckpt-{step}")
         tf1.train.update_checkpoint_state(folder, copied)
     return estimator
+
+
+def copied_checkpoint(path, folder, name):
+    """Copies a name-based checkpoint, in the V2 format; returns the prefix of the copy."""
+    if os.path.exists(path + ".index"):
+        return copy_checkpoint(path, folder, name)
+    reader = tf.train.load_checkpoint(path)  # of the V1 format: SaverDef.V1
+    names = sorted(reader.get_variable_to_shape_map())
+    values = [reader.get_tensor(key) for key in names]
+    prefix = os.path.join(folder, name)
+    with tf.Graph().as_default(), tf1.Session() as session:
+        fed = [tf1.placeholder(tf.as_dtype(value.dtype), value.shape) for value in values]
+        slices = [""] * len(names)
+        saved = tf.raw_ops.SaveV2(
+            prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=fed
+        )
+        session.run(saved, dict(zip(fed, values)))
+    return prefix
 
 
 def refuse_other_devices(estimator):

@@ -1,0 +1,108 @@
+"""Functions whose results had a static shape in TF 1.15 that TensorFlow 2 does not know.
+
+    of(tf.compat.v1.parse_example)    # gives [?, 4] for records of unknown shape
+
+TensorFlow 2 lets these ops take inputs of more ranks. Programs of TF 1.15 go on with the shape.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+
+
+def of(function: Any) -> Any:
+    """The function with TF 1.15's shapes for one of TensorFlow's; None if it needs none."""
+    return _replaced().get(function)
+
+
+# Modules that have such functions.
+MODULES = ("image", "io", "linalg")
+
+
+@functools.cache
+def _replaced() -> dict[Callable, Callable]:
+    return {
+        tf1.parse_example: parse_example,
+        tf1.io.parse_sequence_example: parse_sequence_example,
+        tf1.image.encode_png: encode_png,
+        tf1.matrix_triangular_solve: matrix_triangular_solve,
+    }
+
+
+@functools.wraps(tf1.parse_example)
+def parse_example(
+    serialized: Any, features: Any, name: Any = None, example_names: Any = None
+) -> Any:
+    parsed = tf1.parse_example(serialized, features, name, example_names)
+    _know_features(parsed, features, [None])
+    return parsed
+
+
+@functools.wraps(tf1.io.parse_sequence_example)
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Any = None,
+    sequence_features: Any = None,
+    example_names: Any = None,
+    name: Any = None,
+) -> Any:
+    context, sequences, lengths = tf1.io.parse_sequence_example(
+        serialized, context_features, sequence_features, example_names, name
+    )
+    _know_features(context, context_features or {}, [None])
+    _know_features(sequences, sequence_features or {}, [None, None])
+    for length in lengths.values():
+        _know(length, [None])
+    return context, sequences, lengths
+
+
+def _know_features(parsed: dict[str, Any], features: dict[str, Any], batch: list[None]) -> None:
+    for key, feature in features.items():
+        value = parsed[key]
+        if isinstance(value, tf.SparseTensor):
+            rank = len(batch) + 1
+            _know(value.indices, [None, rank])
+            _know(value.dense_shape, [rank])
+            value.set_shape([None] * rank)
+        elif isinstance(feature, tf.io.FixedLenSequenceFeature):
+            _know(value, [None, None, *tf.TensorShape(feature.shape)])
+        elif isinstance(feature, tf.io.FixedLenFeature):
+            _know(value, [*batch, *tf.TensorShape(feature.shape)])
+
+
+def _know(tensor: Any, shape: list[Any]) -> None:
+    if not tf.executing_eagerly() and tensor.shape.is_compatible_with(shape):
+        tensor.set_shape(shape)
+
+
+@functools.wraps(tf1.image.encode_png)
+def encode_png(*args: Any, **kwargs: Any) -> Any:
+    encoded = tf1.image.encode_png(*args, **kwargs)
+    if encoded.shape.rank is None:  # TensorFlow 2 encodes several at once, too
+        _know(encoded, [])
+    return encoded
+
+
+@functools.wraps(tf1.matrix_triangular_solve)
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: Any = None
+) -> Any:
+    solved = tf1.matrix_triangular_solve(matrix, rhs, lower, adjoint, name)
+    shapes = [getattr(value, "shape", tf.TensorShape(None)) for value in (matrix, rhs)]
+    if solved.shape.rank is None and any(shape.rank is not None for shape in shapes):
+        # TensorFlow 2 repeats the smaller of two batches; TF 1.15 wanted equal ones.
+        matrices, sides = shapes
+        rank = matrices.rank or sides.rank
+        matrices, sides = (
+            shape if shape.rank is not None else tf.TensorShape([None] * rank) for shape in shapes
+        )
+        if matrices.rank == sides.rank:
+            batch = matrices[:-2].merge_with(sides[:-2])
+            _know(solved, [*batch, matrices[-2] or matrices[-1] or sides[-2], sides[-1]])
+    return solved
