@@ -80,6 +80,11 @@ def wrong_argument(
     return error(f"{what}{given}: {shown(value)}{_AT}{at or calling_line()}\n  {instead}")
 
 
+def is_refusal(error: BaseException) -> bool:
+    """True if an error refuses an argument, and so says where and what to do."""
+    return isinstance(error, _OURS) and _AT in str(error)
+
+
 def check(rules: Mapping[str, ArgumentRule], given: Mapping[str, Any]) -> None:
     """Raises the error of the first rule that a given argument breaks.
 
