@@ -174,13 +174,7 @@ def model_fn_inference_on_tpu(
             specs.append(spec)
             tensors = [tensor for tensor in tf.nest.flatten(_results(spec)) if tensor is not None]
             if not tensors:
-                raise wrong_argument(
-                    "predictions and export_outputs of the spec that model_fn returned are empty: "
-                    "there is nothing to compute on a TPU",
-                    spec.predictions,
-                    "Pass TPUEstimatorSpec(mode, predictions={name: tensor}), or export with "
-                    "export_to_tpu=False.",
-                )
+                raise _nothing_to_compute(spec)
             return tensors
 
         return _compiled(model)
@@ -196,6 +190,16 @@ def model_fn_inference_on_tpu(
             name: with_tensors(output, outputs[name])
             for name, output in spec.export_outputs.items()
         },
+    )
+
+
+def _nothing_to_compute(spec: Any) -> ValueError:
+    return wrong_argument(
+        "predictions and export_outputs of the spec that model_fn returned are empty: there is "
+        "nothing to compute on a TPU",
+        spec.predictions,
+        "Pass TPUEstimatorSpec(mode, predictions={name: tensor}), or export with "
+        "export_to_tpu=False.",
     )
 
 
