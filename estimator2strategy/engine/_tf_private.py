@@ -139,9 +139,11 @@ normalize_feature_columns = _feature_column._normalize_feature_columns
 check_batch_sizes = _feature_column._verify_static_batch_size_equality
 variable_scope_of_column = _feature_column._sanitize_column_name_for_variable_scope
 weighted_sum = _feature_column._create_weighted_sum
+# The bases of columns of the old kind, which those of `tf.contrib.layers` were too.
+CategoricalColumnV1 = _feature_column_v1._CategoricalColumn
+DenseColumnV1 = _feature_column_v1._DenseColumn
 # The parts of `tf.contrib.feature_column.sequence_input_layer`: the class of its columns, their
-# check, and the cache in which they look features up. Today's public layer, Keras's, makes other
-# variables, and refuses old columns.
+# check, and their cache. Keras's public layer makes other variables, and refuses old columns.
 SequenceDenseColumnV1 = _feature_column_v1._SequenceDenseColumn
 SequenceNumericColumn = _sequence_feature_column.SequenceNumericColumn
 normalize_feature_columns_v1 = _feature_column_v1._normalize_feature_columns

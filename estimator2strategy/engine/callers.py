@@ -2,8 +2,8 @@
 
 A dimension of a `TensorShape`, and `==` on tensors, have operators of one class for all code.
 Keras 2 has one class of layers and models for all code, which look at switches when one is made or
-compiled, and this package has one class of each canned Estimator. A new thread does not know who
-has started it. All else is decided by the graph or by the facade's own functions: see
+compiled, and this package has one class of each canned Estimator and exporter. A new thread does
+not know who has started it. All else is decided by the graph or by the facade's own functions: see
 `engine/behavior.py`.
 
 Each function looks at the frames above it until it finds one that is not of the library which
@@ -62,7 +62,7 @@ def asks_for_notices() -> bool:
 
 
 def makes_estimator() -> bool:
-    """True if TF 1.15's code makes an Estimator: its module holds the facade, whatever else."""
+    """True if TF 1.15's code makes an Estimator, or an exporter: its module holds the facade."""
     frame = _outside("estimator2strategy.")
     if frame is None:
         return False

@@ -80,6 +80,11 @@ def wrong_argument(
     return error(f"{what}{given}: {shown(value)}{_AT}{at or calling_line()}\n  {instead}")
 
 
+def is_refusal(error: BaseException) -> bool:
+    """True if an error refuses an argument, and so says where and what to do."""
+    return isinstance(error, _OURS) and _AT in str(error)
+
+
 def check(rules: Mapping[str, ArgumentRule], given: Mapping[str, Any]) -> None:
     """Raises the error of the first rule that a given argument breaks.
 
@@ -109,7 +114,7 @@ def checked(rules: Mapping[str, ArgumentRule]) -> Callable[[Callable[P, T]], Cal
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as error:
-                raise _misfit(function, signature, kwargs, error) from None
+                raise _misfit(function, signature, args, kwargs, error) from None
             check(rules, _given(bound))
             with _completing(function, rules, bound):
                 result: Any = function(*args, **kwargs)
@@ -125,20 +130,49 @@ def checked(rules: Mapping[str, ArgumentRule]) -> Callable[[Callable[P, T]], Cal
 
 
 def _misfit(
-    function: Callable, signature: inspect.Signature, kwargs: Mapping[str, Any], error: TypeError
+    function: Callable,
+    signature: inspect.Signature,
+    args: tuple,
+    kwargs: Mapping[str, Any],
+    error: TypeError,
 ) -> TypeError:
     """The error for a call that does not fit the signature."""
-    names = [name for name in signature.parameters if name not in ("self", "cls")]
-    unknown = [name for name in kwargs if name not in names]
-    takes = f"{function.__qualname__} takes {', '.join(names)}."
-    if not unknown:
-        what = f"{function.__qualname__}: {error}"
-        return wrong_argument(
-            what, _Text(f"{len(kwargs)} by name"), f"Pass what it takes: {takes}", TypeError
-        )
-    what = f"{function.__qualname__} got an unexpected keyword argument {unknown[0]!r}"
-    instead = did_you_mean(unknown[0], names, "Leave it out.")
-    return wrong_argument(what, kwargs[unknown[0]], f"{instead} {takes}", TypeError)
+    parameters = signature.parameters
+    called, takes = function.__qualname__, f"{function.__qualname__} takes {_listed(parameters)}."
+    positions = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    unknown = [] if takes_all else [name for name in kwargs if name not in parameters]
+    for name in positions[: len(args)]:
+        if name in kwargs:  # `self`, of which nobody speaks, has the first position
+            place = [n for n in positions if n not in _UNSPOKEN].index(name) + 1
+            what = f"{called} got multiple values for argument {name!r}"
+            instead = f"Pass it once: argument {place} by position is {name}, too."
+            return wrong_argument(what, kwargs[name], f"{instead} {takes}", TypeError)
+    if unknown:
+        what = f"{called} got an unexpected keyword argument {unknown[0]!r}"
+        instead = did_you_mean(unknown[0], _names(parameters), "Leave it out.")
+        return wrong_argument(what, kwargs[unknown[0]], f"{instead} {takes}", TypeError)
+    by_position = len(args) - len([name for name in positions[:1] if name in _UNSPOKEN])
+    given = _Text(f"{by_position} by position, {len(kwargs)} by name")
+    return wrong_argument(f"{called}: {error}", given, f"Pass what it takes: {takes}", TypeError)
+
+
+_UNSPOKEN = ("self", "cls")
+
+
+def _names(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """The names of arguments that a call may give."""
+    return [
+        name
+        for name, parameter in parameters.items()
+        if name not in _UNSPOKEN and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+
+
+def _listed(parameters: Mapping[str, inspect.Parameter]) -> str:
+    """The arguments of a function: `size, color, **others`."""
+    others = [f"**{name}" for name, p in parameters.items() if p.kind is p.VAR_KEYWORD]
+    return ", ".join([*_names(parameters), *others])
 
 
 def checked_init(rules: Mapping[str, ArgumentRule]) -> Callable[[type[T]], type[T]]:

@@ -89,6 +89,18 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.startswith("estimator2strategy.")
 
 
+def checked_predictions(predictions: Any, model_fn: Callable) -> Any:
+    """The predictions of a spec; raises ValueError for an empty dict, which has no batch."""
+    if isinstance(predictions, dict) and not predictions:
+        raise wrong_argument(
+            f"predictions of the EstimatorSpec that {location(model_fn)} returned for predict are "
+            "an empty dict: there is nothing to yield",
+            predictions,
+            "Pass EstimatorSpec(mode, predictions=...) a tensor, or a dict from names to tensors.",
+        )
+    return predictions
+
+
 def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:
     hooks = list(hooks or [])  # a generator goes once
     for hook in hooks:

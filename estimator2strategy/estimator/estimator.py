@@ -46,6 +46,7 @@ from estimator2strategy.estimator.checks import (
     checked_listeners,
     checked_options,
     checked_path,
+    checked_predictions,
     no_variable,
     verify_model_fn_args,
 )
@@ -354,14 +355,16 @@ class Estimator(Exporting):
             Numpy values of the shape of `EstimatorSpec.predictions` without its batch dimension.
 
         Raises:
-            ValueError: Batch sizes of the predictions differ, or `predict_keys` matches nothing.
+            ValueError: There are no predictions, their batch sizes differ, or `predict_keys`
+                matches nothing.
         """
         hooks = checked_hooks(hooks)
         checkpoint_path, look_up = self._to_restore(checkpoint_path, "predict")
         with recording_graph(self):
             recorded = record_for(self, ModeKeys.PREDICT, input_fn)
             self._warm_start(checkpoint_path)
-            predictions = prediction.selected(recorded.spec.predictions, predict_keys)
+            predictions = checked_predictions(recorded.spec.predictions, self._model_fn)
+            predictions = prediction.selected(predictions, predict_keys)
         found = prediction.batches(
             recorded, predictions, checkpoint_path, hooks, self._replays, look_up=look_up
         )

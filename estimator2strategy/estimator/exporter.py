@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine import behavior, callers
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator.contract_rules import RULES
@@ -181,8 +182,10 @@ def _loss_smaller(
 class BestExporter(_SavedModelExporter, _KeepsNewest):
     """Exports a checkpoint that is better than all before it, and keeps the newest exports.
 
-    The first checkpoint that one object sees is always exported. What was the best before, when
-    training is resumed in another process, is read from the event files of the evaluations.
+    When training is resumed in another process, the best result so far is read from the event files
+    of the evaluations. A program of TF 2 exports the first checkpoint that one object sees in any
+    case. A program of TF 1.15 exports what is better than all in those files, which hold the first
+    result already when it is compared.
 
     Args:
         name: Folder of these exports, within `<model_dir>/export`.
@@ -198,7 +201,7 @@ class BestExporter(_SavedModelExporter, _KeepsNewest):
     Raises:
         ValueError: compare_fn has other arguments, `exports_to_keep` is not positive.
 
-    Source: `tf.estimator.BestExporter`, tensorflow_estimator 2.15.
+    Source: `tf.estimator.BestExporter`, tensorflow_estimator 1.15 and 2.15.
     """
 
     @checked(RULES)
@@ -219,7 +222,8 @@ class BestExporter(_SavedModelExporter, _KeepsNewest):
         self._exports_to_keep = _checked_number(exports_to_keep)
         self._model_dir: str | None = None
         self._best_eval_result: Mapping[str, Any] | None = None
-        self._has_exported = False
+        # TF 1.15 had no rule of its own for the first export of an object.
+        self._has_exported = behavior.is_entered() or callers.makes_estimator()
 
     def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
         if self._event_file_pattern and self._model_dir != estimator.model_dir:
@@ -251,15 +255,26 @@ class BestExporter(_SavedModelExporter, _KeepsNewest):
         """The best among the results in event files; None if there are none."""
         best = None
         for path in tf.io.gfile.glob(event_files):
-            for event in tf1.train.summary_iterator(path):
-                values = event.summary.value
-                result = {v.tag: v.simple_value for v in values if v.HasField("simple_value")}
-                if result and (
-                    best is None
-                    or self._compare_fn(best_eval_result=best, current_eval_result=result)
+            for result in _results_in(path):
+                if best is None or self._compare_fn(
+                    best_eval_result=best, current_eval_result=result
                 ):
                     best = result
         return best
+
+
+def _results_in(event_file: str) -> Iterator[dict[str, float]]:
+    """The results in an event file, up to the place where a killed process cut it."""
+    try:
+        for event in tf1.train.summary_iterator(event_file):
+            values = event.summary.value
+            result = {v.tag: v.simple_value for v in values if v.HasField("simple_value")}
+            if result:
+                yield result
+    except tf.errors.DataLossError as error:
+        tf1.logging.warning(
+            "BestExporter reads %s up to a damaged record only: %s", event_file, error.message
+        )
 
 
 def _check_compare_fn(compare_fn: Any) -> None:

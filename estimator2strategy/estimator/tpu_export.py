@@ -22,6 +22,7 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.estimator import export
 from estimator2strategy.estimator.saved_model import ServedGraph
 from estimator2strategy.estimator.specs import EstimatorSpec
@@ -159,7 +160,8 @@ def model_fn_inference_on_tpu(
         `export_outputs`.
 
     Raises:
-        ValueError: An export output is of a kind that is not TensorFlow's.
+        ValueError: An export output is of a kind that is not TensorFlow's, or there is no tensor
+            in the spec.
     """
     names = argument_names(model_fn)
     given = {"labels": labels, "mode": ModeKeys.PREDICT, "config": config, "params": params}
@@ -170,7 +172,10 @@ def model_fn_inference_on_tpu(
         def model() -> list[tf.Tensor]:
             spec = model_fn(features=inputs, **arguments)
             specs.append(spec)
-            return [tensor for tensor in tf.nest.flatten(_results(spec)) if tensor is not None]
+            tensors = [tensor for tensor in tf.nest.flatten(_results(spec)) if tensor is not None]
+            if not tensors:
+                raise _nothing_to_compute(spec)
+            return tensors
 
         return _compiled(model)
 
@@ -185,6 +190,16 @@ def model_fn_inference_on_tpu(
             name: with_tensors(output, outputs[name])
             for name, output in spec.export_outputs.items()
         },
+    )
+
+
+def _nothing_to_compute(spec: Any) -> ValueError:
+    return wrong_argument(
+        "predictions and export_outputs of the spec that model_fn returned are empty: there is "
+        "nothing to compute on a TPU",
+        spec.predictions,
+        "Pass TPUEstimatorSpec(mode, predictions={name: tensor}), or export with "
+        "export_to_tpu=False.",
     )
 
 

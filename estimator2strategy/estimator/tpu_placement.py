@@ -25,6 +25,7 @@ from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime.hooks import InfeedSleepHook
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 from estimator2strategy.estimator.calling import call_tpu_model_fn
+from estimator2strategy.estimator.checks import checked_predictions
 from estimator2strategy.estimator.core_refusals import check_core
 from estimator2strategy.estimator.specs import EstimatorSpec
 from estimator2strategy.estimator.tpu_checks import (
@@ -180,9 +181,8 @@ class OnTpuCores(Placement):
         )
 
     def _prediction_spec(self, program: ModelProgram, replicas: RecordedReplicas) -> EstimatorSpec:
-        del program
         spec = checked_tpu_spec(replicas.spec, "prediction")
-        check_predictions(spec.predictions)
+        check_predictions(checked_predictions(spec.predictions, program.model_fn))
         predictions = outfed(replicas, spec.predictions, self.deployment)
         host_call = self._host_call(replicas)
         return EstimatorSpec(

@@ -40,6 +40,7 @@ from estimator2strategy.engine.runtime.training import add_default_saver
 from estimator2strategy.engine.worlds import legacy_world
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
+from estimator2strategy.estimator.checks import checked_predictions
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.keras_model.adapted_training import AdaptedTraining, NamingFailures
@@ -228,7 +229,7 @@ class AdaptedModel(tf.Module):
 
     def _predicted(self, recording: Recording, left: int) -> Iterator[Any]:
         with self._values(recording) as (path, store, give_values):
-            predictions = recording.spec.predictions
+            predictions = checked_predictions(recording.spec.predictions, self._estimator._model_fn)
             batches = prediction.batches(recording, predictions, path, (), store, give_values)
             with contextlib.closing(batches):
                 while left:

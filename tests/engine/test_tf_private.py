@@ -427,6 +427,20 @@ def test_numeric_columns_are_known_by_their_class():
     assert column.get_dense_tensor(cache, None).shape == [3, 1]
 
 
+def test_old_columns_are_of_ids_or_dense_and_have_the_members_that_layers_ask_for():
+    """A class of such a column may be derived from them with these members alone."""
+    ids = tf.feature_column.categorical_column_with_identity("ids", 3)
+    shown = tf.feature_column.indicator_column(ids)
+    assert isinstance(ids, _tf_private.CategoricalColumnV1)
+    assert isinstance(shown, _tf_private.DenseColumnV1)
+    common = {"name", "_parse_example_spec", "_transform_feature"}
+    of_ids = {"_num_buckets", "_get_sparse_tensors"}
+    assert _tf_private.CategoricalColumnV1.__abstractmethods__ == common | of_ids
+    dense = {"_variable_shape", "_get_dense_tensor"}
+    assert _tf_private.DenseColumnV1.__abstractmethods__ == common | dense
+    assert _tf_private.CategoricalColumnV1.IdWeightPair._fields == ("id_tensor", "weight_tensor")
+
+
 def test_old_columns_of_sequences_are_known_checked_and_look_features_up():
     ids = tf.feature_column.sequence_categorical_column_with_identity("ids", 3)
     one, numbers = (

@@ -79,6 +79,33 @@ def test_a_call_that_does_not_fit_names_the_nearest_argument():
     assert "missing a required argument: 'steps'" in message_of(lambda: train())
 
 
+def test_an_argument_given_twice_is_named_and_nothing_that_the_function_takes_is_left_out():
+    message = message_of(lambda: make(3, other=1, size=4))
+    assert message.startswith("make got multiple values for argument 'size', given: 4\n  At ")
+    assert message.endswith(
+        "\n  Pass it once: argument 1 by position is size, too. make takes size, color, **others."
+    )
+
+    class Model:
+        @checked({})
+        def __init__(self, folder, config=None, **options):
+            self.options = options
+
+    message = message_of(lambda: Model("a", "b", seed=7, config="c"))
+    assert "__init__ got multiple values for argument 'config', given: 'c'" in message
+    assert "argument 2 by position is config, too" in message
+    assert Model("a", self_made=1).options == {"self_made": 1}
+
+
+def test_a_call_with_too_much_or_too_little_says_how_much_it_gives():
+    assert "missing a required argument: 'size', given: 0 by position, 1 by name" in message_of(
+        lambda: make(other=1)
+    )
+    message = message_of(lambda: make(3, "red", "blue", other=1))
+    assert "too many positional arguments, given: 3 by position, 1 by name" in message
+    assert "Leave it out" not in message
+
+
 def test_a_checked_function_keeps_its_signature():
     assert str(inspect.signature(make)) == "(size, color='red', **others)"
     assert inspect.getfullargspec(make).args == ["size", "color"]

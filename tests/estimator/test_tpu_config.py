@@ -243,3 +243,10 @@ class TestCluster:
     def test_a_tpu_given_by_address_is_not_connected_to(self):
         by_address = tf.distribute.cluster_resolver.TPUClusterResolver("grpc://10.0.0.1:8470")
         assert RunConfig(cluster=by_address).master == "grpc://10.0.0.1:8470"
+
+
+def test_a_setting_of_a_run_given_twice_is_named():
+    """TF 1.15: "__init__() got multiple values for argument 'tpu_config'"."""
+    with pytest.raises(TypeError, match="multiple values for argument 'tpu_config'") as raised:
+        RunConfig("x", tf_random_seed=7, tpu_config=TPUConfig(5))
+    assert "Leave it out" not in str(raised.value)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.unused_report import hold_back_unused_report
 from estimator2strategy.engine.user_code import argument_names, location
-from estimator2strategy.engine.wrong_argument import wrong_argument
+from estimator2strategy.engine.wrong_argument import is_refusal, wrong_argument
 from estimator2strategy.errors import RecordingError
 
 tf1 = tf.compat.v1
@@ -58,6 +58,8 @@ def blaming_odd_input(features: Any, labels: Any, mode: str) -> Iterator[None]:
     except RecordingError:  # said by a model_fn that this one calls
         raise
     except (AttributeError, TypeError, ValueError) as error:
+        if mode == ModeKeys.PREDICT and is_refusal(error):
+            raise
         parts = {"features": features, "labels": labels}
         no_labels = mode == ModeKeys.PREDICT and labels is None and not _is_odd(features)
         if no_labels and _is_about_none(error):

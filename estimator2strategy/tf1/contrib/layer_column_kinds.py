@@ -1,7 +1,8 @@
 """The kinds of feature columns of `tf.contrib.layers`: the tensors they make of features.
 
 The classes are called as in TF 1.15, and have its fields: columns are put side by side in the order
-of their `key`, which is what they print as.
+of their `key`, which is what they print as. As there, they are columns of the first kind of
+`tf.feature_column` too: canned Estimators and `tf.feature_column.input_layer` take them.
 
 Source: `tf.contrib.layers` feature_column.py, TF 1.15.
 """
@@ -15,8 +16,15 @@ import tensorflow as tf
 
 from estimator2strategy.tf1.contrib import lookup
 from estimator2strategy.tf1.contrib.feature_cross import crossed
-
-Transformed = Callable[[Any], Any]
+from estimator2strategy.tf1.contrib.layer_column_bases import Column, DenseColumn, Get, IdColumn
+from estimator2strategy.tf1.contrib.layer_lookups import (
+    counts,
+    looked_up,
+    matrix,
+    scattered_embedding_lookup_sparse,
+    shared_variable_of,
+    variable_of,
+)
 
 
 class _SparseIdLookupConfig(NamedTuple):
@@ -25,14 +33,6 @@ class _SparseIdLookupConfig(NamedTuple):
     num_oov_buckets: int = 0
     vocab_size: int | None = None
     default_value: int = -1
-
-
-class _Column:
-    """The base of all columns; some print otherwise than their key."""
-
-    @property
-    def key(self) -> str:
-        return str(self)
 
 
 class _Sparse(NamedTuple):
@@ -44,7 +44,7 @@ class _Sparse(NamedTuple):
     dtype: Any = tf.string
 
 
-class _SparseColumn(_Column, _Sparse):
+class _SparseColumn(IdColumn, _Sparse):
     """A feature of ids; subclasses say how to get them.
 
     A feature that is not sparse loses what is -1 or "".
@@ -65,7 +65,7 @@ class _SparseColumn(_Column, _Sparse):
     def config(self) -> dict[str, Any]:
         return {self.column_name: tf.io.VarLenFeature(self.dtype)}
 
-    def transform(self, get: Transformed) -> tuple[Any, Any]:
+    def transform(self, get: Get) -> tuple[Any, Any]:
         feature = get(self.column_name)
         if not isinstance(feature, tf.SparseTensor):
             feature = _without(feature, "" if feature.dtype == tf.string else -1)
@@ -94,9 +94,17 @@ class _SparseColumnIntegerized(_SparseColumn):
 
 
 class _SparseColumnHashed(_SparseColumn):
+    hash_keys: list[list[int]] | None = None
+
     def _ids(self, feature: tf.SparseTensor) -> tf.SparseTensor:
         values = _as_strings(feature.values)
-        return feature.with_values(tf.strings.to_hash_bucket_fast(values, self.length))
+        if not self.hash_keys:
+            return feature.with_values(tf.strings.to_hash_bucket_fast(values, self.length))
+        hashed = [
+            feature.with_values(tf.strings.to_hash_bucket_strong(values, self.length, key))
+            for key in self.hash_keys
+        ]
+        return tf.sparse.concat(1, hashed)
 
 
 class _SparseColumnKeys(_SparseColumn):
@@ -122,7 +130,7 @@ class _SparseColumnVocabulary(_SparseColumn):
         return table.lookup(feature.with_values(_as_strings(feature.values)))
 
 
-class _OfIds(_Column):
+class _OfIds:
     """A column that makes something else of the ids of another one."""
 
     sparse_id_column: Any
@@ -135,7 +143,7 @@ class _OfIds(_Column):
     def config(self) -> dict[str, Any]:
         return self.sparse_id_column.config
 
-    def transform(self, get: Transformed) -> Any:
+    def transform(self, get: Get) -> Any:
         return get(self.sparse_id_column)
 
 
@@ -145,7 +153,7 @@ class _Weighted(NamedTuple):
     dtype: Any
 
 
-class _WeightedSparseColumn(_OfIds, _Weighted):
+class _WeightedSparseColumn(_OfIds, IdColumn, _Weighted):
     @property
     def name(self) -> str:
         return f"{self.sparse_id_column.name}_weighted_by_{self.weight_column_name}"
@@ -159,20 +167,22 @@ class _WeightedSparseColumn(_OfIds, _Weighted):
         weights = {self.weight_column_name: tf.io.VarLenFeature(self.dtype)}
         return {**super().config, **weights}
 
-    def transform(self, get: Transformed) -> tuple[Any, Any]:
+    def transform(self, get: Get) -> tuple[Any, Any]:
         weights = get(self.weight_column_name)
         if not isinstance(weights, tf.SparseTensor):
             weights = _without(weights, 0)
         return get(self.sparse_id_column)[0], tf.cast(weights, tf.float32)
 
 
-class _RealValuedColumn(NamedTuple):
+class _RealValued(NamedTuple):
     column_name: str
     dimension: int
     default_value: tuple | None
     dtype: Any
     normalizer: Callable | None
 
+
+class _RealValuedColumn(DenseColumn, _RealValued):
     @property
     def name(self) -> str:
         return self.column_name
@@ -186,9 +196,12 @@ class _RealValuedColumn(NamedTuple):
         default = None if self.default_value is None else list(self.default_value)
         return {self.column_name: tf.io.FixedLenFeature([self.dimension], self.dtype, default)}
 
-    def transform(self, get: Transformed) -> Any:
+    def transform(self, get: Get) -> Any:
         feature = get(self.column_name)
         return tf.cast(self.normalizer(feature) if self.normalizer else feature, tf.float32)
+
+    def dense(self, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
+        return transformed if transformed.shape.rank == 3 else matrix(transformed)
 
 
 def _key(column: Any, hidden: str) -> str:
@@ -202,7 +215,7 @@ class _Bucketized(NamedTuple):
     boundaries: tuple
 
 
-class _BucketizedColumn(_Column, _Bucketized):
+class _BucketizedColumn(IdColumn, DenseColumn, _Bucketized):
     @property
     def combiner(self) -> str:
         return "sum"
@@ -212,18 +225,21 @@ class _BucketizedColumn(_Column, _Bucketized):
         return f"{self.source_column.name}_bucketized"
 
     @property
-    def buckets(self) -> int:
+    def length(self) -> int:
+        """The number of buckets of one number."""
         return len(self.boundaries) + 1
 
     @property
-    def length(self) -> int:
-        return self.buckets * self.source_column.dimension
+    def _num_buckets(self) -> int:
+        return self.length * self.source_column.dimension
+
+    dimension = _num_buckets
 
     @property
     def config(self) -> dict[str, Any]:
         return self.source_column.config
 
-    def transform(self, get: Transformed) -> tuple[Any, Any]:
+    def transform(self, get: Get) -> tuple[Any, Any]:
         boundaries = list(map(float, self.boundaries))
         return self.of_buckets(
             tf.raw_ops.Bucketize(input=get(self.source_column), boundaries=boundaries)
@@ -232,8 +248,20 @@ class _BucketizedColumn(_Column, _Bucketized):
     def of_buckets(self, found: tf.Tensor) -> tuple[Any, Any]:
         """The result of `transform` for numbers in these buckets."""
         found = tf.reshape(found, [-1, self.source_column.dimension])
-        found += self.buckets * tf.range(self.source_column.dimension)
+        found += self.length * tf.range(self.source_column.dimension)
         return _without(tf.cast(found, tf.int64), -1), None
+
+    def shown(self, transformed: Any) -> Any:
+        dimension = self.source_column.dimension
+        ids = tf.reshape(transformed[0].values, [-1, dimension])
+        return tf.cast(ids, tf.int32) - self.length * tf.range(dimension)
+
+    def hidden(self, shown: Any) -> Any:
+        return self.of_buckets(shown)
+
+    def dense(self, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
+        ids = tf.reshape(transformed[0].values, [-1, self.source_column.dimension])
+        return tf.reduce_sum(tf.one_hot(ids, self._num_buckets), 1)
 
 
 class _Crossed(NamedTuple):
@@ -245,7 +273,7 @@ class _Crossed(NamedTuple):
     tensor_name_in_ckpt: str | None = None
 
 
-class _CrossedColumn(_Column, _Crossed):
+class _CrossedColumn(IdColumn, _Crossed):
     @property
     def name(self) -> str:
         return "_X_".join(sorted(column.name for column in self.columns))
@@ -262,7 +290,7 @@ class _CrossedColumn(_Column, _Crossed):
         nested = [c._leaves() if isinstance(c, _CrossedColumn) else [c] for c in self.columns]
         return [column for columns in nested for column in columns]
 
-    def transform(self, get: Transformed) -> tuple[Any, Any]:
+    def transform(self, get: Get) -> tuple[Any, Any]:
         features = []
         for column in self._leaves():
             if isinstance(column, _SparseColumn):
@@ -279,10 +307,17 @@ class _OneHot(NamedTuple):
     sparse_id_column: Any
 
 
-class _OneHotColumn(_OfIds, _OneHot):
+class _OneHotColumn(_OfIds, DenseColumn, _OneHot):
     @property
     def name(self) -> str:
         return f"{self.sparse_id_column.name}_one_hot"
+
+    @property
+    def dimension(self) -> int:
+        return self.length
+
+    def dense(self, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
+        return counts(self.length, *transformed)
 
 
 class _Embedding(NamedTuple):
@@ -298,7 +333,7 @@ class _Embedding(NamedTuple):
     trainable: bool = True
 
 
-class _EmbeddingColumn(_OfIds, _Embedding):
+class _EmbeddingColumn(_OfIds, DenseColumn, _Embedding):
     @property
     def name(self) -> str:
         shared = "" if self.shared_embedding_name is None else "_shared"
@@ -312,11 +347,54 @@ class _EmbeddingColumn(_OfIds, _Embedding):
     def length(self) -> int:
         return self.shared_vocab_size or super().length
 
+    def dense(self, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
+        name, shape = self.shared_embedding_name, [self.length, self.dimension]
+        options = (self.initializer, trainable and self.trainable, collections)
+        if name is None:
+            variable = variable_of("weights", shape, *options)
+        else:
+            variable = shared_variable_of(name, shape, *options)
+        if self.ckpt_to_load_from:
+            tf.compat.v1.train.init_from_checkpoint(
+                self.ckpt_to_load_from, {self.tensor_name_in_ckpt: variable}
+            )
+        ids, weights = transformed
+        return looked_up(variable, ids, weights, self.combiner, self.max_norm)
 
-COLUMNS = (
-    *(_SparseColumn, _WeightedSparseColumn, _RealValuedColumn, _BucketizedColumn),
-    *(_CrossedColumn, _OneHotColumn, _EmbeddingColumn),
-)
+
+class _Scattered(NamedTuple):
+    column_name: str
+    size: int
+    dimension: int
+    hash_key: int
+    combiner: str = "sqrtn"
+    initializer: Any = None
+
+
+class _ScatteredEmbeddingColumn(DenseColumn, _Scattered):
+    @property
+    def name(self) -> str:
+        return f"{self.column_name}_scattered_embedding"
+
+    @property
+    def key(self) -> str:
+        return _key(self, "initializer")
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {self.column_name: tf.io.VarLenFeature(tf.string)}
+
+    def transform(self, get: Get) -> Any:
+        return get(self.column_name)
+
+    def hidden(self, shown: Any) -> Any:
+        return shown
+
+    def dense(self, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
+        variable = variable_of("weights", [self.size], self.initializer, trainable, collections)
+        return scattered_embedding_lookup_sparse(
+            variable, transformed, self.dimension, self.combiner, hash_key=self.hash_key
+        )
 
 
 def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
@@ -331,7 +409,7 @@ def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
     columns = feature_columns.values() if isinstance(feature_columns, Mapping) else feature_columns
     spec: dict[str, Any] = {}
     for column in columns:
-        if not isinstance(column, COLUMNS):
+        if not isinstance(column, Column):
             raise TypeError(
                 "feature_columns should only contain instances of _FeatureColumn. "
                 f"Given column is {column}"

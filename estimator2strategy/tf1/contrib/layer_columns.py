@@ -19,6 +19,7 @@ from estimator2strategy.tf1.contrib.layer_column_kinds import (
     _EmbeddingColumn,
     _OneHotColumn,
     _RealValuedColumn,
+    _ScatteredEmbeddingColumn,
     _SparseColumn,
     _SparseColumnHashed,
     _SparseColumnIntegerized,
@@ -87,14 +88,32 @@ def sparse_column_with_hash_bucket(
 ) -> _SparseColumnHashed:
     """A column of ids that are hashes of strings or ints.
 
+    Args:
+        column_name: Of the feature.
+        hash_bucket_size: Number of ids.
+        combiner: "sum", "mean" or "sqrtn", for the ids of one example in a linear model.
+        dtype: Of the feature.
+        hash_keys: Pairs of integers: a value gets the id of a strong hash for each of them.
+
     Raises:
-        ValueError: There is no bucket, or `dtype` is neither.
-        NotImplementedError: `hash_keys` are given.
+        ValueError: There is no bucket, `dtype` is neither, or `hash_keys` are no such list.
     """
-    if hash_keys is not None:
-        raise NotImplementedError("hash_keys of sparse_column_with_hash_bucket is not supported.")
+    _check_hash_keys(hash_keys)
     _check_ids(column_name, hash_bucket_size, dtype)
-    return _SparseColumnHashed(column_name, False, hash_bucket_size, None, combiner, dtype)
+    column = _SparseColumnHashed(column_name, False, hash_bucket_size, None, combiner, dtype)
+    column.hash_keys = hash_keys
+    return column
+
+
+def _check_hash_keys(hash_keys: Any) -> None:
+    if hash_keys is None:
+        return
+    if not isinstance(hash_keys, list) or not hash_keys:
+        raise ValueError(f"hash_keys must be a non-empty list. {hash_keys=}")
+    for pair in hash_keys:
+        is_pair = isinstance(pair, list) and len(pair) == 2
+        if not is_pair or not all(isinstance(key, int) for key in pair):
+            raise ValueError(f"Each element of hash_keys must be a pair of integers. {hash_keys=}")
 
 
 def sparse_column_with_integerized_feature(
@@ -335,6 +354,50 @@ def shared_embedding_columns(
     return (list if len(given) == 1 else tuple)(map(_with_initializer, made))
 
 
+def scattered_embedding_column(
+    column_name: str,
+    size: int,
+    dimension: int,
+    hash_key: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+) -> _ScatteredEmbeddingColumn:
+    """A column of vectors; each of their numbers is one of `size` parameters, found by a hash.
+
+    Args:
+        column_name: Of the feature, a SparseTensor of strings or integers.
+        size: The number of parameters.
+        dimension: Of the vectors.
+        hash_key: Of the hashes.
+        combiner: "mean", "sqrtn" or "sum", for the values of one example.
+        initializer: Of the parameters; by default normal, with a deviation of 0.1.
+
+    Raises:
+        ValueError: A size is not positive, `hash_key` is missing, `combiner` is another one, or
+            `initializer` is no function.
+    """
+    if dimension < 1 or size < 1:
+        raise ValueError(
+            "Dimension and size must be greater than 0. "
+            f"dimension: {dimension}, size: {size}, column_name: {column_name}"
+        )
+    if not hash_key:
+        raise ValueError(
+            f"hash_key of scattered_embedding_column must be a number. {column_name=} Pass "
+            "tf.contrib.layers.SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY."
+        )
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise ValueError(
+            "Combiner must be one of 'mean', 'sqrtn' or 'sum'. "
+            f"combiner: {combiner}, column_name: {column_name}"
+        )
+    if initializer is None:
+        initializer = _v1.truncated_normal_initializer(0.0, 0.1)
+    if not callable(initializer):
+        raise ValueError(f"initializer must be callable if specified. column_name: {column_name}")
+    return _ScatteredEmbeddingColumn(column_name, size, dimension, hash_key, combiner, initializer)
+
+
 def _has_ids_of(column: Any, other: Any) -> bool:
     ids, others = (getattr(c, "sparse_id_column", c) for c in (column, other))
     if ids.lookup_config and others.lookup_config:
@@ -344,9 +407,9 @@ def _has_ids_of(column: Any, other: Any) -> bool:
 
 
 def _shared_name(columns: list[Any]) -> str:
-    in_order = sorted(
-        columns, key=lambda column: (isinstance(column, _WeightedSparseColumn), column.name)
-    )
+    weighted = [column for column in columns if isinstance(column, _WeightedSparseColumn)]
+    others = [column for column in columns if column not in weighted]
+    in_order = [*sorted(others, key=str), *sorted(weighted, key=lambda column: column.name)]
     names = [column.name for column in in_order]
     more = f"_plus_{len(names) - 3}_others" if len(names) > 3 else ""
     return "_".join(names[:3]) + f"{more}_shared_embedding"

@@ -12,6 +12,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.tf1.contrib import layer_column_kinds as columns_of
+from estimator2strategy.tf1.contrib.layer_column_bases import Column, DenseColumn, IdColumn
+from estimator2strategy.tf1.contrib.layer_lookups import looked_up, matrix, variable_of
 
 _v1 = tf.compat.v1
 
@@ -167,26 +169,7 @@ def transform_features(
     check_feature_columns(feature_columns)
     get = transformer(features)
     in_order = sorted(feature_columns, key=lambda column: column.key)
-    return {column: _shown(column, get(column)) for column in in_order}
-
-
-def _shown(column: Any, transformed: Any) -> Any:
-    """Returns a column's transformed features in the form that TF 1.15 showed."""
-    if isinstance(column, columns_of._BucketizedColumn):
-        dimension = column.source_column.dimension
-        ids = tf.reshape(transformed[0].values, [-1, dimension])
-        return tf.cast(ids, tf.int32) - column.buckets * tf.range(dimension)
-    if isinstance(transformed, tuple) and transformed[1] is None:
-        return transformed[0]
-    return transformed
-
-
-def _hidden(column: Any, shown: Any) -> Any:
-    """The argument of `_shown`, of its result."""
-    if isinstance(column, columns_of._BucketizedColumn):
-        return column.of_buckets(shown)
-    is_of_ids = isinstance(column, columns_of.COLUMNS) and isinstance(shown, tf.SparseTensor)
-    return (shown, None) if is_of_ids else shown
+    return {column: column.shown(get(column)) for column in in_order}
 
 
 def transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
@@ -196,7 +179,10 @@ def transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
         columns_to_tensors: Features by name, and perhaps columns with what `transform_features`
             made of them.
     """
-    made = {key: _hidden(key, value) for key, value in columns_to_tensors.items()}
+    made = {
+        key: key.hidden(value) if isinstance(key, Column) else value
+        for key, value in columns_to_tensors.items()
+    }
 
     def get(key: Any) -> Any:
         if key not in made:
@@ -210,90 +196,11 @@ def transformer(columns_to_tensors: Mapping[Any, Any]) -> Callable[[Any], Any]:
 
 def _dense(column: Any, transformed: Any, collections: Any, trainable: bool) -> tf.Tensor:
     """A column's part of the input of a network, [batch, width]."""
-    if isinstance(column, columns_of._RealValuedColumn):
-        return transformed if transformed.shape.rank == 3 else _matrix(transformed)
-    if isinstance(column, columns_of._BucketizedColumn):
-        ids = tf.reshape(transformed[0].values, [-1, column.source_column.dimension])
-        return tf.reduce_sum(tf.one_hot(ids, column.length), 1)
-    if isinstance(column, columns_of._OneHotColumn):
-        return _counts(column, *transformed)
-    if isinstance(column, columns_of._EmbeddingColumn):
-        variable = _embeddings(column, trainable and column.trainable, collections)
-        if column.ckpt_to_load_from:
-            _v1.train.init_from_checkpoint(
-                column.ckpt_to_load_from, {column.tensor_name_in_ckpt: variable}
-            )
-        ids, weights = transformed
-        return _looked_up(variable, ids, weights, column.combiner, column.max_norm)
+    if isinstance(column, DenseColumn):
+        return column.dense(transformed, collections, trainable)
     raise ValueError(
         f"Error creating input layer for column: {column.name}. {type(column).__name__} is not "
         "supported in DNN. Please use embedding_column or one_hot_column."
-    )
-
-
-def _embeddings(column: Any, trainable: bool, collections: Any) -> Any:
-    """The variable of an embedding column; those that share one find it in the graph.
-
-    Raises:
-        ValueError: The variable has another shape.
-    """
-    shape = [column.length, column.dimension]
-    name = column.shared_embedding_name
-    if name is None:
-        return _variable("weights", shape, column.initializer, trainable, collections)
-    shared = _v1.get_collection_ref(f"SHARED_EMBEDDING_COLLECTION_{name.upper()}")
-    if not shared:
-        shared.append(_variable(name, shape, column.initializer, trainable, collections))
-    if shared[0].shape.as_list() != shape:
-        raise ValueError(
-            f"The embedding variable with name {name} already exists, but its shape does not match "
-            "required embedding shape here. Please make sure to use different "
-            "shared_embedding_name for different shared embeddings."
-        )
-    return shared[0]
-
-
-def _matrix(tensor: tf.Tensor) -> tf.Tensor:
-    if tensor.shape.rank == 1:
-        return tensor[:, None]
-    return tensor if tensor.shape.rank == 2 else tf.compat.v1.layers.flatten(tensor)
-
-
-def _counts(column: Any, ids: tf.SparseTensor, weights: tf.SparseTensor | None) -> tf.Tensor:
-    """Counts how often each id occurs in an example, or sums its weights."""
-    if weights is None:
-        dense = tf.sparse.to_dense(ids, default_value=-1)
-        return tf.reduce_sum(tf.one_hot(dense, column.length), -2)
-    places = tf.stack([ids.indices[:, 0], tf.cast(ids.values, tf.int64)], 1)
-    shape = tf.stack([ids.dense_shape[0], tf.constant(column.length, tf.int64)])
-    counts = tf.scatter_nd(places, weights.values, shape)
-    return tf.ensure_shape(counts, [None, column.length])
-
-
-def _variable(
-    name: str, shape: list[Any], initializer: Any, trainable: bool, collections: Any
-) -> Any:
-    keys = [_v1.GraphKeys.GLOBAL_VARIABLES, _v1.GraphKeys.MODEL_VARIABLES]
-    return _v1.get_variable(
-        name,
-        shape,
-        tf.float32,
-        initializer,
-        trainable=trainable,
-        collections=list(dict.fromkeys([*keys, *(collections or ())])),
-    )
-
-
-def _looked_up(
-    variable: Any,
-    ids: tf.SparseTensor,
-    weights: tf.SparseTensor | None,
-    combiner: str,
-    max_norm: float | None = None,
-) -> tf.Tensor:
-    """The rows of an example's ids, put together; zeros where it has none."""
-    return _v1.nn.safe_embedding_lookup_sparse(
-        variable, ids, weights, combiner=combiner, max_norm=max_norm
     )
 
 
@@ -338,7 +245,7 @@ def weighted_sum_from_feature_columns(
             sums.append(part)
             variables[column] = [variable]
         zeros = _v1.zeros_initializer()
-        bias = _variable("bias_weight", [num_outputs], zeros, trainable, weight_collections)
+        bias = variable_of("bias_weight", [num_outputs], zeros, trainable, weight_collections)
         return tf.nn.bias_add(tf.add_n(sums), bias), variables, bias
 
 
@@ -348,21 +255,21 @@ def _linear(
     """A column's part of a linear model, [batch, width], and its variable."""
     zeros = _v1.zeros_initializer()
     if isinstance(column, columns_of._RealValuedColumn):
-        tensor = _matrix(transformed)
-        variable = _variable("weight", [tensor.shape[1], width], zeros, trainable, collections)
+        tensor = matrix(transformed)
+        variable = variable_of("weight", [tensor.shape[1], width], zeros, trainable, collections)
         return tf.matmul(tensor, variable), variable
-    if isinstance(column, (columns_of._EmbeddingColumn, columns_of._OneHotColumn)):
+    if not isinstance(column, IdColumn):
         raise ValueError(
             f"Error creating weighted sum for column: {column.name}. It is not supported in "
             "linear models. Please use sparse_column."
         )
-    variable = _variable("weights", [column.length, width], zeros, trainable, collections)
+    variable = variable_of("weights", [column._num_buckets, width], zeros, trainable, collections)
     if getattr(column, "ckpt_to_load_from", None):
         _v1.train.init_from_checkpoint(
             column.ckpt_to_load_from, {column.tensor_name_in_ckpt: variable}
         )
     ids, weights = transformed
-    return _looked_up(variable, ids, weights, column.combiner), variable
+    return looked_up(variable, ids, weights, column.combiner), variable
 
 
 def parse_feature_columns_from_examples(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy.tf1.contrib import layer_column_kinds, layer_inputs, layers
+from estimator2strategy.tf1.contrib import layer_column_bases, layer_inputs, layers
 from estimator2strategy.tf1.contrib.learn_ops import ModeKeys, ModelFnOps
 
 _v1 = tf.compat.v1
@@ -149,7 +149,7 @@ def _by_name(features: Any) -> Mapping[str, Any]:
 
 
 def _are_of_contrib(columns: Sequence[Any]) -> bool:
-    return all(isinstance(column, layer_column_kinds.COLUMNS) for column in columns)
+    return all(isinstance(column, layer_column_bases.Column) for column in columns)
 
 
 def _linear_logits(features: Mapping, columns: Sequence, dimension: int, scope: Any) -> tf.Tensor:

@@ -222,3 +222,39 @@ def test_names_that_tensorflow_has_moved_to_other_private_modules_are_there():
     assert tf1.python.ops.gradients_util.IsTrainable(tf.constant(1.0))
     paths = tf1.python.saved_model.utils_impl
     assert paths.get_variables_path("folder") == "folder/variables/variables"
+
+
+def test_a_copy_of_a_canned_estimator_finds_the_names_of_the_estimators_file(tmp_path):
+    """The values are those of tensorflow_estimator 2.15.1."""
+    config = estimator_lib.maybe_overwrite_model_dir_and_session_config(
+        tf1.estimator.RunConfig(tf_random_seed=3), str(tmp_path)
+    )
+    assert (config.model_dir, config.tf_random_seed) == (str(tmp_path), 3)
+    assert config.session_config.allow_soft_placement
+    with pytest.raises(ValueError, match="with different values"):
+        estimator_lib.maybe_overwrite_model_dir_and_session_config(config, "other")
+    cell = estimator_lib._canned_estimator_api_gauge.get_cell("Classifier")
+    assert cell.value() == ""
+    cell.set("DNN")
+    assert estimator_lib._canned_estimator_api_gauge.get_cell("Classifier").value() == "DNN"
+    assert estimator_lib._estimator_api_gauge.get_cell("my_method").value() is False
+    assert {"features", "labels", "self"} < estimator_lib._VALID_MODEL_FN_ARGS
+    assert estimator_lib._dict_to_str({"b": 2, "a": 0.5, "c": b"x"}) == "a = 0.5, b = 2"
+    assert estimator_lib._check_hooks_type(None) == []
+    with pytest.raises(TypeError, match="Hooks must be a SessionRunHook"):
+        estimator_lib._check_hooks_type([1])
+    with pytest.raises(TypeError, match="must be a list of CheckpointSaverListener"):
+        estimator_lib._check_listeners_type([1])
+    with pytest.raises(ValueError, match="Could not find trained model in model_dir"):
+        estimator_lib._check_checkpoint_available(str(tmp_path))
+    assert estimator_lib._get_default_warm_start_settings(None) is None
+
+
+def test_metrics_are_parted_into_values_and_one_update():
+    with tf1.Graph().as_default():
+        mean = tf1.metrics.mean([1.0, 3.0])
+        update, values = estimator_lib._extract_metric_update_ops({"b": mean, "a": mean})
+        assert list(values) == ["a", "b"]
+        assert values["a"] is mean[0]
+        assert isinstance(update, tf.Operation)
+        assert estimator_lib._extract_metric_update_ops({}) == (None, {})
