@@ -35,6 +35,7 @@ _HOMES = {
     "TPUConfig": "estimator2strategy.estimator.tpu",
     "TPUEstimator": "estimator2strategy.estimator.tpu",
     "TPUEstimatorSpec": "estimator2strategy.estimator.tpu",
+    "export_step": "estimator2strategy.tools.artifact.step_export",
     "emulate_tpu": "estimator2strategy.engine.runtime.devices",
     "adapt": "estimator2strategy.keras_model.adapting",
     "LegacyModel": "estimator2strategy.keras_model.legacy_model",

@@ -31,7 +31,7 @@ from benchmarks import resnet
 from benchmarks.device.generated import value_of
 from estimator2strategy.estimator import tpu
 from estimator2strategy.legacy import importing
-from estimator2strategy.tools.artifact.exporting import export_step
+from estimator2strategy.tools.artifact.step_export import export_step
 
 ROOT = Path(__file__).parents[2]
 tf1 = tf.compat.v1

@@ -145,6 +145,17 @@ def run(
             PRECISION_VARIABLE: precision and precision.value,
         }
     )
+    try:
+        _run_as_main(program, scope)
+    finally:
+        if strategy and requested_strategy.unused():
+            sys.stderr.write(
+                f"e2s: --strategy={strategy} was not used: no Estimator was made in this process\n"
+            )
+
+
+def _run_as_main(program: ProgramToRun, scope: importing.Scope) -> None:
+    """Runs a program, with the TensorFlow that `scope` gives to its modules."""
     importing.install(scope)
     _set_path(program)
     if program.is_module and legacy_code.is_installed(program.target):
@@ -152,21 +163,15 @@ def run(
         importing.install(scope)
     is_legacy = not legacy_code.is_migrated(_file_of(program))
     # Before any of it runs: the packages that a module is in may import TensorFlow.
-    scope = dataclasses.replace(scope, graph_mode=is_legacy and not tf2)
+    scope = dataclasses.replace(scope, graph_mode=is_legacy and not scope.tf2)
     importing.install(scope)
     module, code = _main_of(program)
     children.inherit(scope)
     sys.modules["__main__"] = module
-    try:
-        if is_legacy:
-            importing.execute(code, module, tf2=tf2)
-        else:
-            exec(code, vars(module))
-    finally:
-        if strategy and requested_strategy.unused():
-            sys.stderr.write(
-                f"e2s: --strategy={strategy} was not used: no Estimator was made in this process\n"
-            )
+    if is_legacy:
+        importing.execute(code, module, tf2=scope.tf2)
+    else:
+        exec(code, vars(module))
 
 
 def _set_environment(options: Mapping[str, str | None]) -> None:

@@ -1,5 +1,5 @@
 """`e2s export-step`: a folder with a training step that runs where only JAX is.
 
-`exporting` writes the folder; `run` is the loader that is copied into it, and imports nothing of
-this package.
+`step_export` writes the folder; `step_loader` is copied into it as `run.py`, and imports nothing
+of this package.
 """

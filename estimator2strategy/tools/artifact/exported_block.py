@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from estimator2strategy.engine.replay.xla.block import block_of
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
-from estimator2strategy.tools.artifact.run import REPLICAS
+from estimator2strategy.tools.artifact.step_loader import REPLICAS
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 
@@ -88,7 +89,7 @@ def _function(
     def shape(of_replica: Any, spec: PartitionSpec) -> Any:
         sizes = [
             size * replicas if axis == REPLICAS else size
-            for size, axis in zip(of_replica.shape, [*spec, *[None] * of_replica.ndim])
+            for size, axis in itertools.zip_longest(of_replica.shape, spec)
         ]
         sharding = NamedSharding(mesh, spec)
         return jax.ShapeDtypeStruct(tuple(sizes), of_replica.dtype, sharding=sharding)

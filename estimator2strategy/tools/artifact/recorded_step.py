@@ -56,9 +56,9 @@ class RecordedStep:
 
     def places(self, stream: tf.Variable) -> np.ndarray:
         """The places of random ops in their streams; with several replicas, those of each."""
-        replicas = range(self.program.replicas)
         with modern_world():
-            return np.stack([self._places(stream, replica) for replica in replicas])
+            places = [self._places(stream, r) for r in range(self.program.replicas)]
+        return np.stack(places) if len(places) > 1 else places[0]
 
     def _places(self, stream: tf.Variable, replica: int) -> np.ndarray:
         if replica == 0:

@@ -34,7 +34,7 @@ from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
 from estimator2strategy.engine.replay.xla.parts import (
-    Parts,
+    StepParts,
     after_function,
     parts_of,
     take_function,
@@ -96,7 +96,7 @@ class OnJax(Engine):
 
     on_device = True
 
-    def __init__(self, replay: Replay, step: Step | None, request: Request, parts: Parts):
+    def __init__(self, replay: Replay, step: Step | None, request: Request, parts: StepParts):
         self._replay, self._step, self._parts = replay, step, parts
         self._values: DeviceValues = replay.device
         loss = step.loss if step else None

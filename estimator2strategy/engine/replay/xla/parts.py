@@ -28,7 +28,7 @@ from estimator2strategy.errors import UnsupportedError
 
 
 @dataclasses.dataclass(frozen=True)
-class Parts:
+class StepParts:
     """A step in three parts.
 
     Attributes:
@@ -65,7 +65,7 @@ class Parts:
         return by_host & on_device & written, written_by_host
 
 
-def parts_of(replay: Replay, request: Request, replicas: int) -> Parts | None:
+def parts_of(replay: Replay, request: Request, replicas: int) -> StepParts | None:
     """The parts of a request; None if a device has nothing to do in it.
 
     Args:
@@ -83,7 +83,7 @@ def parts_of(replay: Replay, request: Request, replicas: int) -> Parts | None:
     return _around_segment(recorded, request)
 
 
-def _around_segment(recorded: RecordedGraph, request: Request) -> Parts | None:
+def _around_segment(recorded: RecordedGraph, request: Request) -> StepParts | None:
     """Of a model that was recorded for one device."""
 
     def on_host(name: str) -> bool:
@@ -99,12 +99,12 @@ def _around_segment(recorded: RecordedGraph, request: Request) -> Parts | None:
     behind = recorded.ancestors([*map(input_node, request.tensors), *request.ops])
     inside, before = set(segment.ops), segment.done
     after = [name for name in behind if name not in inside and name not in before]
-    return _with_kept(Parts(program, segment.takes, before, (), frozenset()), request, after)
+    return _with_kept(StepParts(program, segment.takes, before, (), frozenset()), request, after)
 
 
 def _around_splice(
     recorded: RecordedGraph, request: Request, splices: Sequence[Splice], replicas: int
-) -> Parts:
+) -> StepParts:
     """Of a model that was recorded for the cores of a TPU."""
     splice, *later = splices
     model = splice.model
@@ -122,11 +122,13 @@ def _around_splice(
     behind = recorded.ancestors(
         (name for name in used if name not in stop), lambda edge: input_node(edge) in stop
     )
-    parts = Parts(program, splice.inputs, frozenset(before), (), frozenset(), splice, tuple(later))
+    parts = StepParts(
+        program, splice.inputs, frozenset(before), (), frozenset(), splice, tuple(later)
+    )
     return _with_kept(parts, request, [n for n in behind if n not in parts.before])
 
 
-def _with_kept(parts: Parts, request: Request, after: Iterable[str]) -> Parts:
+def _with_kept(parts: StepParts, request: Request, after: Iterable[str]) -> StepParts:
     recorded = parts.program.recorded
     before = frozenset(n for n in parts.before if not recorded.creates_resource(n))
     after = frozenset(n for n in after if not recorded.creates_resource(n))
@@ -138,7 +140,7 @@ def _with_kept(parts: Parts, request: Request, after: Iterable[str]) -> Parts:
     return dataclasses.replace(parts, before=before, after=after, kept=tuple(kept))
 
 
-def take_function(replay: Replay, parts: Parts) -> Any:
+def take_function(replay: Replay, parts: StepParts) -> Any:
     """The ConcreteFunction of the host's first part; returns `takes`, then `kept`.
 
     Must be called in the `modern_world`. It ends with an OutOfRangeError where the input has ended.
@@ -153,7 +155,7 @@ def take_function(replay: Replay, parts: Parts) -> Any:
     return tf.function(take, [], autograph=False).get_concrete_function()
 
 
-def after_function(replay: Replay, parts: Parts, request: Request, replicas: int) -> Any:
+def after_function(replay: Replay, parts: StepParts, request: Request, replicas: int) -> Any:
     """The ConcreteFunction of the host's last part; returns the tensors of the request.
 
     Must be called in the `modern_world`. Its arguments are the outputs of the device's part, with a
@@ -183,7 +185,7 @@ def after_function(replay: Replay, parts: Parts, request: Request, replicas: int
 def _supply(
     importer: GraphImporter,
     replay: Replay,
-    parts: Parts,
+    parts: StepParts,
     computed: Sequence[tf.Tensor],
     replicas: int,
 ) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from estimator2strategy.tools.artifact import run
+from estimator2strategy.tools.artifact import step_loader
 
 
 @contextlib.contextmanager
@@ -39,8 +39,8 @@ def _check_is_ours(folder: Path) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     try:
-        run.described(str(folder))
-    except run.RefusedError as refused:
+        step_loader.described(str(folder))
+    except step_loader.RefusedStepError as refused:
         raise FileExistsError(
             f"{folder} is there, and is no exported step ({refused}): name another folder"
         ) from refused

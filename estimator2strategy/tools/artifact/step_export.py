@@ -26,9 +26,9 @@ from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.errors import DeviceError, UnsupportedError
-from estimator2strategy.tools.artifact import run
-from estimator2strategy.tools.artifact.folder import replaced_at_once
+from estimator2strategy.tools.artifact import step_loader
 from estimator2strategy.tools.artifact.recorded_step import RecordedStep, recorded_step
+from estimator2strategy.tools.artifact.replaced_folder import replaced_at_once
 from estimator2strategy.tools.xla.kernels import described, unsupported
 
 STEPS_PER_BLOCK = 10
@@ -71,8 +71,8 @@ def export_step(
         raise ValueError(f"steps_per_block is {steps_per_block}: give at least 1")
     precision = Precision(precision)
     try:
-        run.imported_jax()
-    except run.RefusedError as refused:
+        step_loader.imported_jax()
+    except step_loader.RefusedStepError as refused:
         raise DeviceError(f"{refused}, or pip install 'estimator2strategy[jax]'") from refused
     with (
         replaced_at_once(Path(folder)) as made,
@@ -90,17 +90,15 @@ def _write(
     try:
         block = exported_block(lowered, steps_per_block, precision)
     except ValueError as error:
-        raise _refusal(recorded, "", run.first_line(error)) from error
+        raise _refusal(recorded, "", step_loader.first_line(error)) from error
     (folder / "step.bin").write_bytes(block.serialized)
     batch = dict(zip(recorded.names, recorded.first_batch, strict=True))
-    streams = {
-        f"random_streams/{i}": recorded.places(s) if recorded.program.replicas > 1 else s.numpy()
-        for i, s in enumerate(lowered.streams)
-    }
+    streams = {f"random_streams/{i}": recorded.places(s) for i, s in enumerate(lowered.streams)}
     values = {**recorded.values, **streams}
-    np.savez(folder / "values.npz", **values)
-    np.savez(folder / "first_batch.npz", **batch)
-    shutil.copyfile(run.__file__, folder / "run.py")
+    arrays: Mapping[str, Any]
+    for file, arrays in (("values.npz", values), ("first_batch.npz", batch)):
+        np.savez(folder / file, **arrays)
+    shutil.copyfile(step_loader.__file__, folder / "run.py")
     variables = [*recorded.program.variables, *streams]
     outputs = [
         {"name": name.removesuffix(":0"), "shape": list(out.shape), "dtype": str(out.dtype)}
@@ -160,8 +158,8 @@ def _facts(recorded: RecordedStep, steps_per_block: int, precision: Precision) -
 
     sizes = {value.shape[:1] for value in recorded.first_batch}
     return {
-        "format": run.FORMAT,
-        "version": run.VERSION,
+        "format": step_loader.FORMAT,
+        "version": step_loader.VERSION,
         "written_by": {
             "estimator2strategy": estimator2strategy.__version__,
             "tensorflow": tf.__version__,

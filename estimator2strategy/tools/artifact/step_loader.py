@@ -30,7 +30,7 @@ REPLICAS = "replicas"  # the axis of the mesh that the step was exported for
 INSTALL = "pip install 'jax>=0.10' flatbuffers (for a GPU 'jax[cuda13]', for a TPU 'jax[tpu]')"
 
 
-class RefusedError(Exception):
+class RefusedStepError(Exception):
     """The step cannot be run; the message says why, and what to do."""
 
 
@@ -48,7 +48,7 @@ class ExportedStep:
         devices: The devices that run it, one for each replica.
 
     Raises:
-        RefusedError: It is damaged, or does not run here.
+        RefusedStepError: It is damaged, or does not run here.
     """
 
     def __init__(self, folder, platform=None):
@@ -88,7 +88,7 @@ class ExportedStep:
             placed = [*self._shardings[0], *self._shardings[1], None]
             given = [
                 self._jax.ShapeDtypeStruct(g.shape, g.dtype, sharding=s)
-                for g, s in zip(given, placed)
+                for g, s in zip(given, placed, strict=True)
             ]
             count = len(self.variables)
             arguments = (tuple(given[:count]), tuple(given[count:-1]), given[-1])
@@ -99,7 +99,7 @@ class ExportedStep:
         """The variables of the step, of {name: value}, in its order and on its devices.
 
         Raises:
-            RefusedError: One is missing, or has another shape or dtype.
+            RefusedStepError: One is missing, or has another shape or dtype.
         """
         fitting = [checked(values, row, "value") for row in self.variables]
         with self._jax.enable_x64(True):
@@ -107,7 +107,9 @@ class ExportedStep:
 
     def on_host(self, variables):
         """{name: value} of the step's variables."""
-        return {row["name"]: np.asarray(v) for row, v in zip(self.variables, variables)}
+        return {
+            row["name"]: np.asarray(v) for row, v in zip(self.variables, variables, strict=True)
+        }
 
     def values(self, path=None):
         """{name: value}: the initial values, or those of a file that `--save` wrote."""
@@ -121,11 +123,11 @@ class ExportedStep:
         """An array for each feed, of up to `steps_per_block` batches of all replicas.
 
         Raises:
-            RefusedError: A batch does not fit.
+            RefusedStepError: A batch does not fit.
         """
         batches = [*batches, *[batches[-1]] * (self.steps_per_block - len(batches))]
         arrays = [[checked(batch, row, "batch") for row in self.feeds] for batch in batches]
-        return [np.stack(of_feed) for of_feed in zip(*arrays)]
+        return [np.stack(of_feed) for of_feed in zip(*arrays, strict=True)]
 
     def losses(self, outputs, count):
         """The loss of each step: the mean of the replicas'."""
@@ -142,12 +144,12 @@ class ExportedStep:
         try:
             found = jax.devices(platform)
         except RuntimeError as error:
-            raise RefusedError(
+            raise RefusedStepError(
                 f"there is no device of the platform {platform or 'that JAX is set to'} here: "
                 f"{first_line(error)}. {INSTALL}; or give --platform cpu"
             ) from error
         if len(found) < wanted:
-            raise RefusedError(
+            raise RefusedStepError(
                 f"the step was exported for {wanted} replicas, and there are {len(found)} devices "
                 f"of the platform {found[0].platform}: export it for {len(found)}, or give "
                 "--platform cpu, which makes as many as it needs"
@@ -162,9 +164,9 @@ class ExportedStep:
 
             exported = export.deserialize(bytearray(serialized))
         except ImportError as error:
-            raise RefusedError(f"{error.name} is not installed: {INSTALL}") from error
+            raise RefusedStepError(f"{error.name} is not installed: {INSTALL}") from error
         except Exception as error:  # of many kinds: of flatbuffers, of MLIR, of JAX
-            raise RefusedError(
+            raise RefusedStepError(
                 f"step.bin cannot be read by jax {self._jax.__version__}: {first_line(error)}. It "
                 f"was written by jax {self.description['written_by']['jax']}: install that"
             ) from error
@@ -173,7 +175,7 @@ class ExportedStep:
         rows += [(first + row["shape"], row["dtype"]) for row in self.feeds] + [([], "int32")]
         taken = [(list(aval.shape), str(aval.dtype)) for aval in exported.in_avals]
         if rows != taken:
-            raise RefusedError("description.json does not fit step.bin: export the step again")
+            raise RefusedStepError("description.json does not fit step.bin: export the step again")
         return exported
 
     def _placed(self):
@@ -196,18 +198,18 @@ def described(folder):
     """The description of an exported step.
 
     Raises:
-        RefusedError: There is none, or it is none that this file can read.
+        RefusedStepError: There is none, or it is none that this file can read.
     """
     path = os.path.join(folder, "description.json")
     try:
         with open(path, encoding="utf-8") as file:
             description = json.load(file)
     except (OSError, ValueError) as error:
-        raise RefusedError(f"{path} cannot be read: {first_line(error)}") from error
+        raise RefusedStepError(f"{path} cannot be read: {first_line(error)}") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise RefusedError(f"{path} does not describe a step of `e2s export-step`")
+        raise RefusedStepError(f"{path} does not describe a step of `e2s export-step`")
     if description.get("version") != VERSION:
-        raise RefusedError(
+        raise RefusedStepError(
             f"{path} has version {description.get('version')} of the format, and this file reads "
             f"version {VERSION}: use the run.py that was written with it"
         )
@@ -218,16 +220,16 @@ def verified(folder, name, checksums):
     """The path of a file of the folder.
 
     Raises:
-        RefusedError: It is not there, or not as it was written.
+        RefusedStepError: It is not there, or not as it was written.
     """
     path = os.path.join(folder, name)
     try:
         with open(path, "rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise RefusedError(f"{path} cannot be read: {first_line(error)}") from error
+        raise RefusedStepError(f"{path} cannot be read: {first_line(error)}") from error
     if found != checksums.get(name):
-        raise RefusedError(
+        raise RefusedStepError(
             f"{path} is damaged: its checksum is not that of description.json. Copy the folder "
             "again, or export the step again"
         )
@@ -238,16 +240,16 @@ def imported_jax():
     """The module jax.
 
     Raises:
-        RefusedError: It is not installed, or too old.
+        RefusedStepError: It is not installed, or too old.
     """
     try:
         import flatbuffers  # noqa: F401  # jax.export imports it late
         import jax
         import jax.export
     except ImportError as error:
-        raise RefusedError(f"{error.name} is not installed: {INSTALL}") from error
+        raise RefusedStepError(f"{error.name} is not installed: {INSTALL}") from error
     if jax.__version_info__[:2] < OLDEST_JAX:
-        raise RefusedError(f"jax {jax.__version__} is too old: {INSTALL}")
+        raise RefusedStepError(f"jax {jax.__version__} is too old: {INSTALL}")
     return jax
 
 
@@ -255,13 +257,13 @@ def arrays_in(path):
     """{name: array} of a .npz file; nothing in it is unpickled.
 
     Raises:
-        RefusedError: It cannot be read.
+        RefusedStepError: It cannot be read.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, AttributeError, KeyError) as error:
-        raise RefusedError(f"{path} is no .npz file of arrays: {first_line(error)}") from error
+        raise RefusedStepError(f"{path} is no .npz file of arrays: {first_line(error)}") from error
 
 
 def checked(arrays, row, what):
@@ -269,14 +271,14 @@ def checked(arrays, row, what):
     name, shape, dtype = row["name"], tuple(row["shape"]), row["dtype"]
     if name not in arrays:
         known = ", ".join(sorted(arrays)[:5]) or "nothing"
-        raise RefusedError(f"there is no {what} of {name!r}: given are {known}")
+        raise RefusedStepError(f"there is no {what} of {name!r}: given are {known}")
     array = np.asarray(arrays[name])
     if dtype == "bfloat16" and array.dtype.itemsize == 2 and array.dtype.kind == "V":
         import ml_dtypes  # comes with jax; NumPy's files do not know the type
 
         array = array.view(ml_dtypes.bfloat16)
     if array.shape != shape or str(array.dtype) != dtype:
-        raise RefusedError(
+        raise RefusedStepError(
             f"the {what} of {name!r} is {array.dtype}{list(array.shape)}, and the step takes "
             f"{dtype}{list(shape)}"
         )
@@ -291,18 +293,22 @@ def batches_of(step, path):
     elif path.endswith(".py"):
         spec = importlib.util.spec_from_file_location("batches", path)
         if spec is None or not os.path.isfile(path):
-            raise RefusedError(f"there is no file {path}")
+            raise RefusedStepError(f"there is no file {path}")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         if not hasattr(module, "batches"):
-            raise RefusedError(f"{path} has no function batches(), which yields {{name: array}}")
+            raise RefusedStepError(
+                f"{path} has no function batches(), which yields {{name: array}}"
+            )
         for batch in module.batches():
-            yield batch if hasattr(batch, "keys") else dict(zip(names, batch))
+            yield batch if hasattr(batch, "keys") else dict(zip(names, batch, strict=True))
     else:
         arrays = arrays_in(path)
         stacked = {name: arrays[name] for name in names if name in arrays}
         if len(stacked) < len(names) or 0 in map(np.ndim, stacked.values()):
-            raise RefusedError(f"{path} needs an array [steps, ...] of each of {', '.join(names)}")
+            raise RefusedStepError(
+                f"{path} needs an array [steps, ...] of each of {', '.join(names)}"
+            )
         count = min(map(len, stacked.values()), default=1)
         for number in itertools.cycle(range(count)):
             yield {name: array[number] for name, array in stacked.items()}
@@ -354,7 +360,7 @@ def save(path, values):
             np.savez(file, **values)
         os.replace(scratch, path)
     except OSError as error:
-        raise RefusedError(f"{path} cannot be written: {first_line(error)}") from error
+        raise RefusedStepError(f"{path} cannot be written: {first_line(error)}") from error
     finally:
         if os.path.exists(scratch):
             os.remove(scratch)
@@ -392,7 +398,7 @@ def main(arguments=None):
         if options.save:
             save(options.save, {**values, **trained})
             say(f"saved to {options.save}")
-    except RefusedError as refused:
+    except RefusedStepError as refused:
         sys.stderr.write(f"run.py: {refused}\n")
         return 2
     return 0

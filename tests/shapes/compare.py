@@ -1,6 +1,6 @@
 """Writes migration_guide/shapes.md: static shapes that TF 1.15 knew and the facade does not.
 
-python tests/tf1/shapes/compare.py --tf115 /path/to/python3.7 > migration_guide/shapes.md
+python tests/shapes/compare.py --tf115 /path/to/python3.7 > migration_guide/shapes.md
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def text(shape: list | str | None) -> str:
 def page(rows: list[str], count: int, families: int) -> str:
     table = "\n".join(rows)
     return f"""\
-<!-- Made by `python tests/tf1/shapes/compare.py --tf115 PYTHON > migration_guide/shapes.md`. -->
+<!-- Made by `python tests/shapes/compare.py --tf115 PYTHON > migration_guide/shapes.md`. -->
 # Static shapes
 
 For you if a program asks a tensor for its static shape, and gets `None` where TensorFlow 1.15 had

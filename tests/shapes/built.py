@@ -1,7 +1,7 @@
 """The static shapes in the graphs of `families.py`, as JSON.
 
-python3.7 tests/tf1/shapes/built.py out.json          # TensorFlow 1.15
-python tests/tf1/shapes/built.py out.json             # the facade of this package
+python3.7 tests/shapes/built.py out.json          # TensorFlow 1.15
+python tests/shapes/built.py out.json             # the facade of this package
 """
 
 import importlib
