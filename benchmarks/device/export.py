@@ -191,7 +191,9 @@ def resnet_case(scratch: Path) -> Iterator[Case]:
         config = tpu.RunConfig(
             model_dir=str(scratch / name), tf_random_seed=1, tpu_config=tpu.TPUConfig(1)
         )
-        return tpu.TPUEstimator(model_fn, config=config, train_batch_size=batch_size, params={})
+        return tpu.TPUEstimator(
+            model_fn, config=config, use_tpu=False, train_batch_size=batch_size, params={}
+        )
 
     estimator("model").train(input_fn, steps=1)
     shutil.copytree(scratch / "model", scratch / "losses")
