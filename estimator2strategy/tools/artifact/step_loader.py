@@ -3,7 +3,7 @@
     python run.py --steps 100                           # on the first batch, again and again
     python run.py --steps 100 --batches batches.npz     # name of a feed -> array [steps, ...]
     python run.py --steps 100 --batches batches.py      # its batches() yields {name: array}
-    python run.py --steps 100 --save trained.npz        # the trained values, by the names of variables
+    python run.py --steps 100 --save trained.npz        # the values that it has trained
 
 `description.json`, beside this file, lists the feeds and the variables. From Python:
 

@@ -35,6 +35,9 @@ _PACKAGES = (
     "numpy",
     "protobuf",
     "libtpu",
+    "jax",
+    "jaxlib",
+    "flatbuffers",
 )
 _SETTINGS = (
     "TF_USE_LEGACY_KERAS",
@@ -42,10 +45,14 @@ _SETTINGS = (
     "TF_CONFIG",
     "TPU_NAME",
     "E2S_EMULATE_TPU_CORES",
+    "E2S_RUNTIME",
+    "E2S_PRECISION",
+    "JAX_PLATFORMS",
 )
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")
 _ON_A_TPU_VM = "migration_guide/tpu.md says how to install beside tensorflow-tpu."
 _OLDEST, _NEWEST_TRIED = (2, 16), (2, 21)
+_OLDEST_JAX = (0, 10)
 
 _PROBE = """
 import json, time
@@ -293,6 +300,23 @@ def _protobuf_7(here: Environment) -> Problem | None:
     )
 
 
+def _jax(here: Environment) -> Problem | None:
+    jax, asked = here.minor("jax"), here.settings.get("E2S_RUNTIME") == "jax"
+    if jax is None and not asked:
+        return None
+    install = "pip install 'estimator2strategy[jax]'"
+    if jax is None:
+        return Problem(Severity.ERROR, "E2S_RUNTIME is jax, and JAX is not installed", install)
+    if jax >= _OLDEST_JAX:
+        return None
+    oldest = ".".join(map(str, _OLDEST_JAX))
+    return Problem(
+        Severity.ERROR if asked else Severity.WARNING,
+        f"jax {here.versions['jax']} is too old for --runtime=jax, which needs {oldest} or newer",
+        install,
+    )
+
+
 def _libtpu_too_new(here: Environment) -> Problem | None:
     """tensorflow-tpu 2.20 asks for libtpu~=0.0.14, and so gets the newest; tried one by one."""
     version = here.versions.get("libtpu", "")
@@ -366,6 +390,7 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
     _protobuf_7,
     _libtpu_without_library,
     _libtpu_too_new,
+    _jax,
     _bad_tf_config,
 )
 

@@ -1,0 +1,132 @@
+"""What an Estimator under JAX does around its steps, and what it refuses."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator2strategy import errors, estimator
+from estimator2strategy.engine.runtime import jax_devices as jax_runtime
+from tests.hooks import LossRecorder
+
+tf1 = tf.compat.v1
+
+
+def input_fn():
+    x = np.arange(24, dtype=np.float32).reshape(8, 3) / 24
+    return tf.data.Dataset.from_tensor_slices((x, x.sum(1, keepdims=True))).batch(2)
+
+
+def model_fn(features, labels, mode):
+    w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())
+    y = features @ w
+    if mode == "infer":
+        return estimator.EstimatorSpec(mode, predictions={"y": y, "x": features})
+    loss = tf.reduce_mean(tf.square(y - labels))
+    tf1.summary.scalar("mean", tf.reduce_mean(y))
+    train_op = tf1.train.MomentumOptimizer(0.1, 0.9).minimize(loss, tf1.train.get_global_step())
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def trained(folder, steps=None, fn=model_fn, hooks=(), **config):
+    config = estimator.RunConfig(model_dir=str(folder), tf_random_seed=1, **config)
+    return estimator.Estimator(fn, config=config).train(input_fn, steps=steps, hooks=hooks)
+
+
+def test_hooks_see_each_step_and_the_end_of_the_input(tmp_path, jax_devices):
+    expected, found = LossRecorder(), LossRecorder()
+    trained(tmp_path / "tensorflow", hooks=[expected])
+    jax_devices(1)
+    trained(tmp_path / "jax", hooks=[found])
+    assert len(found.losses) == 4
+    np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-5)
+
+
+def test_checkpoints_come_at_their_steps_and_training_goes_on_from_them(tmp_path, jax_devices):
+    jax_devices(1)
+    model = trained(tmp_path, save_checkpoints_steps=2, keep_checkpoint_max=None)
+    steps = sorted(int(f.suffixes[-2][1:].split("-")[1]) for f in tmp_path.glob("*.index"))
+    assert steps == [0, 2, 4]
+    before = model.get_variable_value("w")
+    trained(tmp_path, steps=1)
+    assert model.get_variable_value("global_step") == 5
+    assert not np.array_equal(model.get_variable_value("w"), before)
+
+
+def test_a_checkpoint_of_jax_is_continued_by_tensorflow(tmp_path, jax_devices, monkeypatch):
+    trained(tmp_path / "alone", steps=2)
+    alone = trained(tmp_path / "alone", steps=2)
+    jax_devices(1)
+    trained(tmp_path / "both", steps=2)
+    monkeypatch.delenv("E2S_RUNTIME")
+    both = trained(tmp_path / "both", steps=2)
+    for name in alone.get_variable_names():
+        expected = alone.get_variable_value(name)
+        np.testing.assert_allclose(both.get_variable_value(name), expected, rtol=1e-5)
+
+
+def test_predictions_of_a_short_last_batch_come_with_what_the_host_kept(tmp_path, jax_devices):
+    jax_devices(1)
+    model = trained(tmp_path, steps=1)
+    x = np.arange(15, dtype=np.float32).reshape(5, 3)
+    given = lambda: tf.data.Dataset.from_tensor_slices(x).batch(2)  # noqa: E731
+    found = list(model.predict(given))
+    np.testing.assert_array_equal([row["x"] for row in found], x)
+    np.testing.assert_allclose([row["y"] for row in found], x @ model.get_variable_value("w"), 1e-5)
+
+
+def test_the_step_since_which_the_loss_is_nan_is_told(tmp_path, jax_devices, log):
+    def diverging(features, labels, mode):
+        w = tf1.get_variable("w", [], initializer=tf1.ones_initializer())
+        step = tf1.train.get_global_step()
+        loss = w * tf.reduce_mean(features) + tf.where(step >= 2, np.nan, 0.0)
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    jax_devices(1)
+    with pytest.raises(tf1.train.NanLossDuringTrainingError):
+        trained(tmp_path, fn=diverging)
+    assert "The loss is NaN since step 3." in log.text
+
+
+def test_what_the_host_must_do_in_the_middle_of_a_step_is_refused(tmp_path, jax_devices):
+    def through_python(features, labels, mode):
+        w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())
+        y = tf1.py_func(lambda value: value, [features @ w], tf.float32)
+        loss = tf.reduce_mean(tf.square(tf.reshape(y, [-1, 1]) * w[0] - labels))
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(
+            loss, tf1.train.get_global_step()
+        )
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    jax_devices(1)
+    with pytest.raises(errors.UnsupportedError, match=r"middle of it:\n.*test_jax_runtime.py"):
+        trained(tmp_path, steps=1, fn=through_python)
+
+
+def test_a_strategy_of_tensorflow_is_refused(tmp_path, jax_devices):
+    jax_devices(1)
+    strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+    with pytest.raises(errors.UnsupportedError, match="leave out train_distribute"):
+        trained(tmp_path, steps=1, train_distribute=strategy)
+
+
+def test_without_jax_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("E2S_RUNTIME", "jax")
+    monkeypatch.setitem(sys.modules, "jax", None)
+    jax_runtime._devices.cache_clear()
+    with pytest.raises(errors.DeviceError, match=r"pip install 'estimator2strategy\[jax\]'"):
+        trained(tmp_path, steps=1)
+
+
+@pytest.mark.parametrize(("variable", "value"), [("E2S_RUNTIME", "jxa"), ("E2S_PRECISION", "low")])
+def test_a_wrong_name_in_the_environment_is_told(
+    tmp_path, monkeypatch, jax_devices, variable, value
+):
+    jax_devices(1)
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=f"{variable} must be one of"):
+        trained(tmp_path, steps=1)
