@@ -148,6 +148,8 @@ class OnJax(Engine):
             if has_nan(results[self._loss]):
                 since = _nan_since(launches)
         stopped = Stopped.COMPLETED if complete else Stopped.END_OF_INPUT
+        if since is not None and step.stops_at_nan:
+            stopped = Stopped.NAN_LOSS  # hooks see it, also where the input has ended behind it
         counter = self._counter(step.counter) if step.counter else None
         return Ran(done, results, stopped, since, counter)
 
