@@ -46,6 +46,10 @@ _COMMANDS = {
         "estimator2strategy.tools.golden.verify",
         "compare such a recording with what the model does here",
     ),
+    "export-step": (
+        "estimator2strategy.tools.artifact.export_command",
+        "write a training step as a folder that trains where only JAX is",
+    ),
     "run": (
         "estimator2strategy.legacy.run",
         "run an unchanged TF 1.x program on today's TensorFlow",

@@ -22,6 +22,10 @@ os.environ.pop("E2S_EMULATE_TPU_CORES", None)
 # of TF 1.15 by 5e-4 within twenty steps on some CPUs; so do those of TF 2.15's own TPUEstimator.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "SSE41")
 
+# JAX starts its devices once, too; libtpu, which is installed for its compiler, has none.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
+
 import tensorflow as tf
 
 from estimator2strategy.engine import behavior
@@ -118,8 +122,6 @@ def _cores_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
 def jax_devices(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """`jax_devices(8)` gives the steps of Estimators to so many CPU devices of JAX."""
     jax = pytest.importorskip("jax", minversion="0.10")
-    jax.config.update("jax_platforms", "cpu")
-    jax.config.update("jax_num_cpu_devices", LOGICAL_CPUS)
 
     def use(count: int) -> None:
         monkeypatch.setenv(RUNTIME_VARIABLE, "jax")

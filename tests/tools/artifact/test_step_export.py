@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator, export_step
+from estimator2strategy.tools.artifact import export_command
 
 pytest.importorskip("jax", minversion="0.10")
 pytest.importorskip("flatbuffers")
@@ -47,7 +49,9 @@ def step(tmp_path_factory):
 
 def run(folder, *options: str) -> subprocess.CompletedProcess:
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-I", str(folder / "run.py"), *options]
+    # CI names a Python that has JAX, NumPy and flatbuffers, and nothing else.
+    python = os.environ.get("E2S_JAX_PYTHON", sys.executable)
+    command = [python, "-I", str(folder / "run.py"), *options]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
@@ -91,3 +95,40 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
     with pytest.raises(FileExistsError, match="no exported step"):
         export_step(model(tmp_path / "model"), input_fn, tmp_path / "step")
     assert [file.name for file in (tmp_path / "step").iterdir()] == ["notes.txt"]
+
+
+def test_the_command_exports_a_model_by_its_name(tmp_path):
+    (tmp_path / "program.py").write_text(_PROGRAM)
+    named = ["program.py:model_fn", "--input", "program.py:input_fn", "--out", "step"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "estimator2strategy", "export-step", *named],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "python step/run.py" in ran.stdout
+    assert run(tmp_path / "step", "--steps=3").returncode == 0
+
+
+def test_a_model_that_is_not_there_is_one_sentence(tmp_path, capsys):
+    absent = [str(tmp_path / "absent.py:model_fn"), "--input", "x.py:input_fn", "--out", "step"]
+    assert export_command.main(absent) == 2
+    assert "absent.py" in capsys.readouterr().err
+
+
+_PROGRAM = """\
+import tensorflow as tf
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors(([[1.0, 2.0]], [[3.0]])).repeat()
+
+
+def model_fn(features, labels, mode):
+    loss = tf.losses.mean_squared_error(labels, tf.layers.dense(features, 1))
+    train_op = tf.train.AdamOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
