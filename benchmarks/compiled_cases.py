@@ -83,7 +83,7 @@ def _dot(a: Any, b: Any) -> Any:
     return tf.matmul(a, b)
 
 
-_IDS = "nothing; [see above](#ids-beyond-a-table)"
+_IDS = "told with `check_compiled=True`; [see above](#ids-beyond-a-table)"
 _ROWS = "nothing"
 _DRAWS = ""
 _CHECKED = "TPUs leave it out, as they always did"

@@ -23,6 +23,8 @@ NOT_CALLED_BY_PROGRAMS = {
     "tpu.TPUContext",
     "export.wrap_and_check_input_tensors",
     "tpu.ExportSavedModelApiVersion",
+    "Precision",
+    "Runtime",
 }
 
 # Bases that hold a part of the methods of the class that is derived from them.

@@ -36,7 +36,7 @@ from estimator2strategy.engine.runtime.model_dir import clear_if_free, held_for_
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
-from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.runtime.training_options import TrainingOptions, jax_target_of
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator.checks import (
     check_no_strategy_under_jax,
@@ -375,7 +375,7 @@ class Estimator(Exporting):
 
     def _placement(self, mode: str) -> Placement:
         """The devices and processes that `mode` runs on; a TPU among them has been started."""
-        target = self._training_options.jax_target(most=1)
+        target = jax_target_of(self._training_options, most=1)
         if target is not None:
             check_no_strategy_under_jax(self._strategy)
             return UnderJax(OnHost(), target)

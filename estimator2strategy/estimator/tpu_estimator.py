@@ -14,7 +14,7 @@ from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.xla.target import JaxTarget
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime.jax_devices import replicas_on
-from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.runtime.training_options import TrainingOptions, jax_target_of
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator import tpu_export
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
@@ -207,7 +207,7 @@ class TPUEstimator(Estimator):
     def _jax_target(self) -> JaxTarget | None:
         """The devices of JAX that are the cores; None: TensorFlow has them."""
         one_core = devices.asks_for_one_core(self._config.tpu_config)
-        target = self._training_options.jax_target(most=1 if one_core else None)
+        target = jax_target_of(self._training_options, most=1 if one_core else None)
         if target is not None:
             check_one_core_each(self._config.tpu_config)
         return target

@@ -1,8 +1,10 @@
 """Finds the queues that runners fill, in a recorded graph, and all that a Session needs for them.
 
-queues = queues_of(graph)
-queues.takes   # the ops by which the program takes from them
-queues.ops     # all ops that fill them
+    queues = queues_of(graph)
+    queues.takes   # the ops by which the program takes from them
+    queues.ops     # all ops that fill them
+
+Nothing runs here.
 """
 
 from __future__ import annotations

@@ -16,6 +16,10 @@ from estimator2strategy.engine.plan.graph import NodeDef
 STRIDE = 256
 
 
+# Of these an op of any version draws, by the seed that it is given.
+_STATELESS = ("StatelessRandom", "StatelessTruncatedNormal", "StatelessMultinomial")
+
+
 class _Twin(NamedTuple):
     op: str
     dtype: str  # the attribute of the stateful op that says what it returns
@@ -110,7 +114,7 @@ def moved(op: str, shape: Any, size: Any) -> Any:
 
 def draws(node: NodeDef) -> bool:
     """True if `node` draws random numbers, with a seed or without."""
-    return "seed2" in node.attr or node.op.startswith("StatelessRandom")
+    return "seed2" in node.attr or node.op.startswith(_STATELESS)
 
 
 def _drawn(node: NodeDef) -> Drawn:

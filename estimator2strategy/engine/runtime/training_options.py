@@ -136,16 +136,15 @@ class TrainingOptions:
         chosen = self.profile_dir or os.environ.get(profiling.VARIABLE)
         return os.fspath(chosen) if chosen else None
 
-    def jax_target(self, most: int | None = None) -> JaxTarget | None:
-        """The devices of JAX that run the steps, at most as many; None: TensorFlow runs them.
 
-        Raises:
-            DeviceError: JAX runs them, and is not installed, is too old, or has no device.
-            ValueError: The environment asks for a runtime or a precision that there is not.
-        """
-        runtime = self.runtime or requested_runtime.requested_runtime()
-        if runtime is not Runtime.JAX:
-            return None
-        return jax_devices.jax_target(
-            self.precision or requested_runtime.requested_precision(), most
-        )
+def jax_target_of(options: TrainingOptions, most: int | None = None) -> JaxTarget | None:
+    """The devices of JAX that run the steps, at most as many; None: TensorFlow runs them.
+
+    Raises:
+        DeviceError: JAX runs them, and is not installed, is too old, or has no device.
+        ValueError: The environment asks for a runtime or a precision that there is not.
+    """
+    if (options.runtime or requested_runtime.requested_runtime()) is not Runtime.JAX:
+        return None
+    precision = options.precision or requested_runtime.requested_precision()
+    return jax_devices.jax_target(precision, most)

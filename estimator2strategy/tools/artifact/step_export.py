@@ -95,9 +95,8 @@ def _write(
     batch = dict(zip(recorded.names, recorded.first_batch, strict=True))
     streams = {f"random_streams/{i}": recorded.places(s) for i, s in enumerate(lowered.streams)}
     values = {**recorded.values, **streams}
-    arrays: Mapping[str, Any]
-    for file, arrays in (("values.npz", values), ("first_batch.npz", batch)):
-        np.savez(folder / file, **arrays)
+    _save(folder / "values.npz", values)
+    _save(folder / "first_batch.npz", batch)
     shutil.copyfile(step_loader.__file__, folder / "run.py")
     variables = [*recorded.program.variables, *streams]
     outputs = [
@@ -120,6 +119,10 @@ def _write(
     }
     text = json.dumps(description, indent=1)
     (folder / "description.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _save(path: Path, arrays: Mapping[str, Any]) -> None:
+    np.savez(path, **arrays)
 
 
 def _lowered(recorded: RecordedStep) -> LoweredStep:

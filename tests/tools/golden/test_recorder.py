@@ -178,7 +178,9 @@ def test_an_exporter_that_keeps_the_newest_few_is_recorded(exporter, recorded):
     program = ["--program", "train.py", "--rate=0.5", f"--exporter={exporter}"]
     ran = e2s("record", "--out", exporter, "--steps", "3", *program, cwd=cwd)
     assert ran.returncode == 0, ran.stderr
-    assert "evaluate, export, train, 3 steps" in ran.stderr
+    # TF 1.15's BestExporter exports what is better than an earlier model, and here is none.
+    exports = "export, " if exporter == "LatestExporter" else ""
+    assert f"evaluate, {exports}train, 3 steps" in ran.stderr
 
 
 def test_a_program_may_write_its_results_beside_the_checkpoints(recorded):

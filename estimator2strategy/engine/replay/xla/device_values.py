@@ -1,9 +1,9 @@
 """The values of variables on devices of JAX, beside TensorFlow's variables on the host.
 
-    values = DeviceValues(state, devices)
-    arrays = values.take(["w", "b"])       # to the devices, if they are not there
-    values.put(["w", "b"], block(arrays))  # the host has old ones now
-    values.to_host(["w"])                  # until somebody there reads them
+    values = DeviceValues(state, devices, Precision.DEFAULT)
+    arrays = values.take(["w", "b"])           # to the devices, if they are not there
+    values.put(["w", "b"], arrays, changed=[0])  # the host has an old w now
+    values.to_host(["w"])                      # until somebody there reads it
 
 A value is copied only when the other side needs it: between blocks of a training nothing is.
 """

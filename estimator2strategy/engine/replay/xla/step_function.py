@@ -1,6 +1,6 @@
 """A lowered step as a function of JAX.
 
-    step = step_function(lowered)                     # traced by jit, scan, shard_map, export
+    step = StepFunction(lowered)                      # traced by jit, scan, shard_map, export
     outputs, variables = step(feeds, variables)
 
 Needs jax; only public names of it are used. JAX translates XLA's program, which is bytes, to
