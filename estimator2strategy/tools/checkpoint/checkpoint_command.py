@@ -23,6 +23,7 @@ examples:
   e2s checkpoint convert model.ckpt-20 new.weights.h5 --to keras --model model.py:build
   e2s checkpoint convert new.weights.h5 back/model.ckpt-20 --to tf1 --like model.ckpt-20 \\
       --model model.py:build
+  e2s checkpoint convert trained.npz model_dir/model.ckpt-20 --to tf1     # of an exported step
 
 exit code: 0 done, or no difference; 1 differences, or something could not be decided; 2 an error.
 """
@@ -135,7 +136,9 @@ def parser() -> Parser:
         epilog="example: e2s checkpoint inspect model_dir/",
     )
     inspect.add_argument(
-        "path", metavar="PATH", help="a folder, a prefix, a SavedModel, a .weights.h5, a .keras"
+        "path",
+        metavar="PATH",
+        help="a folder, a prefix, a SavedModel, a .weights.h5, a .keras, a .npz",
     )
     diff = parts.add_parser(
         "diff",

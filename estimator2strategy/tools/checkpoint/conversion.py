@@ -17,6 +17,7 @@ from estimator2strategy.tools.checkpoint import (
     bundle,
     keras_file,
     mapping,
+    npz_file,
     roles,
 )
 from estimator2strategy.tools.checkpoint.mapping import Mapping, MappingRow
@@ -69,7 +70,24 @@ def convert(
         CheckpointError: Some tensors could not be paired; nothing is written.
     """
     if kind is Format.TF1 and not like:
-        return _named_as_source(source, out)
+        done = _named_as_source(source, out)
+    else:
+        done = _formed_as_template(source, out, kind, like, model, rows, partial)
+    if kind is Format.TF1 and isinstance(source, npz_file.NpzStore):
+        npz_file.make_latest(out)  # trained elsewhere, to be gone on with here
+    return done
+
+
+def _formed_as_template(
+    source: Store,
+    out: str,
+    kind: Format,
+    like: str | None,
+    model: str | None,
+    rows: list[MappingRow] | None,
+    partial: bool,
+) -> Converted:
+    """A checkpoint with the names and the form of `like`, or of the model."""
     with _template(kind, like, model) as template:
         found = mapping.inferred(source, template)
         if rows is not None:
@@ -101,6 +119,8 @@ def _template(kind: Format, like: str | None, model: str | None) -> Iterator[Sto
     """The checkpoint whose form the new one takes."""
     if like:
         store = open_store(like, model)
+        if isinstance(store, npz_file.NpzStore):
+            raise CheckpointError(f"--like {like} is no checkpoint, but values of an exported step")
         if store.kind != kind:
             raise CheckpointError(f"--like {like} is a checkpoint of kind {store.kind}, not {kind}")
         yield store
@@ -219,14 +239,16 @@ def _named_as_source(source: Store, out: str) -> Converted:
     rows, tensors = [], []
     for entry in source.entries:
         identity = what[entry.label]
-        if identity.role in (roles.RATE, roles.POWER, roles.COUNTER):
+        # A checkpoint of TF1 has all of its program's; others have what is the optimizer's alone.
+        is_tf1 = source.kind is Format.TF1
+        if identity.role in (roles.RATE, roles.POWER, roles.COUNTER) and not is_tf1:
             continue
         owner = owners.get(identity[:2], entry.label)
-        name = entry.key if source.kind is Format.TF1 else roles.tf1_name(identity, owner, centered)
+        name = entry.key if is_tf1 else roles.tf1_name(identity, owner, centered)
         size = entry.size * np.dtype(_plain(entry.dtype)).itemsize
         rows.append(MappingRow(entry.label, name, "name"))
         target = entry
-        if identity.role == roles.STEP:
+        if identity.role == roles.STEP and not is_tf1:
             target = dataclasses.replace(entry, dtype="int64")
         tensors.append((name, size, _reader(source, entry, target, 1.0)))
     bundle.write_bundle(out, tensors)
