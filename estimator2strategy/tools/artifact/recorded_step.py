@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import os
@@ -14,7 +15,6 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.xla.core import CoreProgram
@@ -24,7 +24,7 @@ from estimator2strategy.engine.runtime.training import add_default_saver
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.errors import RecordingError, UnsupportedError
-from estimator2strategy.estimator.estimator_recording import program_of, recording_graph
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.tools.check.levels.recorded_graph import flat_with_names
 from estimator2strategy.tools.xla.core_program import core_program
 
@@ -105,18 +105,19 @@ def recorded_step(
 
 def _recorded(estimator: Any, input_fn: Callable[..., Any], names: dict[str, str]) -> Recording:
     """The recording of a training; `names` gets the path of each tensor that model_fn takes."""
-    program = program_of(estimator)
+    noted = copy.copy(estimator)  # a TPUEstimator calls model_fn itself
+    model_fn = estimator._model_fn
 
-    @functools.wraps(program.model_fn)
+    @functools.wraps(model_fn)
     def noted_model_fn(*args: Any, **kwargs: Any) -> Any:
         given = {"features": kwargs.get("features", args[0] if args else None)}
         given["labels"] = kwargs.get("labels")
         parts = {name: part for name, part in given.items() if part is not None}
         names.update((tensor.name, path) for path, tensor in flat_with_names(parts))
-        return program.model_fn(*args, **kwargs)
+        return model_fn(*args, **kwargs)
 
-    noted = dataclasses.replace(program, model_fn=noted_model_fn)
-    return record(noted, estimator._placement(ModeKeys.TRAIN), ModeKeys.TRAIN, input_fn)
+    noted._model_fn = noted_model_fn
+    return record_for(noted, ModeKeys.TRAIN, input_fn)
 
 
 def _start(estimator: Any, checkpoint: str | None) -> dict[str, Any]:

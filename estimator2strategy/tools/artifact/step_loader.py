@@ -327,10 +327,10 @@ def train(step, values, batches, steps, say):
     Returns:
         ({name: value} of the step's variables, the losses of all steps).
     """
+    variables, losses, seconds, said = step.on_devices(values), [], [], 0.0
     started = time.monotonic()
     step.compile()
     say(f"compiled in {time.monotonic() - started:.1f} s")
-    variables, losses, seconds, said = step.on_devices(values), [], [], 0.0
     blocks = blocks_of(step, batches, steps)
     block = next(blocks, None)
     while block:
