@@ -92,6 +92,31 @@ def test_the_step_since_which_the_loss_is_nan_is_told(tmp_path, jax_devices, log
     assert "The loss is NaN since step 3." in log.text
 
 
+def test_a_nan_of_an_early_launch_of_a_long_block_keeps_its_step(tmp_path, jax_devices, log):
+    def broken_at_5(features, labels, mode, params):
+        del labels, params
+        w = tf1.get_variable("w", [], initializer=tf1.ones_initializer())
+        step = tf1.train.get_global_step()
+        loss = w * tf.reduce_mean(features) + tf.where(step >= 4, np.nan, 0.0)
+        optimizer = tf1.train.GradientDescentOptimizer(0.1)
+        train_op = optimizer.minimize(loss, step)
+        return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def endless(params):
+        return tf.data.Dataset.from_tensors((tf.ones([2, 3]), tf.ones([2]))).repeat()
+
+    jax_devices(1)
+    config = estimator.tpu.RunConfig(
+        model_dir=str(tmp_path), tpu_config=estimator.tpu.TPUConfig(iterations_per_loop=200)
+    )
+    model = estimator.tpu.TPUEstimator(
+        broken_at_5, config=config, use_tpu=True, train_batch_size=2, params={}
+    )
+    with pytest.raises(tf1.train.NanLossDuringTrainingError):
+        model.train(endless, max_steps=200)
+    assert "The loss is NaN since step 5." in log.text
+
+
 def test_what_the_host_must_do_in_the_middle_of_a_step_is_refused(tmp_path, jax_devices):
     def through_python(features, labels, mode):
         w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())

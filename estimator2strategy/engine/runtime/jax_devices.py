@@ -17,9 +17,9 @@ import tensorflow as tf
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.replay.xla.target import JaxTarget
+from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
 from estimator2strategy.errors import DeviceError
 
-_OLDEST = (0, 10)
 _INSTALL = "pip install 'estimator2strategy[jax]'"
 
 
@@ -44,8 +44,8 @@ def _devices() -> tuple[Any, ...]:
         raise DeviceError(
             f"The runtime of JAX was asked for, and JAX cannot be imported ({error}): {_INSTALL}."
         ) from error
-    if tuple(map(int, jax.__version__.split(".")[:2])) < _OLDEST:
-        oldest = ".".join(map(str, _OLDEST))
+    if tuple(map(int, jax.__version__.split(".")[:2])) < OLDEST_JAX:
+        oldest = ".".join(map(str, OLDEST_JAX))
         raise DeviceError(
             f"The runtime of JAX needs JAX {oldest} or newer, and {jax.__version__} is installed: "
             f"{_INSTALL}."

@@ -14,6 +14,7 @@ from estimator2strategy.engine.replay.xla.precision import Precision
 
 RUNTIME_VARIABLE = "E2S_RUNTIME"
 PRECISION_VARIABLE = "E2S_PRECISION"
+OLDEST_JAX = (0, 10)
 E = TypeVar("E", bound=enum.Enum)
 
 

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
+from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
 from estimator2strategy.engine.runtime.tf_config_form import check_form
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.shell.command_line import Parser
@@ -52,7 +53,6 @@ _SETTINGS = (
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")
 _ON_A_TPU_VM = "migration_guide/tpu.md says how to install beside tensorflow-tpu."
 _OLDEST, _NEWEST_TRIED = (2, 16), (2, 21)
-_OLDEST_JAX = (0, 10)
 
 _PROBE = """
 import json, time
@@ -307,9 +307,9 @@ def _jax(here: Environment) -> Problem | None:
     install = "pip install 'estimator2strategy[jax]'"
     if jax is None:
         return Problem(Severity.ERROR, "E2S_RUNTIME is jax, and JAX is not installed", install)
-    if jax >= _OLDEST_JAX:
+    if jax >= OLDEST_JAX:
         return None
-    oldest = ".".join(map(str, _OLDEST_JAX))
+    oldest = ".".join(map(str, OLDEST_JAX))
     return Problem(
         Severity.ERROR if asked else Severity.WARNING,
         f"jax {here.versions['jax']} is too old for --runtime=jax, which needs {oldest} or newer",

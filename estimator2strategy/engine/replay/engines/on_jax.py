@@ -9,8 +9,7 @@ The host makes the next batches while the device works. Variables stay on the de
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -54,17 +53,14 @@ _IN_FLIGHT = 2
 
 
 class _Launch(NamedTuple):
-    """A launch, its results still on their way.
+    """A launch; the device may still be at work on it.
 
     Attributes:
         first: The number of steps of the block before it.
-        steps: The number of its own.
-        outputs, nan_since: As of BlockResults.
+        nan_since: As of BlockResults.
     """
 
     first: int
-    steps: int
-    outputs: Sequence[Any]
     nan_since: Any
 
 
@@ -112,25 +108,34 @@ class OnJax(Engine):
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
         del feeds  # there are none
+        # global_step has 64 bits: JAX has such values in here, and nowhere else.
+        with jax.enable_x64(True):
+            try:
+                return self._run(steps)
+            finally:
+                self._values.streams_to_host()
+
+    def _run(self, steps: int) -> Ran:
         launches: list[_Launch] = []
         results: list[tf.Tensor] = []
+        outputs: Sequence[Any] = ()
         last_kept: list[tf.Tensor] = []
         done, ended = 0, False
-        with _x64():
-            while done < steps and not ended:
-                taken, kept, ended = self._take_some(steps - done)
-                if not taken:
-                    break
-                launches = [*launches[-_IN_FLIGHT:], self._launch(taken, done)]
-                done, last_kept = done + len(taken), kept[-1]
-                if self._after_each:
-                    outputs = [np.asarray(output) for output in launches[-1].outputs]
-                    for number, of_host in enumerate(kept):
-                        results = self._run_after(self._of_step(outputs, number), of_host)
-                elif len(launches) > _IN_FLIGHT:
-                    launches[0].nan_since.block_until_ready()
-            if done and not self._after_each:
-                results = self._run_after(launches[-1].outputs, last_kept)
+        while done < steps and not ended:
+            taken, kept, ended = self._take_some(steps - done)
+            if not taken:
+                break
+            outputs, nan_since = self._launch(taken)
+            launches.append(_Launch(done, nan_since))
+            done, last_kept = done + len(taken), kept[-1]
+            if self._after_each:
+                of_steps = [np.asarray(output) for output in outputs]
+                for number, of_host in enumerate(kept):
+                    results = self._run_after(self._of_step(of_steps, number), of_host)
+            elif len(launches) > _IN_FLIGHT:
+                launches[-1 - _IN_FLIGHT].nan_since.block_until_ready()
+        if done and not self._after_each:
+            results = self._run_after(outputs, last_kept)
         return self._ran(done, results, done == steps, launches)
 
     def _ran(
@@ -146,16 +151,12 @@ class OnJax(Engine):
             if step.keeps_loss:
                 self._replay.state.gauges.hold_loss(results[self._loss])
             if has_nan(results[self._loss]):
-                since = _nan_since(launches)
+                since = _nan_since(launches, done)
         stopped = Stopped.COMPLETED if complete else Stopped.END_OF_INPUT
         if since is not None and step.stops_at_nan:
             stopped = Stopped.NAN_LOSS  # hooks see it, also where the input has ended behind it
-        counter = self._counter(step.counter) if step.counter else None
+        counter = self._replay.read(step.counter) if step.counter else None
         return Ran(done, results, stopped, since, counter)
-
-    def _counter(self, node: str) -> tf.Tensor:
-        self._values.to_host([node])
-        return self._replay.read(node)
 
     def _take_some(self, most: int) -> tuple[list[Taken], list[list[tf.Tensor]], bool]:
         """(each step's tensors for the program, those that the host keeps, the input has ended).
@@ -200,8 +201,12 @@ class OnJax(Engine):
             return [output[number] for output in outputs]
         return [output[:, number] for output in outputs]
 
-    def _launch(self, taken: Sequence[Taken], first: int) -> _Launch:
-        """Starts steps on the device, and does not wait for them."""
+    def _launch(self, taken: Sequence[Taken]) -> tuple[Sequence[Any], Any]:
+        """Starts steps on the device, and does not wait for them.
+
+        Returns:
+            `outputs` and `nan_since`, as of BlockResults.
+        """
         values, program = self._values, self._program(taken[0])
         batches = list(map(values.deal_out, self._stacked(taken, program.steps)))
         nodes, blocks = program.lowered.program.variables, program.lowered.streams
@@ -209,7 +214,7 @@ class OnJax(Engine):
         after = program.function(before, batches, np.int32(len(taken)))
         values.put(nodes, after.variables[: len(nodes)], program.changed)
         values.put_streams(blocks, after.variables[len(nodes) :])
-        return _Launch(first, len(taken), after.outputs, after.nan_since)
+        return after.outputs, after.nan_since
 
     def _stacked(self, taken: Sequence[Taken], steps: int) -> list[np.ndarray]:
         """The values of each feed at all steps: [steps, ...], or [steps, replicas, ...]."""
@@ -286,13 +291,6 @@ def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:
     )
 
 
-@contextlib.contextmanager
-def _x64() -> Iterator[None]:
-    """JAX with 64-bit values, for this thread; global_step is one."""
-    with jax.enable_x64(True):
-        yield
-
-
 def _steps_of_launch(values: DeviceValues, step: StepFunction, feeds: Taken) -> int:
     """The number of steps that one launch has at most."""
     if step.op_names & _SLOW_IN_LOOPS.get(values.platform, frozenset()):
@@ -301,9 +299,14 @@ def _steps_of_launch(values: DeviceValues, step: StepFunction, feeds: Taken) -> 
     return max(1, min(_STEPS, _BYTES // max(size, 1)))
 
 
-def _nan_since(launches: Sequence[_Launch]) -> int:
-    """The step since which the loss is NaN, counted from 1, as far as the launches go back."""
-    since = launches[-1].first + launches[-1].steps
+def _nan_since(launches: Sequence[_Launch], done: int) -> int:
+    """The step since which the loss is NaN, counted from 1.
+
+    Args:
+        launches: Those of a block.
+        done: Its number of steps: the answer if the mean of replicas is NaN, and no loss of theirs.
+    """
+    since = done
     for launch in reversed(launches):
         of_replicas = np.atleast_1d(np.asarray(launch.nan_since))
         found = [int(number) for number in of_replicas if number]

@@ -45,6 +45,8 @@ class DeviceValues:
         self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
         self._values: dict[str, Any] = {}
         self._newer: set[str] = set()  # than on the host
+        # By the id of a block of random streams: it, and the places in it.
+        self._places: dict[int, tuple[tf.Variable, Any]] = {}
 
     @property
     def replicas(self) -> int:
@@ -105,17 +107,30 @@ class DeviceValues:
 
         Replica 0 draws what one device would.
         """
-        places = [block.numpy() for block in blocks]
+        kept = [self._places.pop(id(block), (block, None))[1] for block in blocks]
+        return [
+            self._from_host(block) if place is None else place
+            for block, place in zip(blocks, kept, strict=True)
+        ]
+
+    def _from_host(self, block: tf.Variable) -> Any:
+        place = block.numpy()
         if self.replicas == 1:
-            return list(jax.device_put(places, self._everywhere))
+            return jax.device_put(place, self._everywhere)
         shifts = np.arange(self.replicas, dtype=np.int64)[:, None, None] * [[[0, SEED_STRIDE]]]
-        return list(jax.device_put([place + shifts for place in places], self._of_each))
+        return jax.device_put(place + shifts, self._of_each)
 
     def put_streams(self, blocks: Sequence[tf.Variable], places: Sequence[Any]) -> None:
-        """Notes where random ops are after a block."""
+        """Keeps the places of random ops after a launch; `streams_to_host` must follow."""
         for block, place in zip(blocks, places, strict=True):
+            self._places[id(block)] = block, place
+
+    def streams_to_host(self) -> None:
+        """Gives TensorFlow's variables the places that the devices have got to."""
+        for block, place in self._places.values():
             first = np.asarray(place)
             block.assign(first if self.replicas == 1 else first[0], read_value=False)
+        self._places.clear()
 
     def deal_out(self, stacked: np.ndarray) -> Any:
         """Puts the batches of some steps on the devices.
