@@ -1,4 +1,4 @@
-"""What an Estimator under JAX does around its steps, and what it refuses."""
+"""An Estimator under JAX, around its steps, and its refusals."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,11 +10,10 @@ import jax
 from jax import export
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
-from estimator2strategy.engine.replay.xla.block import block_of
+from estimator2strategy.engine.replay.xla.block import REPLICAS, block_of, on_mesh
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
-from estimator2strategy.tools.artifact.step_loader import REPLICAS
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 
@@ -54,7 +52,7 @@ def _function(
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The function to export, of tuples of arrays, and the shapes of its arguments."""
     block = block_of(step, steps, collects=True)
-    replicas, first_stream = lowered.program.replicas, len(lowered.program.variables)
+    replicas = lowered.program.replicas
     count = jax.ShapeDtypeStruct((), "int32")
 
     def alone(variables: Any, batches: Any, count: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -65,38 +63,27 @@ def _function(
     if replicas == 1:
         return alone, (tuple(step.variables), tuple(feeds), count)
 
-    # Each replica draws from streams of its own: an axis in front numbers the replicas.
-    def numbered(variables: Any, batches: Any, count: Any) -> tuple[Any, ...]:
-        own = [v[0] if i >= first_stream else v for i, v in enumerate(variables)]
-        after, outputs = alone(own, batches, count)
-        after = tuple(v[None] if i >= first_stream else v for i, v in enumerate(after))
-        return after, tuple(output[None] for output in outputs)
-
+    # An axis in front numbers the replicas: of each one's random streams, and of its outputs.
     mesh = AbstractMesh((replicas,), (REPLICAS,))
-    everywhere, own, dealt = (PartitionSpec(*axes) for axes in ((), (REPLICAS,), (None, REPLICAS)))
-    of_variables = tuple(
-        own if i >= first_stream else everywhere for i in range(len(step.variables))
-    )
-    mapped = jax.shard_map(
-        numbered,
-        mesh=mesh,
-        in_specs=(of_variables, dealt, everywhere),
-        out_specs=(of_variables, own),
-        # Sums inside the step are no operations of JAX: it cannot see that variables stay equal.
-        check_vma=False,
-    )
+    streams = len(lowered.streams)
+    of_all = on_mesh(block, mesh, streams)
 
-    def shape(of_replica: Any, spec: PartitionSpec) -> Any:
-        sizes = [
-            size * replicas if axis == REPLICAS else size
-            for size, axis in itertools.zip_longest(of_replica.shape, spec)
-        ]
-        sharding = NamedSharding(mesh, spec)
-        return jax.ShapeDtypeStruct(tuple(sizes), of_replica.dtype, sharding=sharding)
+    def dealt(variables: Any, batches: Any, count: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        parts = [b.reshape(steps, replicas, -1, *b.shape[2:]) for b in batches]
+        after = of_all(list(variables), parts, count)
+        return tuple(after.variables), tuple(after.outputs)
 
-    streams = [
-        jax.ShapeDtypeStruct((1, *v.shape), v.dtype) if i >= first_stream else v
-        for i, v in enumerate(step.variables)
-    ]
-    variables = tuple(shape(v, spec) for v, spec in zip(streams, of_variables, strict=True))
-    return mapped, (variables, tuple(shape(feed, dealt) for feed in feeds), count)
+    everywhere, own, along_batch = (
+        NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), (REPLICAS,), (None, REPLICAS))
+    )
+    shape = jax.ShapeDtypeStruct
+    shared = len(step.variables) - streams
+    variables = (
+        *(shape(v.shape, v.dtype, sharding=everywhere) for v in step.variables[:shared]),
+        *(shape((replicas, *v.shape), v.dtype, sharding=own) for v in step.variables[shared:]),
+    )
+    whole = tuple(
+        shape((steps, feed.shape[1] * replicas, *feed.shape[2:]), feed.dtype, sharding=along_batch)
+        for feed in feeds
+    )
+    return dealt, (variables, whole, count)

@@ -158,7 +158,7 @@ def exists(name: str, which: str) -> bool | None:
     for part in parts:
         if part.startswith("_"):
             return None
-        # What compat.v1 has beside Keras 2 only is what TF 1.15 had.
+        # Names that compat.v1 has only beside Keras 2 are those of TF 1.15.
         known = facade.names() if _needs_keras_2(module, which) else modules
         if part not in known.get(module, ()):
             return False

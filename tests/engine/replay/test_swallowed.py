@@ -93,7 +93,7 @@ def test_flag_is_raised_where_a_session_fails(case):
 
 
 def told_by_xla(graph, op, ids, value):
-    """What a compiled program tells of its failures."""
+    """The failures that a compiled program tells."""
     recorded = RecordedGraph(graph)
     state = State(recorded)
     names = [name for name in recorded.ancestors([op.name]) if name != ids.op.name]

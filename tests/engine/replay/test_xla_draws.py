@@ -24,7 +24,7 @@ RELATIVE = {tf.float16: 1e-3, tf.bfloat16: 8e-3, tf.float32: 2.5e-7, tf.float64:
 
 
 def drawn(draw, places=PLACES):
-    """What `draw(key, counter)` returns under XLA, place after place."""
+    """The results of `draw(key, counter)` under XLA, place after place."""
 
     @tf.function(autograph=False, jit_compile=True)
     def compiled(counter):
@@ -34,7 +34,7 @@ def drawn(draw, places=PLACES):
 
 
 def of_kernel(op, shape, places=PLACES, **kwargs):
-    """What the stateless op, of which a test says that it draws as a Session does, returns."""
+    """The result of the stateless op; a test says that it draws as a Session does."""
     key = tf.constant([2**40 + 3], tf.uint64)
     counters = [tf.constant([place, 7], tf.uint64) for place in places]
     op = getattr(tf.raw_ops, op)
@@ -108,7 +108,7 @@ OPS = {
 
 
 def runs(graph, fetches, steps, feeds=None):
-    """What `steps` runs of a compiled function return, that draws from streams of its own."""
+    """The results of `steps` runs of a compiled function with streams of its own."""
     recorded = RecordedGraph(graph)
     state, streams = State(recorded), RandomStreams("/CPU:0")
     with modern_world():

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 
 from estimator2strategy.engine.replay.xla.step_function import Arrays, StepFunction
 
@@ -85,7 +85,7 @@ def block_of(
     return single if steps == 1 else loop
 
 
-def on_mesh(block: Block, mesh: Mesh, streams: int) -> Block:
+def on_mesh(block: Block, mesh: Mesh | AbstractMesh, streams: int) -> Block:
     """The block of all replicas: each variable is whole on each device, batches are dealt out.
 
     Args:
