@@ -27,7 +27,7 @@ def data(tmp_path_factory):
 
 @pytest.mark.parametrize("name", queue_inputs.ORDERED)
 def test_one_reader_gives_the_batches_and_losses_of_tf_1_15_in_their_order(name, data):
-    found, golden = queue_inputs.made(tf, name, data), GOLDEN[name]
+    found, golden = queue_inputs.made(tf, name, data), dict(GOLDEN[name])
     np.testing.assert_allclose(found.pop("losses"), golden.pop("losses"), rtol=1e-5, atol=1e-7)
     assert found.pop("evaluated") == pytest.approx(golden.pop("evaluated"), rel=1e-5)
     assert found == golden
