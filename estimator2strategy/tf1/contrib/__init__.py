@@ -95,8 +95,11 @@ def _is_usable(path: str) -> bool:
     return path in table().modules and not path.endswith(".python")
 
 
-def names_of(module: str) -> Callable[[str], Any]:
-    """`__getattr__` for a contrib module that is a file here: the names that the file lacks."""
+def names_of(module: str, found: dict[str, Any]) -> Callable[[str], Any]:
+    """`__getattr__` for a contrib module that is written here: the names that it lacks.
+
+    `found` is the dict of its globals, where a name stays once it was looked up.
+    """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name == "__all__":
@@ -105,7 +108,8 @@ def names_of(module: str) -> Callable[[str], Any]:
             return []  # the modules below it are found; see `facade/deep_imports.py`
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-        return member(module, name)
+        value = member(module, name)
+        return found.setdefault(name, value)
 
     return __getattr__
 
@@ -136,15 +140,21 @@ class _Module(types.ModuleType):
 
 
 def _module(path: str) -> types.ModuleType:
-    """The module for `tf.contrib.a.b`: the file here if there is one, else one without a file."""
+    """The module for `tf.contrib.a.b`: that which is written here, or an empty one."""
     own = __name__ + path.removeprefix(_LEGACY)
     if own not in sys.modules:
-        if (_HERE / f"{path.removeprefix(_LEGACY + '.')}.py").exists():
+        if _is_here(path):
             return importlib.import_module(own)
         sys.modules[own] = _Module(own, f"`{path}` of TF 1.15.")
         # So that `import` finds what is below.
         sys.modules[own].__path__ = []
     return sys.modules[own]
+
+
+def _is_here(path: str) -> bool:
+    """True if a folder or file of this package is the module `tf.contrib.a`."""
+    name = path.removeprefix(f"{_LEGACY}.")
+    return (_HERE / name / "__init__.py").exists() or (_HERE / f"{name}.py").exists()
 
 
 def module_of(path: str) -> types.ModuleType | None:
@@ -196,5 +206,5 @@ def __dir__() -> list[str]:
 
 # `import estimator2strategy.tf1.contrib.data` finds these here.
 for _path in table().modules:
-    if _path.count(".") == 2 and not (_HERE / f"{_path.split('.')[2]}.py").exists():
+    if _path.count(".") == 2 and not _is_here(_path):
         _module(_path)

@@ -16,7 +16,7 @@ from estimator2strategy.tf1.contrib import names_of
 
 _v1 = tf.compat.v1
 
-__getattr__ = names_of("crf")
+__getattr__ = names_of("crf", globals())
 
 
 def crf_log_likelihood(

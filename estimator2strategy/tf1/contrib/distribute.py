@@ -15,7 +15,7 @@ from estimator2strategy.tf1.facade.worker_strategies import MultiWorkerMirroredS
 
 _AUTO = tf.distribute.experimental.CollectiveCommunication.AUTO
 
-__getattr__ = names_of("distribute")
+__getattr__ = names_of("distribute", globals())
 
 
 class MirroredStrategy(mirrored_strategies.MirroredStrategyV2):

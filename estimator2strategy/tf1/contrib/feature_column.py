@@ -17,7 +17,7 @@ from estimator2strategy.tf1.contrib import names_of
 
 _v1 = tf.compat.v1
 
-__getattr__ = names_of("feature_column")
+__getattr__ = names_of("feature_column", globals())
 
 
 class _SequenceNumericColumn(

@@ -9,7 +9,7 @@ import tensorflow as tf
 from estimator2strategy.engine._tf_private import lookup_ops as _lookup_ops
 from estimator2strategy.tf1.contrib import names_of
 
-__getattr__ = names_of("lookup")
+__getattr__ = names_of("lookup", globals())
 
 
 def index_table_from_tensor(

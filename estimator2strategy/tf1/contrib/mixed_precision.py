@@ -11,7 +11,7 @@ from estimator2strategy.tf1.contrib import names_of
 
 _v1 = tf.compat.v1
 
-__getattr__ = names_of("mixed_precision")
+__getattr__ = names_of("mixed_precision", globals())
 
 
 class LossScaleManager(abc.ABC):

@@ -12,7 +12,7 @@ from estimator2strategy.tf1.contrib import names_of
 
 _v1 = tf.compat.v1
 
-__getattr__ = names_of("nn")
+__getattr__ = names_of("nn", globals())
 
 
 def fwd_gradients(

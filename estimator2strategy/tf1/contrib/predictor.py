@@ -16,7 +16,7 @@ tf1 = tf.compat.v1
 DEFAULT_TAGS = "serve"
 _DEFAULT = tf1.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
-__getattr__ = names_of("predictor")
+__getattr__ = names_of("predictor", globals())
 
 
 class Predictor:

@@ -21,8 +21,6 @@ _FACADE = "estimator2strategy.tf1"
 _PREFIX = f"{_FACADE}."
 _CONTRIB = f"{_PREFIX}contrib"
 _FACADES_OWN = f"{_PREFIX}facade"
-# The packages that have files.
-_FOLDERS = {_FACADE, _CONTRIB, _FACADES_OWN}
 
 
 class DeepImports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -36,7 +34,7 @@ class DeepImports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if not fullname.startswith(_PREFIX):
             return None
         parent, _, name = fullname.rpartition(".")
-        if parent in _FOLDERS:
+        if _is_folder(parent):
             spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
             if spec is not None or parent == _FACADES_OWN:
                 return spec
@@ -56,6 +54,12 @@ class DeepImports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             vars(value)["__path__"] = []
             vars(value).setdefault("__spec__", module.__spec__)
         sys.modules[module.__name__] = value
+
+
+def _is_folder(name: str) -> bool:
+    """True if a module of the facade is a folder of this package, and no module made from rows."""
+    names = vars(sys.modules[name])
+    return names.get("__name__") == name and bool(names.get("__file__"))
 
 
 def _below(parent: str, name: str) -> Any:

@@ -1,0 +1,11 @@
+"""`tf.contrib.cudnn_rnn` of TF 1.15: its layers as plain ops, for any device (`plain_layers.py`).
+
+Their weights are in one buffer, as cuDNN has them, or by cell (`weight_buffers.py`);
+`compatible_cells.py` has the cells that run them elsewhere. Nothing calls cuDNN.
+"""
+
+from __future__ import annotations
+
+from estimator2strategy.tf1.contrib import names_of
+
+__getattr__ = names_of("cudnn_rnn", globals())

@@ -1,0 +1,11 @@
+"""`tf.contrib.data` of TF 1.2 to 1.15.
+
+What `tf.data.experimental` lacks is in `beside_experimental.py`; `datasets_of_1_4.py` has the
+arguments of TF 1.2 to 1.5 that `tf.data` never had. All else lives on in `tf.data`.
+"""
+
+from __future__ import annotations
+
+from estimator2strategy.tf1.contrib import names_of
+
+__getattr__ = names_of("data", globals())

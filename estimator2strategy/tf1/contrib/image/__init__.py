@@ -1,0 +1,10 @@
+"""`tf.contrib.image` of TF 1.15, written with plain ops, because TensorFlow has lost its kernels.
+
+`image_transforms.py` has projective transforms and colours, `image_warps.py` has warps.
+"""
+
+from __future__ import annotations
+
+from estimator2strategy.tf1.contrib import names_of
+
+__getattr__ = names_of("image", globals())

@@ -1,0 +1,20 @@
+"""`tf.contrib.layers` of TF 1.15.
+
+tf-slim has most of it, and is looked up for it. Here are the layers that it lacks
+(`beside_slim.py`) and the old feature columns:
+
+| file | what |
+| --- | --- |
+| `makers_of_columns.py` | the functions that make columns, with the arguments of TF 1.15 |
+| `column_kinds.py`, `column_bases.py` | what a column makes of features |
+| `column_lookups.py`, `inputs_of_columns.py` | its variables; inputs of networks, linear models |
+| `crossed_features.py`, `sparse_of_dense.py` | ops on sparse tensors |
+
+Refused: what `symbols.csv` says, above all parts that need kernels which TensorFlow has lost.
+"""
+
+from __future__ import annotations
+
+from estimator2strategy.tf1.contrib import names_of
+
+__getattr__ = names_of("layers", globals())

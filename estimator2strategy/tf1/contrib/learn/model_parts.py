@@ -1,0 +1,245 @@
+"""Models of the canned Estimators of `tf.contrib.learn`: a linear one, a network, and both.
+
+Variables have the names that TF 1.15 gave them, so that its checkpoints load.
+Sources: `tf.contrib.learn` linear.py, dnn.py and dnn_linear_combined.py, TF 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator2strategy.tf1.contrib import layers
+from estimator2strategy.tf1.contrib.layers import column_bases, inputs_of_columns
+from estimator2strategy.tf1.contrib.learn.model_fn_ops import ModeKeys, ModelFnOps
+
+_v1 = tf.compat.v1
+_LINEAR, _DNN = "linear", "dnn"
+_LINEAR_RATE, _DNN_RATE = 0.2, 0.05
+
+
+def linear_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> ModelFnOps:
+    """A linear model; `params` are those of `LinearEstimator`."""
+    head, columns = params["head"], params["feature_columns"]
+    features = _by_name(features)
+    with _v1.variable_scope(_LINEAR) as scope:
+        logits = _linear_logits(features, columns, head.logits_dimension, scope)
+
+        def train_op_fn(loss: tf.Tensor) -> Any:
+            variables = _v1.get_collection(_LINEAR)
+            gradients = _v1.gradients(loss, variables)
+            if params["gradient_clip_norm"]:
+                gradients, _ = tf.clip_by_global_norm(gradients, params["gradient_clip_norm"])
+            optimizer = _optimizer(params["optimizer"], _LINEAR_RATE) or _v1.train.FtrlOptimizer(
+                _linear_rate(columns)
+            )
+            pairs = zip(gradients, variables, strict=True)
+            return optimizer.apply_gradients(pairs, _v1.train.get_global_step())
+
+        return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+
+
+def dnn_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> ModelFnOps:
+    """A network; `params` are those of `DNNEstimator`."""
+    head = params["head"]
+    features = _by_name(features)
+    with _v1.variable_scope(_DNN):
+        logits = _dnn_logits(
+            features,
+            params["feature_columns"],
+            params["hidden_units"],
+            _activation(params["activation_fn"]),
+            params["dropout"] if mode == ModeKeys.TRAIN else None,
+            head.logits_dimension,
+            "_",
+        )
+
+        def train_op_fn(loss: tf.Tensor) -> Any:
+            return _optimized(
+                loss,
+                _DNN,
+                _optimizer(params["optimizer"] or "Adagrad", _DNN_RATE),
+                _DNN_RATE,
+                params["gradient_clip_norm"],
+            )
+
+        return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+
+
+def combined_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> ModelFnOps:
+    """The sum of a linear model and a network, each with its optimizer.
+
+    `params` are those of `DNNLinearCombinedEstimator`. Each optimizer counts a step, unless
+    `fix_global_step_increment_bug`: global_step grows by 2 where both models are there.
+
+    Raises:
+        ValueError: There are no columns, or no hidden units for those of the network.
+    """
+    head = params["head"]
+    linear_columns, dnn_columns = params["linear_feature_columns"], params["dnn_feature_columns"]
+    if not linear_columns and not dnn_columns:
+        raise ValueError("Either linear_feature_columns or dnn_feature_columns must be defined.")
+    features = _by_name(features)
+    parts = []
+    if dnn_columns:
+        parts.append(_dnn_part(features, mode, params))
+    if linear_columns:
+        parts.append(_linear_part(features, params))
+
+    def train_op_fn(loss: tf.Tensor) -> Any:
+        is_fixed = params["fix_global_step_increment_bug"]
+        ops = [
+            _optimized(
+                loss,
+                part.name,
+                part.optimizer() if callable(part.optimizer) else part.optimizer,
+                part.rate,
+                params["gradient_clip_norm"],
+                variables=_v1.get_collection(part.name),
+                increment_global_step=not is_fixed,
+            )
+            for part in parts
+        ]
+        if not is_fixed:
+            return tf.group(*ops)
+        with tf.control_dependencies(ops):
+            return _v1.assign_add(_v1.train.get_global_step(), 1)
+
+    total = parts[0].logits if len(parts) == 1 else parts[0].logits + parts[1].logits
+    return head.create_model_fn_ops(features, mode, labels, train_op_fn, total)
+
+
+class _Part(NamedTuple):
+    """A part of a combined model: its logits, its scope, and how it is trained."""
+
+    logits: tf.Tensor
+    name: str
+    optimizer: Any
+    rate: float
+
+
+def _dnn_part(features: Mapping, mode: str, params: Mapping) -> _Part:
+    if not params["dnn_hidden_units"]:
+        raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
+    with _v1.variable_scope(_DNN):
+        logits = _dnn_logits(
+            features,
+            params["dnn_feature_columns"],
+            params["dnn_hidden_units"],
+            params["dnn_activation_fn"] or tf.nn.relu,
+            params["dnn_dropout"] if mode == ModeKeys.TRAIN else None,
+            params["head"].logits_dimension,
+            "/",
+        )
+    return _Part(logits, _DNN, params["dnn_optimizer"] or "Adagrad", _DNN_RATE)
+
+
+def _linear_part(features: Mapping, params: Mapping) -> _Part:
+    columns = params["linear_feature_columns"]
+    with _v1.variable_scope(_LINEAR) as scope:
+        logits = _linear_logits(features, columns, params["head"].logits_dimension, scope)
+        _summarize(logits, f"{scope.name}/")
+    return _Part(logits, _LINEAR, params["linear_optimizer"] or "Ftrl", _linear_rate(columns))
+
+
+def _by_name(features: Any) -> Mapping[str, Any]:
+    return features if isinstance(features, Mapping) else {"": features}
+
+
+def _are_of_contrib(columns: Sequence[Any]) -> bool:
+    return all(isinstance(column, column_bases.Column) for column in columns)
+
+
+def _linear_logits(features: Mapping, columns: Sequence, dimension: int, scope: Any) -> tf.Tensor:
+    if _are_of_contrib(columns):
+        logits, _, _ = inputs_of_columns.weighted_sum_from_feature_columns(
+            features, columns, dimension, [_LINEAR], scope=scope
+        )
+        return logits
+    return _v1.feature_column.linear_model(
+        features, columns, dimension, weight_collections=[_LINEAR]
+    )
+
+
+def _dnn_logits(
+    features: Mapping,
+    columns: Sequence,
+    units: Sequence[int],
+    activation: Callable,
+    dropout: float | None,
+    dimension: int,
+    mark: str,
+) -> tf.Tensor:
+    with _v1.variable_scope("input_from_feature_columns") as scope:
+        if _are_of_contrib(columns):
+            net = inputs_of_columns.input_from_feature_columns(
+                features, columns, [_DNN], scope=scope
+            )
+        else:
+            net = _v1.feature_column.input_layer(features, columns, weight_collections=[_DNN])
+    for number, width in enumerate(units):
+        with _v1.variable_scope(f"hiddenlayer_{number}") as scope:
+            net = layers.fully_connected(
+                net, width, activation_fn=activation, variables_collections=[_DNN], scope=scope
+            )
+            if dropout is not None:
+                net = layers.dropout(net, keep_prob=1.0 - dropout)
+        _summarize(net, scope.name + mark)
+    with _v1.variable_scope("logits") as scope:
+        logits = layers.fully_connected(
+            net, dimension, activation_fn=None, variables_collections=[_DNN], scope=scope
+        )
+    _summarize(logits, scope.name + mark)
+    return logits
+
+
+def _summarize(values: tf.Tensor, name: str) -> None:
+    """Summaries of a layer; `name` ends in the mark that the model puts before theirs."""
+    _v1.summary.scalar(f"{name}fraction_of_zero_values", tf.nn.zero_fraction(values))
+    _v1.summary.histogram(f"{name}activation", values)
+
+
+def _activation(given: Any) -> Any:
+    """The function, or that of a name.
+
+    Raises:
+        ValueError: The name is none of an activation.
+    """
+    if not isinstance(given, str):
+        return given
+    if given not in _ACTIVATIONS:
+        raise ValueError(
+            f"Activation name should be one of [{', '.join(_ACTIVATIONS)}], you provided {given}."
+        )
+    return _ACTIVATIONS[given]
+
+
+_ACTIVATIONS = {"relu": tf.nn.relu, "tanh": tf.tanh, "sigmoid": tf.sigmoid}
+
+
+def _optimizer(given: Any, rate: float) -> Any:
+    if isinstance(given, str):
+        return layers.OPTIMIZER_CLS_NAMES[given](learning_rate=rate)
+    return given() if callable(given) else given
+
+
+def _linear_rate(columns: Sequence[Any]) -> float:
+    return min(_LINEAR_RATE, 1.0 / math.sqrt(len(columns)))
+
+
+def _optimized(
+    loss: tf.Tensor, name: str, optimizer: Any, rate: float, clip: float | None, **more: Any
+) -> Any:
+    return layers.optimize_loss(
+        loss,
+        _v1.train.get_global_step(),
+        learning_rate=rate,
+        optimizer=optimizer,
+        clip_gradients=clip,
+        name=name,
+        summaries=[],
+        **more,
+    )
