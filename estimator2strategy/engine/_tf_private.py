@@ -52,6 +52,8 @@ from tensorflow.python.training.saving import saveable_object as _saveable_objec
 from tensorflow.python.util import nest as _nest
 from tensorflow.tsl.profiler.protobuf import xplane_pb2 as _xplane_pb2
 
+from estimator2strategy.engine import patches
+
 # Flattens nested fetches and feeds (names, variables, SparseTensors, dicts) for `Session.run`. The
 # public API offers it only inside a real Session, and ours is not one.
 FetchHandler = _session._FetchHandler
@@ -229,6 +231,7 @@ def gradient_names() -> list[str]:
 
 def forget_gradient(name: str) -> None:
     """Takes a gradient out of the registry, which refuses a second one."""
+    patches.noted("gradients registered again")
     del _ops.gradient_registry._registry[name]
 
 
@@ -258,15 +261,13 @@ def xla_control_flow_context(name: str) -> Iterator[None]:
         control_flow_context.Exit()
 
 
-@contextlib.contextmanager
-def sums_over_one_core() -> Iterator[None]:
+def sums_over_one_core() -> contextlib.AbstractContextManager[None]:
     """Sums over cores are their input while the body runs: no CPU has a kernel for the op."""
-    before = _gen_tpu_ops.cross_replica_sum
-    _gen_tpu_ops.cross_replica_sum = lambda x, group_assignment, name=None: tf.identity(x, name)
-    try:
-        yield
-    finally:
-        _gen_tpu_ops.cross_replica_sum = before
+
+    def alone(x, group_assignment, name=None):
+        return tf.identity(x, name)
+
+    return patches.scope("sums over one core", _gen_tpu_ops, "cross_replica_sum", alone)
 
 
 def abort_collectives(message: str) -> None:

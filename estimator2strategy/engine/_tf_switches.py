@@ -31,9 +31,10 @@ from tensorflow.python.framework import random_seed as _random_seed
 from tensorflow.python.framework import tensor as _tensor
 from tensorflow.python.framework import tensor_shape as _tensor_shape
 from tensorflow.python.ops import control_flow_util as _control_flow_util
-from tensorflow.python.ops import control_flow_v2_func_graphs as _control_flow_v2_func_graphs
 from tensorflow.python.ops import resource_variables_toggle as _resource_variables_toggle
+from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph as _BranchGraph
 
+from estimator2strategy.engine import patches
 from estimator2strategy.engine._tf_private import BaseResourceVariable
 
 _shapes_v2: contextvars.ContextVar[bool | None] = contextvars.ContextVar("shapes", default=None)
@@ -57,7 +58,7 @@ def _installed_shapes() -> _Shapes:
     before = _tensor_shape._TENSORSHAPE_V2_OVERRIDE
     if not isinstance(before, _Shapes):
         before = _Shapes(tf.__internal__.tf2.enabled() if before is None else before)
-        _tensor_shape._TENSORSHAPE_V2_OVERRIDE = before
+        patches.put("shapes", _tensor_shape, "_TENSORSHAPE_V2_OVERRIDE", before)
     return before
 
 
@@ -116,7 +117,7 @@ class _Asking:
         return hash(bool(self))
 
 
-def _in_place_of(owner: object, name: str) -> Callable[[Callable], None]:
+def _in_place_of(patch: str, owner: object, name: str) -> Callable[[Callable], None]:
     """Puts the decorated function in place of `name`, once. It is given the one before, too."""
 
     def put(function: Callable) -> None:
@@ -129,7 +130,7 @@ def _in_place_of(owner: object, name: str) -> Callable[[Callable], None]:
             return function(modern, *args, **kwargs)
 
         call.of_tf_2 = modern  # type: ignore[attr-defined]
-        setattr(owner, name, call)
+        patches.put(patch, owner, name, call)
 
     return put
 
@@ -144,7 +145,7 @@ def graphs_by(*answers: Callable[[bool], bool]) -> None:
     for (module, flag), answer in zip(_GRAPH_SWITCHES, answers, strict=True):
         before = getattr(module, flag)
         if not isinstance(before, _Asking):
-            setattr(module, flag, _Asking(answer, bool(before)))
+            patches.put("graph switches", module, flag, _Asking(answer, bool(before)))
 
 
 def names_in_branches_by_scope(is_wanted: Callable[[tf.Graph], bool]) -> None:
@@ -154,7 +155,7 @@ def names_in_branches_by_scope(is_wanted: Callable[[tf.Graph], bool]) -> None:
     ask the scope whether they are in a loop. `is_wanted(graph)` is asked for the graph around.
     """
 
-    @_in_place_of(_control_flow_v2_func_graphs.ControlFlowFuncGraph, "__init__")
+    @_in_place_of("names in branches", _BranchGraph, "__init__")
     def make_with_scope(make, graph, *args, **kwargs):
         make(graph, *args, **kwargs)
         if is_wanted(graph.outer_graph) and _in_v1_graph():
@@ -184,7 +185,8 @@ def seeds_by_number_of_ops(counts_all: Callable[[tf.Graph], bool]) -> None:
     """
     before = _random_seed._graph_to_seed_dict
     if not isinstance(before, _Seeds):
-        _random_seed._graph_to_seed_dict = _Seeds(counts_all, before)
+        seeds = _Seeds(counts_all, before)
+        patches.put("op seeds", _random_seed, "_graph_to_seed_dict", seeds)
 
 
 def is_own_graph(graph: tf.Graph) -> bool:
@@ -207,6 +209,7 @@ def fresh_keras_names() -> Iterator[None]:
     Keras 2 counted by graph, so a model_fn that was called again got the same names, which are
     those in its checkpoint. Keras 3 counts by thread.
     """
+    patches.noted("keras names")
     before = _keras_state.get_global_attribute(_KERAS_NAMES)
     _keras_state.set_global_attribute(_KERAS_NAMES, None)
     try:
@@ -234,11 +237,12 @@ def give_variables_what_references_have() -> None:
     In TF 2 only reference variables have the first; it is not implemented for the others. The
     second is what TF 1 read and assigned: of a resource variable, the variable.
     """
-    BaseResourceVariable.__bool__ = _is_true
-    if BaseResourceVariable.initialized_value is tf.Variable.initialized_value:
-        BaseResourceVariable.initialized_value = tf.compat.v1.Variable.initialized_value
-    if not hasattr(BaseResourceVariable, "_ref"):
-        BaseResourceVariable._ref = lambda variable: variable
+    cls, of_references = BaseResourceVariable, tf.compat.v1.Variable
+    patches.put("references", cls, "__bool__", _is_true)
+    if cls.initialized_value is tf.Variable.initialized_value:
+        patches.put("references", cls, "initialized_value", of_references.initialized_value)
+    if not hasattr(cls, "_ref"):
+        patches.put("references", cls, "_ref", lambda variable: variable)
 
 
 def _is_true(variable: tf.Variable) -> bool:
@@ -266,7 +270,8 @@ def threads_in_graph_mode(runs_tf115: Callable[[], bool]) -> None:
     """
     before = _context.default_execution_mode
     if not isinstance(before, _ModeOfThreads):
-        _context.default_execution_mode = _ModeOfThreads(runs_tf115, before)
+        mode = _ModeOfThreads(runs_tf115, before)
+        patches.put("modes of threads", _context, "default_execution_mode", mode)
 
 
 def tensor_equality_by(asks_for_identity: Callable[[], bool]) -> None:
@@ -277,9 +282,8 @@ def tensor_equality_by(asks_for_identity: Callable[[], bool]) -> None:
     """
     before = _tensor.Tensor._USE_EQUALITY
     if not isinstance(before, _Asking):
-        _tensor.Tensor._USE_EQUALITY = _Asking(
-            lambda otherwise: otherwise and not asks_for_identity(), bool(before)
-        )
+        asking = _Asking(lambda otherwise: otherwise and not asks_for_identity(), bool(before))
+        patches.put("tensor equality", _tensor.Tensor, "_USE_EQUALITY", asking)
 
 
 def keras_dtypes_by(asks_for_tf115: Callable[[], bool]) -> None:
@@ -291,7 +295,7 @@ def keras_dtypes_by(asks_for_tf115: Callable[[], bool]) -> None:
     from tf_keras.src.engine import base_layer_utils
 
     # No `_Asking`: layers keep the answer, and a SavedModel writes it as JSON.
-    @_in_place_of(base_layer_utils, "v2_dtype_behavior_enabled")
+    @_in_place_of("keras dtypes", base_layer_utils, "v2_dtype_behavior_enabled")
     def v2_dtype_behavior_enabled(modern):
         return modern() and not asks_for_tf115()
 
@@ -300,7 +304,7 @@ def keras_saves_as_hdf5_by(asks_for_tf115: Callable[[], bool]) -> None:
     """Keras 2 saves as HDF5 where `asks_for_tf115()`, `.keras` files too, if no format is given."""
     from tf_keras.src.saving import saving_api
 
-    @_in_place_of(saving_api, "get_save_format")
+    @_in_place_of("keras files", saving_api, "get_save_format")
     def get_save_format(modern, filepath, save_format):
         return modern(filepath, save_format or ("h5" if asks_for_tf115() else None))
 
@@ -343,12 +347,9 @@ def keras_initializers_by_graph(is_tf2: Callable[[], bool]) -> None:
         # Some are public under one spelling alone, `VarianceScaling` or `he_normal`.
         public = {_snake_case(name): cls for name, cls in sorted(vars(of_tf_1).items())}
         old = {name: public.get(_snake_case(name)) for name in modern}
-        initializers.LOCAL = SimpleNamespace(
-            ALL_OBJECTS=_InitializersByGraph(
-                modern, {n: cls for n, cls in old.items() if cls}, is_tf2
-            ),
-            GENERATED_WITH_V2=table.GENERATED_WITH_V2,
-        )
+        of_graphs = _InitializersByGraph(modern, {n: cls for n, cls in old.items() if cls}, is_tf2)
+        both = SimpleNamespace(ALL_OBJECTS=of_graphs, GENERATED_WITH_V2=table.GENERATED_WITH_V2)
+        patches.put("keras initializers", initializers, "LOCAL", both)
 
 
 def _snake_case(name: str) -> str:
@@ -362,7 +363,7 @@ def keras_metric_names_by(asks_for_tf115: Callable[[], bool]) -> None:
     """
     from tf_keras.src.engine import training_utils_v1
 
-    @_in_place_of(training_utils_v1, "get_metric_name")
+    @_in_place_of("keras metric names", training_utils_v1, "get_metric_name")
     def get_metric_name(modern, metric, weighted=False):
         if not asks_for_tf115():
             return modern(metric, weighted)
@@ -384,7 +385,7 @@ def keras_layer_names_by(asks_for_tf115: Callable[[], bool]) -> None:
     from tf_keras.src.engine import base_layer_v1
     from tf_keras.src.utils import generic_utils
 
-    @_in_place_of(generic_utils, "to_snake_case")
+    @_in_place_of("keras layer names", generic_utils, "to_snake_case")
     def to_snake_case(modern, name):
         if not asks_for_tf115():
             return modern(name)
@@ -392,7 +393,7 @@ def keras_layer_names_by(asks_for_tf115: Callable[[], bool]) -> None:
         snake_case = re.sub("([a-z])([A-Z])", r"\1_\2", words).lower()
         return f"private{snake_case}" if snake_case[0] == "_" else snake_case
 
-    base_layer_v1.to_snake_case = generic_utils.to_snake_case
+    patches.put("keras layer names", base_layer_v1, "to_snake_case", generic_utils.to_snake_case)
 
 
 def keras_loops_keep_all_outputs() -> None:
@@ -403,7 +404,7 @@ def keras_loops_keep_all_outputs() -> None:
     """
     from tf_keras.src import backend
 
-    @_in_place_of(backend, "rnn")
+    @_in_place_of("keras loops", backend, "rnn")
     def rnn(modern, *args, **kwargs):
         if not tf.compat.v1.control_flow_v2_enabled():
             kwargs["return_all_outputs"] = True
@@ -426,7 +427,7 @@ def calls_build_as(
     """
     if _MAKER in vars(cls):
         return
-    setattr(cls, _MAKER, None)
+    patches.put("makers of layers", cls, _MAKER, None)
     modern_init = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(modern_init)
@@ -443,9 +444,9 @@ def calls_build_as(
 
         return call
 
-    cls.__init__ = init  # type: ignore[misc]
+    patches.put("makers of layers", cls, "__init__", init)
     for name in methods:
-        setattr(cls, name, of_maker(vars(cls)[name]))
+        patches.put("makers of layers", cls, name, of_maker(vars(cls)[name]))
 
 
 def layers_of_tf1_build_as(
@@ -487,7 +488,7 @@ def keras_moments_may_lack_a_mask() -> None:
         if moments and "mask" not in inspect.signature(moments).parameters:
             cls._moments = _without_mask(moments)
 
-    base.__init_subclass__ = classmethod(init_subclass)
+    patches.put("keras moments", base, "__init_subclass__", classmethod(init_subclass))
 
 
 def _without_mask(moments: Callable) -> Callable:

@@ -15,6 +15,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from estimator2strategy.engine import patches
+
 # The first letter of a line -> the level of TF_CPP_MIN_LOG_LEVEL from which it is hidden.
 _HIDDEN_FROM = {"I": 1, "W": 2, "E": 3}
 _BEFORE_LOGGING = r"WARNING: All log messages before absl::InitializeLog\(\) is called"
@@ -80,6 +82,7 @@ def _without(pattern: str | None) -> Iterator[None]:
         yield
         return
     assert sieve.stdin is not None
+    patches.noted("quiet libraries")
     os.dup2(sieve.stdin.fileno(), 2)
     sieve.stdin.close()
     try:

@@ -12,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 
+from estimator2strategy.engine import patches
 from estimator2strategy.legacy import importing
 
 _VARIABLE = "E2S_LEGACY_SCOPE"
@@ -20,6 +21,7 @@ _FOLDER = str(Path(__file__).parent / "_child")
 
 def inherit(scope: importing.Scope) -> None:
     """Processes that this one starts from now on have the legacy modules in `scope`."""
+    patches.noted("children")
     fields = dataclasses.asdict(scope)
     fields["legacy"], fields["forks"] = sorted(scope.legacy), sorted(scope.forks)
     os.environ[_VARIABLE] = json.dumps(fields)
@@ -59,4 +61,4 @@ def _replace_run_code(scope: importing.Scope) -> None:
             }
         return run_code(code, run_globals, init_globals, *args, **kwargs)
 
-    runpy._run_code = run_legacy_code  # type: ignore[attr-defined]
+    patches.put("legacy imports", runpy, "_run_code", run_legacy_code)

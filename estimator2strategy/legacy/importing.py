@@ -30,7 +30,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from estimator2strategy.engine import legacy_code, quiet_import
+from estimator2strategy.engine import legacy_code, patches, quiet_import
 from estimator2strategy.engine.legacy_code import LEGACY_PACKAGES as LEGACY_PACKAGES
 from estimator2strategy.engine.legacy_code import Scope
 from estimator2strategy.legacy import python2, removed_names
@@ -56,6 +56,7 @@ def install(scope: Scope | None = None) -> None:
     """
     legacy_code.add(scope or Scope(whole_program=True, graph_mode=True))
     if not any(isinstance(finder, _LegacyFinder) for finder in sys.meta_path):
+        patches.noted("legacy imports")
         sys.meta_path.insert(0, _LegacyFinder())
     _cover_loaders()
 
@@ -122,7 +123,8 @@ def _cover_loaders() -> None:
                 module.__dict__["__builtins__"] = builtins_of(scope.tf2)
         plain(self, module)
 
-    importlib.machinery.SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign]
+    loader = importlib.machinery.SourceFileLoader
+    patches.put("legacy imports", loader, "exec_module", exec_module)
 
 
 class _ForkLoader(importlib.abc.Loader):

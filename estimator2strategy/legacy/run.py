@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
-from estimator2strategy.engine import legacy_code, quiet_import
+from estimator2strategy.engine import legacy_code, patches, quiet_import
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime import console, requested_strategy
 from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
@@ -131,7 +131,7 @@ def run(
         tf2=tf2,
         forks=frozenset(forks),
     )
-    sys.excepthook = _show
+    patches.put("program", sys, "excepthook", _show)
     if said := quiet_import.missing():
         sys.exit(f"e2s run: {said}")
     console.show_plain_lines(_SECONDS_BETWEEN_LINES)
@@ -167,6 +167,7 @@ def _run_as_main(program: ProgramToRun, scope: importing.Scope) -> None:
     importing.install(scope)
     module, code = _main_of(program)
     children.inherit(scope)
+    patches.noted("program")
     sys.modules["__main__"] = module
     if is_legacy:
         importing.execute(code, module, tf2=scope.tf2)
@@ -180,12 +181,14 @@ def _set_environment(options: Mapping[str, str | None]) -> None:
     Args:
         options: Name of a variable -> its value; None: the option was not given.
     """
+    patches.noted("program")
     os.environ.update({name: value for name, value in options.items() if value})
 
 
 def _set_path(program: ProgramToRun) -> None:
     """Makes `sys.path` the program's own."""
     folder = os.path.dirname(os.path.realpath(program.target))
+    patches.noted("program")
     sys.path[0] = os.getcwd() if program.is_module else folder
 
 
@@ -229,7 +232,7 @@ def _main_of(program: ProgramToRun) -> tuple[ModuleType, CodeType]:
         if not os.path.isfile(path):
             _refuse(f"no file {path!r}")
         spec = None
-    sys.argv = [path, *program.arguments]
+    patches.put("program", sys, "argv", [path, *program.arguments])
     loader = importlib.machinery.SourceFileLoader("__main__", path)
     try:
         code = compile(loader.get_data(path), path, "exec", dont_inherit=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tf_keras.api._v1.keras.__internal__.legacy import layers as _layers
 
-from estimator2strategy.engine import behavior
+from estimator2strategy.engine import behavior, patches
 
 
 def _quiet(value: Any) -> Any:
@@ -20,6 +20,7 @@ def _quiet(value: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         with behavior.entered(behavior.TF115), warnings.catch_warnings():
             # Told to use tf.keras.layers, at every call: that is for the migration guide to say.
+            patches.noted("warnings of tf.layers")
             warnings.filterwarnings("ignore", "`tf.layers.", UserWarning)
             return value(*args, **kwargs)
 

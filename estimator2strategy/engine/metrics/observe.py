@@ -32,6 +32,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
+
 
 @dataclasses.dataclass(frozen=True)
 class ObservedCall:
@@ -152,6 +154,7 @@ def _listen_as_profiler(observer: _Observer) -> Iterator[None]:
         yield
         return
     profile = _profile_function(observer, previous)
+    patches.noted("observed metrics")
     sys.setprofile(profile)
     try:
         yield
@@ -225,6 +228,7 @@ if sys.version_info >= (3, 12):
                 if tool is None:  # taken since `available` was asked
                     return
                 events = sys.monitoring.events
+                patches.noted("observed metrics")
                 sys.monitoring.use_tool_id(tool, self.NAME)
                 sys.monitoring.register_callback(tool, events.PY_START, self._started)
                 sys.monitoring.register_callback(tool, events.PY_RETURN, self._returned)

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
-from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine import _tf_private, patches
 
 tf1 = tf.compat.v1
 
@@ -66,6 +66,7 @@ def _own_gradient(call: tf.Operation, *dys: tf.Tensor | None) -> list[tf.Tensor]
     return gradients
 
 
+patches.noted("own gradient")
 tf.RegisterGradient(_OWN)(_own_gradient)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
 from estimator2strategy.engine.plan.labels import labels_in
 from estimator2strategy.engine.plan.queues import Queues
 from estimator2strategy.engine.replay.failed_input import line_in_python
@@ -184,6 +185,9 @@ def _copied(graph: tf.Graph, queues: Queues) -> tf.Graph:
 
 
 _open: weakref.WeakSet[QueueSession] = weakref.WeakSet()
+
+
+patches.noted("queues at exit")
 
 
 @atexit.register

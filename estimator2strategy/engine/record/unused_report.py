@@ -13,6 +13,8 @@ import logging
 
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
+
 # The complaint has the object, and the lines of code that made it.
 _PARTS = ("Object was never used", "report_uninitialized_variables", "sync_replicas_optimizer.py")
 
@@ -24,4 +26,5 @@ def _is_of_others(record: logging.LogRecord) -> bool:
 @functools.cache
 def hold_back_unused_report() -> None:
     """From here on the optimizer's own complaint is not logged in this process."""
+    patches.noted("unused reports")
     tf.get_logger().addFilter(_is_of_others)

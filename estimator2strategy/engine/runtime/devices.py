@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import tpu_system
 from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
@@ -110,6 +111,7 @@ def split_cpu(num_cores: int, asked: str) -> None:
     cpu = tf.config.list_physical_devices("CPU")[0]
     configuration = [tf.config.LogicalDeviceConfiguration()] * num_cores
     try:
+        patches.noted("logical CPUs")
         tf.config.set_logical_device_configuration(cpu, configuration)
     except RuntimeError as error:
         # Somebody else may have split the CPU already, a test suite for example.

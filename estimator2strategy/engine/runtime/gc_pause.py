@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
+
 T = TypeVar("T")
 
 # As many collections of younger objects come before one of older; a call has not so many.
@@ -44,6 +46,7 @@ def kept_young(long: float = _LONG) -> Iterator[None]:
     during = (before[0], _NEVER, _NEVER)
     is_ours = not gc.get_freeze_count()  # else the program has its own way with it
     end, is_long, frozen = time.monotonic() + long, False, False
+    patches.noted("collections")
     gc.set_threshold(*during)
 
     def thaw_thresholds() -> None:

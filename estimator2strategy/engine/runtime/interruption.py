@@ -21,6 +21,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
+
 tf1 = tf.compat.v1
 
 # The signals, each with the handler that says that the program left the signal to Python.
@@ -65,6 +67,7 @@ class Interruption:
 
     def __enter__(self) -> Interruption:
         if threading.current_thread() is threading.main_thread():
+            patches.noted("signals")
             for number, untouched in _UNTOUCHED.items():
                 if signal.getsignal(number) == untouched:
                     self._before[number] = signal.signal(number, self._note)

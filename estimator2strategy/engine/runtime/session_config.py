@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_private
+from estimator2strategy.engine import _tf_private, patches
 
 tf1 = tf.compat.v1
 OptimizerOptions = tf1.OptimizerOptions
@@ -38,6 +38,7 @@ def _xla(level: int) -> bool:
 def _set_log_of_placement(enabled: bool) -> None:
     soft = tf.config.get_soft_device_placement()
     tf.debugging.set_log_device_placement(enabled)
+    patches.noted("soft placement")
     tf.config.set_soft_device_placement(soft)  # goes off with the log, as of TensorFlow 2.21
 
 
@@ -73,6 +74,7 @@ def _memory_growth() -> bool:
 
 def _set_memory_growth(allow: bool) -> None:
     for gpu in tf.config.list_physical_devices("GPU"):
+        patches.noted("session config")
         tf.config.experimental.set_memory_growth(gpu, allow)
 
 

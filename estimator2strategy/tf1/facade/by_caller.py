@@ -12,7 +12,7 @@ import types
 import tensorflow as tf
 import wrapt
 
-from estimator2strategy.engine import _tf_switches, behavior, callers, legacy_code
+from estimator2strategy.engine import _tf_switches, behavior, callers, legacy_code, patches
 from estimator2strategy.tf1.facade import quiet
 
 
@@ -92,7 +92,7 @@ def _sizes_may_be_floats() -> None:
                 raise ValueError(f"Ambiguous dimension: {value}") from None
             before(self, size)
 
-    cls.__init__ = init
+    patches.put("sizes", cls, "__init__", init)
 
 
 @functools.cache
@@ -110,14 +110,15 @@ def _parallel_calls_may_be_int32() -> None:
             num_parallel_calls = tf.cast(num_parallel_calls, tf.int64)
         return before(self, map_func, num_parallel_calls, *args, **kwargs)
 
-    cls.map = map_
+    patches.put("parallel calls", cls, "map", map_)
 
 
 def _layers_can_be_applied() -> None:
     """`layer.apply(inputs)` of TF 1.15, which is `layer(inputs)`: Keras 2 dropped it later."""
     import tf_keras
 
+    def apply(layer, inputs, *args, **kwargs):
+        return layer(inputs, *args, **kwargs)
+
     if not hasattr(tf_keras.layers.Layer, "apply"):
-        tf_keras.layers.Layer.apply = lambda layer, inputs, *args, **kwargs: layer(
-            inputs, *args, **kwargs
-        )
+        patches.put("keras apply", tf_keras.layers.Layer, "apply", apply)

@@ -14,6 +14,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from estimator2strategy.engine import patches
 from estimator2strategy.tf1.facade import name_table
 from estimator2strategy.tf1.facade.refused import Refused
 
@@ -88,4 +89,5 @@ def _below(parent: str, name: str) -> Any:
 def install() -> None:
     """Modules of the facade can be imported from now on."""
     if not any(isinstance(finder, DeepImports) for finder in sys.meta_path):
+        patches.noted("facade imports")
         sys.meta_path.insert(0, DeepImports())

@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_switches, behavior, callers
+from estimator2strategy.engine import _tf_switches, behavior, callers, patches
 from estimator2strategy.engine.behavior import CONTROL_FLOW_V2, RESOURCE_VARIABLES
 
 
@@ -39,6 +39,7 @@ def disable_eager_execution() -> None:
     """Graph mode for this thread, as TF 1.15 started in."""
     if tf.executing_eagerly():
         # If its devices start in graph mode, TensorFlow places hard what runs outside of Sessions.
+        patches.noted("soft placement")
         tf.config.set_soft_device_placement(tf.config.get_soft_device_placement())
         _mode.graph = _tf_switches.graph_mode()
         _mode.graph.__enter__()

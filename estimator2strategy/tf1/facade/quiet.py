@@ -16,6 +16,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from estimator2strategy.engine import patches
+
 VARIABLE = "E2S_DEPRECATIONS"
 
 # Lines of `tensorflow/python/util/deprecation.py` begin with the place of a call; the cells of
@@ -52,6 +54,7 @@ def install() -> None:
     """Holds back notices of deprecation in this process, unless E2S_DEPRECATIONS is set."""
     if _are_wanted():
         return
+    patches.noted("notices of deprecation")
     logging.getLogger("tensorflow").addFilter(_Notices(lambda: True))
     shown = warnings.showwarning
 
@@ -61,13 +64,14 @@ def install() -> None:
         else:
             shown(message, category, *place, **options)
 
-    warnings.showwarning = show
+    patches.put("notices of deprecation", warnings, "showwarning", show)
 
 
 @functools.cache
 def install_for(is_legacy: Callable[[], bool]) -> None:
     """As `install`, for logged notices about the code that `is_legacy` answers for alone."""
     if not _are_wanted():
+        patches.noted("notices of deprecation")
         logging.getLogger("tensorflow").addFilter(_Notices(is_legacy))
 
 

@@ -11,13 +11,13 @@ import dataclasses
 import glob
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
 from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
 from estimator2strategy.engine.runtime.tf_config_form import check_form
+from estimator2strategy.tools.check import other_process, patches_report
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
@@ -53,23 +53,6 @@ _SETTINGS = (
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")
 _ON_A_TPU_VM = "migration_guide/tpu.md says how to install beside tensorflow-tpu."
 _OLDEST, _NEWEST_TRIED = (2, 16), (2, 21)
-
-_PROBE = """
-import json, time
-start = time.time()
-import tensorflow as tf
-seconds = time.time() - start
-try:
-    keras = tf.keras.__version__
-except Exception as error:
-    keras = f"{type(error).__name__}: {error}"
-print(json.dumps({
-    "tensorflow": tf.__version__,
-    "seconds": round(seconds, 1),
-    "tf.keras": keras,
-    "devices": sorted({d.device_type for d in tf.config.list_physical_devices()}),
-}))
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -353,7 +336,7 @@ def unseen_tpu(here: Environment, imported: Mapping[str, object]) -> Problem | N
 
     Args:
         here: The environment.
-        imported: What `probe` found.
+        imported: What `other_process.probe` found.
     """
     listed = imported.get("devices")
     if not here.tpu_devices or not isinstance(listed, list) or "TPU" in listed:
@@ -395,38 +378,16 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
 )
 
 
-def probe(seconds: float, program: str = _PROBE) -> dict[str, object]:
-    """TensorFlow's facts about itself, from another process; {"error": why} if it fails.
-
-    Args:
-        seconds: How long it may take.
-        program: Prints the facts as JSON in its last line.
-    """
-    try:
-        result = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"`import tensorflow` was not done after {seconds:g} s"}
-    if result.returncode:
-        lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
-        return {"error": f"`import tensorflow` failed: {lines[-1]}"}
-    return json.loads(result.stdout.strip().splitlines()[-1])
-
-
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s doctor`; returns 1 if something clashes."""
     options = parser().parse_args(argv)
+    if options.patches:
+        return _show_patches(options.timeout)
     here = read_environment()
     found = problems(here)
     imported = {}
     if here.tensorflow and not options.no_import:
-        imported = probe(options.timeout)
+        imported = other_process.probe(options.timeout)
         if "error" in imported:
             found.insert(
                 0, Problem(Severity.ERROR, str(imported["error"]), "See the lines above it.")
@@ -446,6 +407,17 @@ def main(argv: Sequence[str]) -> int:
         text = _text(here, imported, found)
     sys.stdout.write(f"{text}\n")
     return int(any(problem.severity is Severity.ERROR for problem in found))
+
+
+def _show_patches(seconds: float) -> int:
+    found = other_process.probe(seconds, patches_report.PROBE)
+    if error := found.get("error"):
+        sys.stderr.write(f"e2s doctor: {error}\n")
+        return 1
+    in_force = found["patches"]
+    assert isinstance(in_force, list)
+    sys.stdout.write(f"{patches_report.text(in_force)}\n")
+    return 0
 
 
 def parser() -> Parser:
@@ -468,6 +440,11 @@ def parser() -> Parser:
         default=120,
         metavar="SECONDS",
         help="the time limit of that import; by default 120",
+    )
+    made.add_argument(
+        "--patches",
+        action="store_true",
+        help="list what this package changes in TensorFlow, Keras and the interpreter instead",
     )
     return made
 

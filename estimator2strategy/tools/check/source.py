@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from estimator2strategy.engine import patches
 from estimator2strategy.tools.check import tables
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -453,6 +454,7 @@ def parse(path: str, shown: str, text: str) -> Source:
         ValueError: It contains null bytes.
     """
     with warnings.catch_warnings():
+        patches.noted("warnings of source")
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
         # Some errors are not of the grammar: a return outside of a function, a late __future__.

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from estimator2strategy.engine import quiet_import
+from estimator2strategy.engine import patches, quiet_import
 from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
@@ -32,6 +32,7 @@ exit code: 0 done, or no difference; 1 differences, or something could not be de
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s checkpoint` with these arguments; returns the exit code."""
     options = parser().parse_args(argv)
+    patches.noted("command's log")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if said := quiet_import.missing():
         sys.stderr.write(f"e2s checkpoint: {said}\n")

@@ -6,6 +6,7 @@ import copy
 import sys
 from typing import Any
 
+from estimator2strategy.engine import patches
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.estimator import Estimator, FinalExporter, RunConfig, tpu
@@ -28,6 +29,7 @@ class Here(Platform):
     def run(self, argv: list[str]) -> None:
         is_module = argv[0] == "-m"
         target, *arguments = argv[is_module:]
+        patches.noted("program")
         hook = sys.excepthook
         try:
             run_lib.run(run_lib.ProgramToRun(target, is_module, tuple(arguments)))

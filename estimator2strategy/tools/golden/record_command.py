@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from estimator2strategy.engine import quiet_import
+from estimator2strategy.engine import patches, quiet_import
 from estimator2strategy.tools.golden import one_file
 from estimator2strategy.tools.golden.recorder import options
 
@@ -24,6 +24,7 @@ def main(argv: Sequence[str]) -> int:
     if said := quiet_import.missing():
         sys.stderr.write(f"{_PROG}: {said}\n")
         return 2
+    patches.noted("command's log")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # as the one file does
     quiet_import.import_tensorflow()
     from estimator2strategy.tools.golden.here import Here

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from estimator2strategy.engine import quiet_import, user_code
+from estimator2strategy.engine import patches, quiet_import, user_code
 from estimator2strategy.tools.golden import output, tiers
 from estimator2strategy.tools.golden.opened import read
 from estimator2strategy.tools.golden.recorder.folder import (
@@ -53,6 +53,7 @@ def main(argv: Sequence[str]) -> int:
     if said := quiet_import.missing():
         _complain(said)
         return 2
+    patches.noted("command's log")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         outputs = [output.parsed(given) for given in options.format or ["text"]]
@@ -244,6 +245,7 @@ def _quiet_stdout():
     """Sends prints of the program and of TensorFlow's kernels to stderr; stdout is the report's."""
     sys.stdout.flush()
     ours = os.dup(1)
+    patches.noted("report's output")
     os.dup2(2, 1)
     try:
         with contextlib.redirect_stdout(sys.stderr):

@@ -22,6 +22,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from estimator2strategy.engine import patches
+
 INSTALL = "pip install 'estimator2strategy[tpu-compile]'"
 
 # Places in the table of functions.
@@ -179,6 +181,7 @@ class Compiler:
     """
 
     def __init__(self, path: Path):
+        patches.noted("libtpu")
         os.environ.update(_ENVIRONMENT)
         library = ctypes.CDLL(str(path))
         library.GetPjrtApi.restype = ctypes.c_void_p

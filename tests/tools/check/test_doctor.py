@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from estimator2strategy.tools.check import doctor
+from estimator2strategy.tools.check import doctor, other_process
 
 GOOD = doctor.Environment(
     python=(3, 11),
@@ -133,11 +133,13 @@ def test_this_environment_is_described_as_json_without_importing_tensorflow():
 
 
 def test_tensorflow_that_cannot_be_imported_is_reported():
-    assert "no such symbol" in doctor.probe(30, "raise ImportError('no such symbol')")["error"]
+    assert (
+        "no such symbol" in other_process.probe(30, "raise ImportError('no such symbol')")["error"]
+    )
 
 
 def test_import_that_hangs_ends():
-    assert "not done after 1 s" in doctor.probe(1, "import time; time.sleep(60)")["error"]
+    assert "not done after 1 s" in other_process.probe(1, "import time; time.sleep(60)")["error"]
 
 
 def test_the_tpu_compiler_is_named_or_how_to_get_it():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
 from estimator2strategy.tf1.contrib.learn.file_downloads import Datasets, maybe_download
 
 __all__ = ["DataSet", "dense_to_one_hot", "extract_images", "extract_labels", "load_mnist"]
@@ -77,6 +78,7 @@ class DataSet:
         seed: int | None = None,
     ):
         graph_seed, op_seed = tf.compat.v1.get_seed(seed)
+        patches.noted("digits")
         np.random.seed(graph_seed if seed is None else op_seed)
         dtype = tf.as_dtype(dtype).base_dtype
         if dtype not in (tf.uint8, tf.float32):

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from estimator2strategy.engine import legacy_code
+from estimator2strategy.engine import legacy_code, patches
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator import estimator as estimator_lib
@@ -167,6 +167,7 @@ def function_of(target: str, facade: bool = True, *, of_any_kind: bool = False) 
 
 def _module(place: str, facade: bool) -> Any:
     if not place.endswith(".py"):
+        patches.noted("command's search path")
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
         return _imported(place, facade)
@@ -174,6 +175,7 @@ def _module(place: str, facade: bool) -> Any:
     if not os.path.isfile(path):
         raise CheckError(f"{place}: no such file")
     folder = _package_root(path)
+    patches.noted("command's search path")
     if folder not in sys.path:
         sys.path.insert(0, folder)
     name = os.path.relpath(path, folder)[: -len(".py")].replace(os.sep, ".")

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from estimator2strategy.engine import patches
 from estimator2strategy.tools.check.check_report import Evidence, LevelReport
 from estimator2strategy.tools.check.levels.level_table import LEVELS
 from estimator2strategy.tools.check.levels.request import Asked
@@ -96,6 +97,7 @@ def main(folder: str) -> None:
     """Runs in the process: makes the subject, runs the level, leaves the report in `folder`."""
     threading.Thread(target=_end_without, args=[os.getppid()], daemon=True).start()
     asked, level = pickle.loads(Path(folder, "asked").read_bytes())
+    patches.noted("command's search path")
     sys.path += [entry for entry in asked.path if entry not in sys.path]
     report = report_of(asked, level)
     Path(folder, "report").write_bytes(pickle.dumps(report))
@@ -126,6 +128,7 @@ def report_of(asked: Asked, level: Evidence) -> LevelReport:
     from estimator2strategy.tools.check.levels.check_error import CheckError
     from estimator2strategy.tools.check.levels.load import subject_of
 
+    patches.noted("command's log")
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
     try:
         devices.emulate(asked.cores)
