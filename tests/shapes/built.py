@@ -1,4 +1,4 @@
-"""The static shapes in the graphs of `families.py` and `models.py`, as JSON.
+"""The static shapes in the graphs of `families.py`, `models.py` and `programs_here.py`, as JSON.
 
 python3.7 tests/shapes/built.py out.json          # TensorFlow 1.15
 python tests/shapes/built.py out.json             # the facade of this package
@@ -59,8 +59,9 @@ def functions():
     for name, value in sorted(vars(importlib.import_module("families")).items()):
         if callable(value) and name[0] != "_":
             yield f"families.{name}", value
-    for name, value in importlib.import_module("models").GRAPHS.items():
-        yield f"models.{name}", value
+    for module in ("models", "programs_here"):
+        for name, value in importlib.import_module(module).GRAPHS.items():
+            yield f"{module}.{name}", value
 
 
 def main(path):

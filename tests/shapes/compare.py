@@ -46,7 +46,7 @@ def built(python: str) -> dict:
 def place(name: str) -> str:
     """`families.strings` is strings, and `models.residual` model residual."""
     module, _, rest = name.partition(".")
-    return f"model {rest}" if module == "models" else rest
+    return rest if module == "families" else f"model {rest}"
 
 
 def lost_results(before: dict, now: dict, name: str) -> list[str]:
@@ -131,7 +131,8 @@ Built in TensorFlow 1.15 and here on {datetime.date.today()}:
 - {shapes} tensors of {len(families)} families of ops, with as little known of their inputs as
   a program may leave (`tests/shapes/families.py`);
 - {len(models)} graphs of models with input, loss, metrics and training (`tests/shapes/models.py`):
-  of images, text and tables, recurrent, of slim, and canned. Of their {ops} tensors in
+  of images, text and tables, recurrent, of slim, and canned; and all modes of programs of this
+  repository (`tests/shapes/programs_here.py`). Of their {ops} tensors in
   TensorFlow 1.15, {len(pairs)} have a name that is here, too, though {others} of these belong to
   another op. Names in `{OTHER_OPS}` are left out, because gradients are made of other ops
   today; the gradient of each variable is compared. {unranked[0]} tensors have an unknown rank in
