@@ -1,4 +1,4 @@
-"""The static shapes in the graphs of `families.py`, as JSON.
+"""The static shapes in the graphs of `families.py`, `models.py` and `programs_here.py`, as JSON.
 
 python3.7 tests/shapes/built.py out.json          # TensorFlow 1.15
 python tests/shapes/built.py out.json             # the facade of this package
@@ -47,7 +47,11 @@ def shapes(tf, function):
             found = {"results": dict(named(tf, "", function(tf)))}
         except Exception as error:  # whatever the version refuses
             found = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
-        found["ops"] = {t.name: shape_of(t) for op in graph.get_operations() for t in op.outputs}
+        found["ops"] = {
+            t.name: (op.type, t.dtype.name, shape_of(t))
+            for op in graph.get_operations()
+            for t in op.outputs
+        }
     return found
 
 
@@ -55,6 +59,9 @@ def functions():
     for name, value in sorted(vars(importlib.import_module("families")).items()):
         if callable(value) and name[0] != "_":
             yield f"families.{name}", value
+    for module in ("models", "programs_here"):
+        for name, value in importlib.import_module(module).GRAPHS.items():
+            yield f"{module}.{name}", value
 
 
 def main(path):

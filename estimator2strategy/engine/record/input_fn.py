@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.queues import runners_of
-from estimator2strategy.engine.record.cut_records import warn_of_cut_records
+from estimator2strategy.engine.record.input_files import warn_of_input_files
 from estimator2strategy.engine.user_code import (
     argument_names,
     location,
@@ -47,7 +47,7 @@ def call_input_fn(input_fn: Callable, available: dict[str, Any]) -> Any:
     _check_arguments(input_fn, available)
     with tf.compat.v1.device("/cpu:0"):
         result = input_fn(**{name: value for name, value in available.items() if name in names})
-    warn_of_cut_records(tf.compat.v1.get_default_graph())
+    warn_of_input_files(tf.compat.v1.get_default_graph())
     return result
 
 

@@ -12,6 +12,17 @@ from estimator2strategy.tf1.contrib import names_of
 __getattr__ = names_of("lookup", globals())
 
 
+class MutableHashTable(_lookup_ops.MutableHashTable):
+    """TensorFlow's table, whose exported keys are known to be a vector, as they were in TF 1.15."""
+
+    def export(self, name: str | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        keys, values = super().export(name)
+        if not tf.executing_eagerly() and keys.shape.rank is None:
+            keys.set_shape([None])
+            values.set_shape([None, *self._value_shape])
+        return keys, values
+
+
 def index_table_from_tensor(
     mapping: Any,
     num_oov_buckets: int = 0,

@@ -20,6 +20,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import behavior
 from estimator2strategy.engine.legacy_code import OF_TF115
+from estimator2strategy.engine.record.input_files import warn_of_file
 from estimator2strategy.tf1.facade import static_shapes
 
 tf1 = tf.compat.v1
@@ -46,6 +47,7 @@ _BUILDERS = {
 MODULES = frozenset(
     {
         "tf.python.framework.ops",
+        "tf.python_io",
         *(f"tf.{path}" for path in (*_BUILDERS, *static_shapes.MODULES) if path),
     }
 )
@@ -58,6 +60,8 @@ def of(value: Any) -> Any:
     if isinstance(value, types.FunctionType):
         if value is tf1.set_random_seed:
             return set_random_seed
+        if value is tf1.io.tf_record_iterator:
+            return tf_record_iterator
         if known := static_shapes.of(value):
             return known
         return entering(value) if id(value) in _builders() else value
@@ -75,6 +79,14 @@ def _is_estimator(value: Any) -> bool:
 def set_random_seed(seed: int | None) -> None:
     tf1.set_random_seed(seed)
     behavior.mark_seeded(tf1.get_default_graph())
+
+
+@functools.wraps(tf1.io.tf_record_iterator)
+def tf_record_iterator(path: Any, options: Any = None) -> Any:
+    if isinstance(path, str):
+        kind = tf1.io.TFRecordOptions.get_compression_type_string(options)
+        warn_of_file("tf_record_iterator", path, frozenset([kind]))
+    return tf1.io.tf_record_iterator(path, options)
 
 
 @functools.cache

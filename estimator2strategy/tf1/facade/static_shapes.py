@@ -22,7 +22,7 @@ def of(function: Any) -> Any:
 
 
 # Modules that have such functions.
-MODULES = ("image", "io", "linalg")
+MODULES = ("image", "io", "linalg", "sparse")
 
 
 @functools.cache
@@ -32,6 +32,7 @@ def _replaced() -> dict[Callable, Callable]:
         tf1.io.parse_sequence_example: parse_sequence_example,
         tf1.image.encode_png: encode_png,
         tf1.matrix_triangular_solve: matrix_triangular_solve,
+        tf1.sparse_placeholder: sparse_placeholder,
     }
 
 
@@ -69,14 +70,15 @@ def _know_features(parsed: dict[str, Any], features: dict[str, Any], batch: list
             rank = len(batch) + 1
             _know(value.indices, [None, rank])
             _know(value.dense_shape, [rank])
-            value.set_shape([None] * rank)
+            sizes = getattr(feature, "size", None)  # of a SparseFeature
+            value.set_shape(batch + (list(tf.nest.flatten(sizes)) if sizes else [None]))
         elif isinstance(feature, tf.io.FixedLenSequenceFeature):
             _know(value, [None, None, *tf.TensorShape(feature.shape)])
         elif isinstance(feature, tf.io.FixedLenFeature):
             _know(value, [*batch, *tf.TensorShape(feature.shape)])
 
 
-def _know(tensor: Any, shape: list[Any]) -> None:
+def _know(tensor: Any, shape: Any) -> None:
     if not tf.executing_eagerly() and tensor.shape.is_compatible_with(shape):
         tensor.set_shape(shape)
 
@@ -106,3 +108,26 @@ def matrix_triangular_solve(
             batch = matrices[:-2].merge_with(sides[:-2])
             _know(solved, [*batch, matrices[-2] or matrices[-1] or sides[-2], sides[-1]])
     return solved
+
+
+@functools.wraps(tf1.sparse_placeholder)
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    is_known = isinstance(shape, (list, tuple, tf.TensorShape)) and (
+        tf.TensorShape([None if size == -1 else size for size in shape]).is_fully_defined()
+    )
+    if not is_known or tf.executing_eagerly():
+        return tf1.sparse_placeholder(dtype, shape, name)
+
+    def part(suffix: str) -> str | None:
+        return None if name is None else f"{name}/{suffix}"
+
+    sizes = tf.constant(list(tf.TensorShape(shape)), tf.int64, name=part("shape_default"))
+    # Shapes are inferred from the constant through this op, which can be fed. TensorFlow 2 has a
+    # placeholder there, through which they are not.
+    made = tf.SparseTensor(
+        values=tf1.placeholder(dtype, [None], part("values")),
+        indices=tf1.placeholder(tf.int64, [None, len(shape)], part("indices")),
+        dense_shape=tf.reshape(sizes, [-1], part("shape")),
+    )
+    made.set_shape(shape)
+    return made

@@ -20,7 +20,7 @@ class Tpu:
         chip_config: How it is to see the two cores of a chip; "" for its default, "megacore" for
             one device.
         devices: The number of replicas: cores, or chips whose cores work as one.
-        hbm_gib: Memory that a program on one of them can have, as the compiler of libtpu 0.0.51
+        hbm_gib: Memory that a program on one of them can have, as the compiler of libtpu 0.0.52
             says it.
         chip_gib: Memory of a chip, as Google's documentation says it; part of it is reserved.
     """

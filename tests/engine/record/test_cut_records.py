@@ -7,7 +7,7 @@ import os
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.engine.record import cut_records
+from estimator2strategy.engine.record import cut_records, input_files
 
 HEADER, CHECKSUM = 12, 4
 
@@ -31,7 +31,7 @@ def records(path, sizes, cut=0):
 def look_at(*names):
     with tf.Graph().as_default() as graph:
         tf.data.Dataset.from_tensor_slices(list(names)).flat_map(tf.data.TFRecordDataset)
-        cut_records.warn_of_cut_records(graph)
+        input_files.warn_of_input_files(graph)
 
 
 @pytest.mark.parametrize("left", [1, 7, 11])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import pytest
 
@@ -132,6 +133,64 @@ def test_records_may_be_parsed_one_by_one_or_several_at_once(folder):
         return [batch["length"].tolist() for batch in batches_of(make)]
 
     assert lengths(1) == lengths(2) == [[3, 6], [5]]
+
+
+# As TF 1.15.5 gave them to one worker.
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("read_batch_size", [1, 4])
+def test_a_queue_that_workers_share_gives_one_worker_all_files_in_order(
+    folder, epochs, read_batch_size
+):
+    def make():
+        return learn.read_keyed_batch_examples_shared_queue(
+            str(folder / "?.txt"),
+            2,
+            tf.TextLineReader,
+            randomize_input=False,
+            num_epochs=epochs,
+            queue_capacity=20,
+            read_batch_size=read_batch_size,
+        )
+
+    found = [word for _, batch in batches_of(make) for word in batch]
+    assert found == epochs * [b"one", b"twenty", b"three", b"four", b"five"]
+
+
+def test_features_come_by_a_shared_queue_with_their_keys(tmp_path):
+    for file in range(2):
+        with tf.python_io.TFRecordWriter(str(tmp_path / f"f{file}.rec")) as writer:
+            for i in range(3):
+                x = tf.train.Feature(float_list=tf.train.FloatList(value=[10.0 * file + i]))
+                features = tf.train.Features(feature={"x": x})
+                writer.write(tf.train.Example(features=features).SerializeToString())
+
+    def make():
+        return learn.read_keyed_batch_features_shared_queue(
+            str(tmp_path / "f*.rec"),
+            2,
+            {"x": tf.FixedLenFeature([1], tf.float32)},
+            tf.TFRecordReader,
+            randomize_input=False,
+            num_epochs=1,
+            queue_capacity=20,
+            num_queue_runners=1,
+        )
+
+    found = batches_of(make)
+    keys = [key.decode().rpartition("/")[2] for batch, _ in found for key in batch]
+    assert keys == ["f0.rec:0", "f0.rec:33", "f0.rec:66", "f1.rec:0", "f1.rec:33", "f1.rec:66"]
+    assert [f["x"].tolist() for _, f in found] == [[[0], [1]], [[2], [10]], [[11], [12]]]
+
+
+def test_a_shared_queue_of_several_workers_is_refused_with_the_way_out(folder, monkeypatch):
+    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}})
+    )
+    with tf.Graph().as_default(), pytest.raises(UnsupportedError, match=r"\[index::workers\]"):
+        learn.read_keyed_batch_examples_shared_queue(str(folder / "a.txt"), 2, tf.TextLineReader)
 
 
 @pytest.mark.parametrize(

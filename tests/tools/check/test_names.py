@@ -337,7 +337,6 @@ def test_a_name_with_a_word_more_is_not_taken_for_the_one_without(name, meant):
     ("name", "said"),
     [
         ("factorization.gmm", "sklearn.mixture.GaussianMixture"),
-        ("learn.read_keyed_batch_features_shared_queue", "make_batched_features_dataset"),
         ("cloud.configure_gcs", "GOOGLE_APPLICATION_CREDENTIALS"),
         ("cloud.BigQueryReader", "BigQuery"),
         ("compiler.xla.estimator_model_fn", "TrainingOptions(jit_compile=True)"),

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import UnsupportedError
 
 _v1 = tf.compat.v1
@@ -260,6 +261,67 @@ def read_batch_record_features(
     """Parsed Examples of TFRecords; arguments are those of `read_batch_features`."""
     given = {**locals()}
     return read_batch_features(reader=_v1.TFRecordReader, **given)
+
+
+def read_keyed_batch_examples_shared_queue(
+    file_pattern: Any,
+    batch_size: int,
+    reader: Callable[[], Any],
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    queue_capacity: int = 10000,
+    num_threads: int = 1,
+    read_batch_size: int = 1,
+    parse_fn: Callable | None = None,
+    name: str | None = None,
+    seed: int | None = None,
+) -> tuple[tf.Tensor, Any]:
+    """What `read_keyed_batch_examples` gives: one worker shares the names of files with nobody.
+
+    Raises:
+        UnsupportedError: TF_CONFIG has several workers.
+    """
+    given = {**locals()}
+    _refuse_several_workers("read_keyed_batch_examples_shared_queue")
+    return read_keyed_batch_examples(**given)
+
+
+def read_keyed_batch_features_shared_queue(
+    file_pattern: Any,
+    batch_size: int,
+    features: Mapping[str, Any],
+    reader: Callable[[], Any],
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    queue_capacity: int = 10000,
+    reader_num_threads: int = 1,
+    feature_queue_capacity: int = 100,
+    num_queue_runners: int = 2,
+    parse_fn: Callable | None = None,
+    name: str | None = None,
+) -> tuple[tf.Tensor, dict[str, Any]]:
+    """What `read_keyed_batch_features` gives: one worker shares the names of files with nobody.
+
+    Raises:
+        UnsupportedError: TF_CONFIG has several workers.
+    """
+    given = {**locals()}
+    _refuse_several_workers("read_keyed_batch_features_shared_queue")
+    return read_keyed_batch_features(num_enqueue_threads=given.pop("num_queue_runners"), **given)
+
+
+def _refuse_several_workers(function: str) -> None:
+    cluster = tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec().as_dict()
+    workers = sum(len(cluster.get(job, ())) for job in ("chief", "master", "worker"))
+    if workers > 1:
+        raise wrong_argument(
+            f"tf.contrib.learn.{function} deals files out to workers by a queue on a parameter "
+            "server, which is not there; each worker would read all files. Workers in TF_CONFIG",
+            workers,
+            "Return a Dataset: tf.data.TFRecordDataset(files[index::workers]) reads the files of "
+            "one worker.",
+            UnsupportedError,
+        )
 
 
 def queue_parsed_features(

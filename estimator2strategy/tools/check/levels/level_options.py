@@ -71,7 +71,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--tpu": {
         "metavar": "TPUS",
         "help": "compile the train step with the real TPU compiler: v2-8,v3-8,v4-8,v5e-4,v5p-8,"
-        "v6e-8; takes minutes for a large model, and needs no TPU, but pip install "
+        "v6e-8,tpu7x-8; takes minutes for a large model, and needs no TPU, but pip install "
         "'estimator2strategy[tpu-compile]'",
     },
     "--fit-batch": {
