@@ -15,7 +15,7 @@ from estimator2strategy.engine.plan.cardinality import is_endless
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.runtime import worker_steps
+from estimator2strategy.engine.runtime import jax_hosts, worker_steps
 from estimator2strategy.engine.runtime.console import live_line
 from estimator2strategy.engine.runtime.empty_input import warn_of_no_steps
 from estimator2strategy.engine.runtime.hooks import FetchingHook
@@ -69,6 +69,7 @@ def train(
         has_queues = recording.queues is not None
         position = _input_position(config.model_dir, options, all_hooks, has_queues)
         SaveMarker.attach(config.model_dir, all_hooks)
+    all_hooks = jax_hosts.hooks_of(recording, all_hooks)
     creator = ReplaySessionCreator(
         recording,
         checkpoint_dir=config.model_dir,

@@ -1,0 +1,241 @@
+"""This process as one of several hosts that run a program together under JAX.
+
+    join(job)                         # before JAX starts its devices
+    with needed():                    # an error of JAX because a host has ended names that host
+        meet("training is done")      # all hosts wait for one another
+
+The chief, which is the first, writes files for all. JAX is imported here when there is a job.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, WITHOUT_EVENTS, Rewrite
+from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.replay import splice as splice_lib
+from estimator2strategy.engine.runtime import agreement, host_watch
+from estimator2strategy.engine.runtime.requested_job import Job
+from estimator2strategy.engine.runtime.saving_session import SavingSession
+from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.errors import DeviceError
+
+tf1 = tf.compat.v1
+
+# Seconds in which all processes must have come, in which they must end once one has, and in which
+# the end of one is known.
+_COME, _LEAVE, _KNOWN = 600, 20, 5.0
+
+_watch: _Watch | None = None
+
+
+def joined() -> Job | None:
+    """The job whose other processes this one has met; None: it runs alone."""
+    return _watch.job if _watch else None
+
+
+def writes_files() -> bool:
+    """True unless another process writes the files of the job."""
+    job = joined()
+    return job is None or job.is_chief
+
+
+def rewrite_on_host() -> Rewrite:
+    """The change to nodes that the host runs."""
+    return SINGLE_REPLICA if writes_files() else WITHOUT_EVENTS
+
+
+def join(job: Job) -> None:
+    """Waits for the other processes, which then share their devices.
+
+    Raises:
+        DeviceError: JAX has started without them, or they do not come.
+    """
+    global _watch
+    import jax
+    from jax.experimental import multihost_utils
+
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    tf1.logging.info(
+        "%s of %d waits at %s for the others.", job.names[job.number], job.count, job.coordinator
+    )
+    try:
+        jax.distributed.initialize(
+            job.coordinator,
+            job.count,
+            job.number,
+            initialization_timeout=_COME,
+            shutdown_timeout_seconds=_LEAVE,
+        )
+        started = _Started(job) if job.is_chief else None
+        port = int(multihost_utils.broadcast_one_to_all([started.port if started else 0])[0])
+    except RuntimeError as error:
+        raise DeviceError(
+            f"{job.names[job.number]} of {job.count} has not met the others at {job.coordinator}: "
+            f"{error}\n  Start all processes, with the same coordinator, within {_COME} s, and "
+            "before the program uses JAX."
+        ) from error
+    _watch = _Watch(job, started or _Started(job, port))
+    atexit.register(_watch.part)
+
+
+class _Started:
+    """The process that watches, see `host_watch.py`."""
+
+    def __init__(self, job: Job, port: int = 0):
+        chief = None if job.is_chief else [job.coordinator.rpartition(":")[0].strip("[]"), port]
+        settings = {"names": job.names, "number": job.number, "parent": os.getpid(), "chief": chief}
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", host_watch.__file__, json.dumps(settings)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.input, self.output = self.process.stdin, self.process.stdout
+        self.port = 0 if chief else int(self.output.readline())
+
+
+class _Watch:
+    """The process that watches the others, seen from this one."""
+
+    def __init__(self, job: Job, started: _Started):
+        self.job, self._started = job, started
+        self.is_lost = False
+
+    def say(self, word: str) -> None:
+        with contextlib.suppress(OSError):  # it is gone
+            self._started.input.write(f"{word}\n".encode())
+            self._started.input.flush()
+
+    def ended(self) -> str | None:
+        """The names of the processes that have ended; None: none has."""
+        names: list[str] = []
+        deadline, text = time.monotonic() + _KNOWN, b""
+        output = self._started.output.fileno()
+        while not names and select.select([output], [], [], max(deadline - time.monotonic(), 0))[0]:
+            data = os.read(output, 4096)
+            if not data:
+                break
+            text += data
+            names = text.decode("ascii", "replace").splitlines()
+        self.is_lost = bool(names)
+        return ", ".join(names) or None
+
+    def part(self) -> None:
+        """Leaves the job, at the end of this process; waits for the others if all went well."""
+        self.say("end")
+        if not self.is_lost and not hasattr(sys, "last_value"):  # an error that nobody has caught
+            self._started.process.wait()
+            return
+        # JAX would wait here for those that are gone, and then abort.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def needed() -> Iterator[None]:
+    """A context in which this process needs the others.
+
+    Raises:
+        DeviceError: The body has ended with an error of JAX, because another process has ended.
+    """
+    if _watch is None:
+        yield
+        return
+    import jax
+
+    _watch.say("busy")
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        names = _watch.ended()
+        if names is None:
+            raise
+        raise DeviceError(host_watch.ENDED % names) from error
+    finally:
+        _watch.say("idle")
+
+
+def meet(where: str) -> None:
+    """Waits for the other processes, which must call it at the same place.
+
+    Raises:
+        DeviceError: Another process is at another place, or has ended.
+    """
+    if _watch is None:
+        return
+    with needed():
+        places = [text.decode() for text in _conversation().texts(where.encode())]
+    for name, place in zip(_watch.job.names, places, strict=True):
+        if place != where:
+            raise DeviceError(
+                f"The processes of the job do different things: {name} is at {place!r}, this one "
+                f"at {where!r}. All must call train and evaluate in the same order."
+            )
+
+
+def _conversation() -> Any:
+    """The module in which hosts tell each other something; it imports JAX."""
+    from estimator2strategy.engine.replay.xla import hosts
+
+    return hosts
+
+
+class StartTogetherHook(tf1.train.SessionRunHook):
+    """Gives all hosts the chief's variables, once they agree. Must be the first of all hooks.
+
+    Raises:
+        DeviceError, ValueError: As the session starts: the hosts have different models.
+    """
+
+    def __init__(self, recording: Recording):
+        self._recording = recording
+
+    def after_create_session(self, session: SavingSession, coord: Any) -> None:
+        del coord
+        hosts = _conversation()
+        assert self._recording.jax
+        meet("the start of a session")
+        roots = splice_lib.inside(session.replay.splices)
+        devices = len(self._recording.jax.devices)
+        with modern_world(), needed():
+            agreement.check(agreement.facts_of(session.recorded, roots, devices), hosts.texts)
+            names = [v.handle.op.name for v in tf1.global_variables() if v.dtype != tf.string]
+            variables = list(map(session.state.variable, names))
+            chiefs = hosts.of_first([variable.numpy() for variable in variables])
+            if not writes_files():
+                for variable, value in zip(variables, chiefs, strict=True):
+                    variable.assign(value, read_value=False)
+
+
+class SameDrawsHook(tf1.train.SessionRunHook):
+    """Puts random ops where the chief's are. Must come after what restores the chief's."""
+
+    def after_create_session(self, session: SavingSession, coord: Any) -> None:
+        del coord
+        hosts, state = _conversation(), session.replay.state
+        with modern_world(), needed():
+            chiefs = hosts.texts(json.dumps(state.random_places()).encode())[0]
+            if not writes_files():
+                state.move_random(json.loads(chiefs))
+
+
+def hooks_of(recording: Recording, hooks: list[Any]) -> list[Any]:
+    """The hooks, with those that several hosts need."""
+    if recording.jax is None or not recording.jax.of_several_hosts:
+        return hooks
+    return [StartTogetherHook(recording), *hooks, SameDrawsHook()]
