@@ -168,9 +168,9 @@ class Deployment:
         """
         if self.here is not None and self.broadcasts:
             raise UnsupportedError(
-                f"TPUEstimator.{_METHOD[self.mode]}: the input is {self.pipeline}, one call of "
-                f"input_fn for all hosts, and here are {self.num_hosts} processes, each of which "
-                "makes its own batches.\n  Pass TPUConfig(per_host_input_for_training="
+                f"TPUEstimator.{_METHOD[self.mode]}: with BROADCAST and SLICED one call of "
+                f"input_fn serves all hosts, and here are {self.num_hosts} processes, each of "
+                "which makes its own batches.\n  Pass TPUConfig(per_host_input_for_training="
                 "InputPipelineConfig.PER_HOST_V2), and leave eval_training_input_configuration "
                 "out. See migration_guide/devices.md."
             )

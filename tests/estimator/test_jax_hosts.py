@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from estimator2strategy import errors, estimator
+from estimator2strategy.engine.runtime.jax_replicas import JaxReplicas
+from estimator2strategy.estimator.tpu_context import Deployment
 from tests import addresses, fresh
 from tests.programs import on_hosts
 
@@ -22,18 +25,21 @@ STEPS, LIMIT = 8, 200
 
 
 class Ended:
-    """A process that has ended: `code`, `said`, and what it has `seen`, if it came to its end."""
+    """A process that has ended.
+
+    Attributes:
+        code: Its exit status.
+        said: What it wrote to stderr.
+        seen: What it has seen, if it came to its end.
+        losses: Step -> the loss of an execution that ended there.
+    """
 
     def __init__(self, process: subprocess.Popen, output: Path):
-        self.told, self.said = process.communicate(timeout=LIMIT)
+        _, self.said = process.communicate(timeout=LIMIT)
         self.code = process.returncode
         self.seen = json.loads(output.read_text()) if output.exists() else None
-
-    @property
-    def losses(self) -> dict[int, float]:
-        """Step -> the loss of an execution that ended there."""
-        lines = (line.split() for line in self.told.splitlines() if line[0].isdecimal())
-        return {int(step): float(loss) for step, loss in lines}
+        lines = map(str.split, Path(f"{output}.losses").read_text().splitlines())
+        self.losses = {int(step): float(loss) for step, loss in lines}
 
 
 def run(folder, environments, *options):
@@ -41,7 +47,8 @@ def run(folder, environments, *options):
     processes = []
     for number, (more, own) in enumerate(zip(environments, options, strict=True)):
         output = Path(f"{folder}.{number}.json")
-        output.unlink(missing_ok=True)
+        for file in (output, Path(f"{output}.losses")):
+            file.unlink(missing_ok=True)
         arguments = [fresh.python(), str(PROGRAM), str(folder), str(output), str(STEPS), *own]
         process = subprocess.Popen(
             arguments,
@@ -171,3 +178,57 @@ def test_where_the_input_of_one_ends_training_ends_for_all(tmp_path):
         assert process.code == 0, process.said
         assert "The input of host 0 has ended, the others' has not." in process.said
     assert tf.train.latest_checkpoint(str(tmp_path / "model")).endswith("model.ckpt-3")
+
+
+@pytest.fixture
+def asked_for(monkeypatch):
+    """The environment of a process of a job, which no other process joins."""
+    monkeypatch.setenv("E2S_RUNTIME", "jax")
+    for name, value in (("COORDINATOR", "a:1"), ("PROCESSES", "2"), ("PROCESS", "1")):
+        monkeypatch.setenv(f"E2S_{name}", value)
+
+
+def model_fn(features, labels, mode, params):
+    raise AssertionError("Nothing shall be recorded.")
+
+
+def cores_estimator(**more):
+    config = estimator.tpu.RunConfig(tpu_config=estimator.tpu.TPUConfig(**more))
+    return estimator.tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [lambda: estimator.Estimator(model_fn, params={}), lambda: cores_estimator(num_shards=1)],
+    ids=["Estimator", "one core"],
+)
+def test_a_training_on_one_device_is_refused_at_once(asked_for, model):
+    with pytest.raises(errors.UnsupportedError, match="each would train a model of its own"):
+        model().train(on_hosts.input_fn, steps=1)
+
+
+def test_evaluations_in_the_middle_of_training_are_refused(asked_for):
+    specs = estimator.TrainSpec(on_hosts.input_fn, 8), estimator.EvalSpec(on_hosts.input_fn)
+    with pytest.raises(errors.UnsupportedError, match="Call train and then evaluate, in all"):
+        estimator.train_and_evaluate(cores_estimator(), *specs)
+
+
+def test_the_options_without_the_runtime_are_refused(asked_for, monkeypatch):
+    monkeypatch.delenv("E2S_RUNTIME")
+    with pytest.raises(errors.UnsupportedError, match="add --runtime=jax"):
+        cores_estimator().train(on_hosts.input_fn, steps=1)
+
+
+@pytest.mark.parametrize("mode", ["train", "eval", "infer"])
+def test_one_input_for_all_hosts_is_refused(mode):
+    pipeline = estimator.tpu.InputPipelineConfig.BROADCAST
+    deployment = Deployment(mode, 8, JaxReplicas(((0, 1), (2, 3)), here=1), pipeline)
+    with pytest.raises(errors.UnsupportedError, match=r"2 processes, each [\s\S]*PER_HOST_V2"):
+        deployment.validate(None)
+
+
+def test_who_is_not_the_chief_writes_no_export(asked_for, tmp_path):
+    model = cores_estimator()
+    assert not model.config.is_chief
+    assert model.export_saved_model(tmp_path / "export", lambda: None) == bytes(tmp_path / "export")
+    assert not (tmp_path / "export").exists()

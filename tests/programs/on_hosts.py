@@ -2,9 +2,10 @@
 
     python on_hosts.py MODEL_DIR OUTPUT STEPS [name=value ...]
 
-Writes to the file OUTPUT, as JSON, what it has seen. Options: `cores` (JAX devices of this
-process), `dies_at` (a step after which it kills itself), `batches` (of each core, in training; the
-second host has one more; 0: no end), `evaluate` and `predict` (0: not).
+Writes what it has seen to the file OUTPUT, as JSON, and the loss of each execution, at once, to
+OUTPUT.losses. Options: `cores` (JAX devices of this process), `dies_at` (a step after which it
+kills itself), `batches` (of each core, in training; the second host has one more; 0: no end),
+`evaluate` and `predict` (0: not).
 """
 
 import json
@@ -73,13 +74,17 @@ def model_fn(features, labels, mode, params):
 
 
 class Losses(tf1.train.SessionRunHook):
+    def __init__(self, output):
+        self._output = output
+
     def before_run(self, run_context):
         return tf1.train.SessionRunArgs(tf1.get_collection(tf1.GraphKeys.LOSSES)[-1])
 
     def after_run(self, run_context, run_values):
         SEEN["losses"].append(float(run_values.results))
         step = int(run_context.session.run(tf1.train.get_global_step()))
-        print(step, float(run_values.results), flush=True)
+        with open(f"{self._output}.losses", "a") as file:
+            file.write(f"{step} {float(run_values.results)!r}\n")
         if OPTIONS["dies_at"] == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -110,7 +115,7 @@ def main(model_dir, output, steps, *options):
         eval_batch_size=16,
         predict_batch_size=4,
     )
-    model.train(input_fn, max_steps=int(steps), hooks=[Losses()])
+    model.train(input_fn, max_steps=int(steps), hooks=[Losses(output)])
     SEEN["chief"] = config.is_chief
     if OPTIONS["evaluate"]:
         metrics = model.evaluate(input_fn, steps=3)

@@ -35,8 +35,10 @@ ENDED = (
 class Watch:
     """The watch of one process; see above for the arguments."""
 
-    def __init__(self, names: list, number: int, parent: int, chief: list | None):
-        self._names, self._number, self._parent = names, number, parent
+    def __init__(
+        self, names: list, number: int, parent: int, chief: list | None, grace: float = GRACE
+    ):
+        self._names, self._number, self._parent, self._grace = names, number, parent, grace
         self._selector = selectors.DefaultSelector()
         self._peers: dict = {}  # number of a process -> its connection
         self._unsaid: dict = {}  # file -> what came of a line
@@ -142,7 +144,7 @@ class Watch:
             sys.stderr.flush()
             self._say(name)
         if self._told and self._deadline is None and self._parent:
-            self._deadline = time.monotonic() + GRACE
+            self._deadline = time.monotonic() + self._grace
 
     def _tell_all(self, line: str) -> None:
         for connection in self._peers.values():

@@ -26,7 +26,7 @@ from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, WITHOUT_EVEN
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.runtime import agreement, host_watch
-from estimator2strategy.engine.runtime.requested_job import Job
+from estimator2strategy.engine.runtime.requested_job import Job, job_under_jax
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.errors import DeviceError
@@ -47,7 +47,7 @@ def joined() -> Job | None:
 
 def writes_files() -> bool:
     """True unless another process writes the files of the job."""
-    job = joined()
+    job = joined() or job_under_jax()
     return job is None or job.is_chief
 
 
