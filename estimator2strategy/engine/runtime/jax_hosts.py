@@ -1,8 +1,8 @@
 """This process as one of several hosts that run a program together under JAX.
 
-    join(job)                         # before JAX starts its devices
-    with needed():                    # an error of JAX because a host has ended names that host
-        meet("training is done")      # all hosts wait for one another
+    join(Job("host0:2222", number=0, names=("process 0", "process 1")))    # before JAX starts
+    with needed():                # an error of JAX because a host has ended names that host
+        meet("training is done")  # all hosts wait for one another
 
 The chief, which is the first, writes files for all. JAX is imported here when there is a job.
 """
@@ -26,6 +26,7 @@ from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, WITHOUT_EVEN
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.runtime import agreement, host_watch
+from estimator2strategy.engine.runtime.input_position import InputPosition
 from estimator2strategy.engine.runtime.requested_job import Job, job_under_jax
 from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.worlds import modern_world
@@ -222,20 +223,50 @@ class StartTogetherHook(tf1.train.SessionRunHook):
                     variable.assign(value, read_value=False)
 
 
-class SameDrawsHook(tf1.train.SessionRunHook):
-    """Puts random ops where the chief's are. Must come after what restores the chief's."""
+class SamePlacesHook(tf1.train.SessionRunHook):
+    """Puts random ops where the chief's are; says when the chief has saved. Must be the last hook.
+
+    Args:
+        position: The place in this host's input; None: nobody keeps it.
+    """
+
+    def __init__(self, position: InputPosition | None):
+        self._position = position
+        self._told: int | None = None
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        del run_context, run_values
+        position = self._position
+        if position is None:
+            return
+        with needed():
+            saved = -1 if position.saved in (None, self._told) else position.saved
+            saved = int(_conversation().of_each([saved])[0, 0])
+        self._told = position.saved
+        if saved >= 0 and not writes_files():
+            position.save_beside(saved)
 
     def after_create_session(self, session: SavingSession, coord: Any) -> None:
         del coord
         hosts, state = _conversation(), session.replay.state
+        if self._position:
+            self._told = self._position.saved  # as the session started
         with modern_world(), needed():
             chiefs = hosts.texts(json.dumps(state.random_places()).encode())[0]
             if not writes_files():
                 state.move_random(json.loads(chiefs))
 
 
-def hooks_of(recording: Recording, hooks: list[Any]) -> list[Any]:
-    """The hooks, with those that several hosts need."""
+def hooks_of(
+    recording: Recording, hooks: list[Any], position: InputPosition | None = None
+) -> list[Any]:
+    """The hooks, with those that several hosts need.
+
+    Args:
+        recording: The recording of a training or an evaluation.
+        hooks: Its hooks.
+        position: The place in the input, where it is kept.
+    """
     if recording.jax is None or not recording.jax.of_several_hosts:
         return hooks
-    return [StartTogetherHook(recording), *hooks, SameDrawsHook()]
+    return [StartTogetherHook(recording), *hooks, SamePlacesHook(position)]
