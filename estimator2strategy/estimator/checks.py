@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.checkpoints import is_there
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
 from estimator2strategy.engine.runtime.requested_job import COORDINATOR_VARIABLE, requested_job
 from estimator2strategy.engine.runtime.training_options import TrainingOptions, uses_jax
 from estimator2strategy.engine.spelling import did_you_mean
@@ -179,6 +180,15 @@ def check_cores_of_several_hosts(mode: str) -> None:
             "each would train a model of its own.\n  Several hosts train a TPUEstimator with "
             "use_tpu=True, whose cores are all their devices, and no TPUConfig.num_shards=1. See "
             "migration_guide/devices.md."
+        )
+
+
+def check_blocks_of_several_hosts(iterations: IterationsPerLoop) -> None:
+    """Raises UnsupportedError if the blocks of a job's processes would have different steps."""
+    if requested_job() is not None and iterations.unit is LoopUnit.SECONDS:
+        raise UnsupportedError(
+            "TPUConfig.iterations_per_loop is a time, in which each process of a job would run a "
+            "number of steps of its own: give a number of steps."
         )
 
 

@@ -23,6 +23,7 @@ from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator import tpu_export
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
 from estimator2strategy.estimator.checks import (
+    check_blocks_of_several_hosts,
     check_cores_of_several_hosts,
     check_no_strategy_under_jax,
 )
@@ -185,6 +186,7 @@ class TPUEstimator(Estimator):
             return None
         if uses_jax(self._training_options) and self._use_tpu:
             check_no_strategy_under_jax(self._given_strategy)
+            check_blocks_of_several_hosts(self._iterations)
             if devices.asks_for_one_core(self._config.tpu_config):
                 check_cores_of_several_hosts(mode)
         target = self._jax_target(mode)

@@ -179,6 +179,14 @@ def test_where_the_input_of_one_ends_training_ends_for_all(tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path / "model")).endswith("model.ckpt-3")
 
 
+@pytest.mark.slow
+def test_hosts_at_different_places_of_the_program_are_told(tmp_path):
+    ended = run_by_options(tmp_path / "model", ["stops_at=4"], [])
+    for process in ended:
+        assert process.code not in (0, None)
+        assert "The hosts are at different places of the program" in process.said
+
+
 @pytest.fixture
 def asked_for(monkeypatch):
     """The environment of a process of a job, which no other process joins."""
@@ -204,6 +212,11 @@ def cores_estimator(**more):
 def test_a_training_on_one_device_is_refused_at_once(asked_for, model):
     with pytest.raises(errors.UnsupportedError, match="each would train a model of its own"):
         model().train(on_hosts.input_fn, steps=1)
+
+
+def test_blocks_of_so_many_seconds_are_refused(asked_for):
+    with pytest.raises(errors.UnsupportedError, match="give a number of steps"):
+        cores_estimator(iterations_per_loop="5s").train(on_hosts.input_fn, max_steps=8)
 
 
 def test_evaluations_in_the_middle_of_training_are_refused(asked_for):

@@ -4,8 +4,8 @@
 
 Writes what it has seen to the file OUTPUT, as JSON, and the loss of each execution, at once, to
 OUTPUT.losses. Options: `cores` (JAX devices of this process), `dies_at` (a step after which it
-kills itself), `batches` (of each core, in training; the second host has one more; 0: no end),
-`evaluate` and `predict` (0: not).
+kills itself), `stops_at` (one after which its training ends), `batches` (of each core, in training;
+the second host has one more; 0: no end), `evaluate` and `predict` (0: not).
 """
 
 import json
@@ -21,7 +21,7 @@ from estimator2strategy import estimator
 tf1 = tf.compat.v1
 tpu = estimator.tpu
 
-OPTIONS = {"cores": 2, "dies_at": 0, "batches": 0, "evaluate": 1, "predict": 1}
+OPTIONS = {"cores": 2, "dies_at": 0, "stops_at": 0, "batches": 0, "evaluate": 1, "predict": 1}
 SEEN = {}
 ITERATIONS = 2
 
@@ -85,6 +85,8 @@ class Losses(tf1.train.SessionRunHook):
         step = int(run_context.session.run(tf1.train.get_global_step()))
         with open(f"{self._output}.losses", "a") as file:
             file.write(f"{step} {float(run_values.results)!r}\n")
+        if OPTIONS["stops_at"] == step:
+            run_context.request_stop()
         if OPTIONS["dies_at"] == step:
             os.kill(os.getpid(), signal.SIGKILL)
 

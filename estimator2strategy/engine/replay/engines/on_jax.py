@@ -193,14 +193,14 @@ class OnJax(Engine):
     ) -> tuple[list[Taken], list[list[tf.Tensor]], bool]:
         """As many steps as all hosts have batches for, and True if one's input has ended then."""
         shapes = repr([value.shape for value in taken[0]]) if taken else ""
-        of_hosts = hosts.of_each([len(taken), ended, *map(_number, (self._name, shapes))])
+        mine = [len(taken), ended, zlib.crc32(shapes.encode())]
+        of_hosts = hosts.of_each(f"a block of {self._name}", mine)
         counts = of_hosts[:, 0]
         common = int(counts.min())
-        if len({*of_hosts[:, 2]}) > 1 or (common and len({*of_hosts[:, 3]}) > 1):
+        if common and len({*of_hosts[:, 2]}) > 1:
             raise DeviceError(
-                f"The hosts run different steps. This one would run {self._name!r} on batches of "
-                f"the shapes {shapes}. Call train and evaluate in the same order on all, and give "
-                "all the same batch sizes."
+                f"The batches of this host have the shapes {shapes}, and those of another have "
+                "others. Give all hosts batches of the same shapes."
             )
         are_out = (counts == common) & (of_hosts[:, 1] == 1)
         if are_out.any() and not are_out.all():
@@ -331,10 +331,6 @@ def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:
         f"The step cannot run under JAX, because XLA does not take it:\n{why}\n"
         f"  {fix} Or leave out --runtime=jax."
     )
-
-
-def _number(text: str) -> int:
-    return zlib.crc32(text.encode())
 
 
 def _steps_of_launch(values: DeviceValues, step: StepFunction, feeds: Taken) -> int:
