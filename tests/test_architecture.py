@@ -25,6 +25,7 @@ LAZY = {
     "tools/artifact/step_export": "JAX is an extra, and the message that says so comes first",
     "engine/replay/engines": "JAX is an extra, and takes a second to import",
     "engine/runtime/jax_devices": "JAX is an extra, and takes a second to import",
+    "engine/runtime/jax_hosts": "JAX is an extra, and takes a second to import",
     "engine/runtime/requested_strategy": "`e2s run` checks the strategy's name without TensorFlow",
     "estimator/canned/recurrent_estimators": "tf-keras takes seconds to import",
     "estimator/heads/metric_rows": "tf-keras takes seconds to import, and few heads need it",

@@ -8,8 +8,11 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.checkpoints import is_there
-from estimator2strategy.engine.runtime.training_options import TrainingOptions
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
+from estimator2strategy.engine.runtime.requested_job import COORDINATOR_VARIABLE, requested_job
+from estimator2strategy.engine.runtime.training_options import TrainingOptions, uses_jax
 from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import wrong_argument
@@ -157,6 +160,46 @@ def no_variable(name: Any, names: Sequence[str]) -> tf.errors.NotFoundError:
             )
         ),
     )
+
+
+def check_job_of_jax() -> None:
+    """Raises UnsupportedError if the options of a job are given, and JAX does not run the steps."""
+    if os.environ.get(COORDINATOR_VARIABLE):
+        raise UnsupportedError(
+            f"{COORDINATOR_VARIABLE} (--coordinator) is for the runtime of JAX, and TensorFlow "
+            "runs this training: add --runtime=jax, or leave it out."
+        )
+
+
+def check_cores_of_several_hosts(mode: str) -> None:
+    """Raises UnsupportedError if each process of a job would train a model of its own."""
+    job = requested_job()
+    if job is not None and mode == ModeKeys.TRAIN:
+        raise UnsupportedError(
+            f"{job.count} processes run this program under JAX, and this training uses one device: "
+            "each would train a model of its own.\n  Several hosts train a TPUEstimator with "
+            "use_tpu=True, whose cores are all their devices, and no TPUConfig.num_shards=1. See "
+            "migration_guide/devices.md."
+        )
+
+
+def check_blocks_of_several_hosts(iterations: IterationsPerLoop) -> None:
+    """Raises UnsupportedError if the blocks of a job's processes would have different steps."""
+    if requested_job() is not None and iterations.unit is LoopUnit.SECONDS:
+        raise UnsupportedError(
+            "TPUConfig.iterations_per_loop is a time, in which each process of a job would run a "
+            "number of steps of its own: give a number of steps."
+        )
+
+
+def check_no_evaluation_between(options: TrainingOptions) -> None:
+    """Raises UnsupportedError if the chief of a job would evaluate while the others train."""
+    if uses_jax(options) and requested_job() is not None:
+        raise UnsupportedError(
+            "train_and_evaluate would evaluate between steps of a training of several processes, "
+            "which JAX runs, in one of them.\n  Call train and then evaluate, in all of them, or "
+            "give TF_CONFIG a `chief`, workers and an `evaluator`. See migration_guide/devices.md."
+        )
 
 
 def check_no_strategy_under_jax(strategy: Any) -> None:

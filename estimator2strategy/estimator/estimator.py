@@ -27,7 +27,7 @@ from estimator2strategy.engine.record.on_replicas import OnReplicas
 from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.runtime import evaluation, prediction, training
+from estimator2strategy.engine.runtime import evaluation, jax_hosts, prediction, training
 from estimator2strategy.engine.runtime.checkpoints import step_in
 from estimator2strategy.engine.runtime.evaluation_cache import EvaluationCache
 from estimator2strategy.engine.runtime.gc_pause import young_until_first
@@ -36,9 +36,15 @@ from estimator2strategy.engine.runtime.model_dir import clear_if_free, held_for_
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
-from estimator2strategy.engine.runtime.training_options import TrainingOptions, jax_target_of
+from estimator2strategy.engine.runtime.training_options import (
+    TrainingOptions,
+    jax_target_of,
+    uses_jax,
+)
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator.checks import (
+    check_cores_of_several_hosts,
+    check_job_of_jax,
     check_no_strategy_under_jax,
     check_not_overridden,
     check_steps,
@@ -267,6 +273,7 @@ class Estimator(Exporting):
                 loss = training.train(
                     recorded, self._config, all_hooks, listeners, options, self._replays
                 )
+        jax_hosts.meet("the end of a training")  # so its last checkpoint is there for all
         tf1.logging.info("Loss for final step: %s.", loss)
         return self
 
@@ -303,7 +310,8 @@ class Estimator(Exporting):
             found = self._record_evaluation(graph, input_fn, cache, all_hooks)
             self._warm_start(checkpoint_path)
             results = found.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
-            evaluation.write_results(self.eval_dir(name), results, found.restored_from)
+            if jax_hosts.writes_files():
+                evaluation.write_results(self.eval_dir(name), results, found.restored_from)
         return results
 
     @checked(RULES)
@@ -375,9 +383,11 @@ class Estimator(Exporting):
 
     def _placement(self, mode: str) -> Placement:
         """The devices and processes that `mode` runs on; a TPU among them has been started."""
-        target = jax_target_of(self._training_options, most=1)
-        if target is not None:
+        if uses_jax(self._training_options):
             check_no_strategy_under_jax(self._strategy)
+            check_cores_of_several_hosts(mode)
+        target = jax_target_of(self._training_options, most=1, here=True)
+        if target is not None:
             return UnderJax(OnHost(), target)
         if mode == ModeKeys.TRAIN and (worker := worker_of(self._config, self._strategy)):
             return worker
@@ -475,7 +485,9 @@ class Estimator(Exporting):
                 "tf.estimator.train_and_evaluate which calls proper API according to given "
                 f"configuration. Current configuration: {self.config}."
             )
-        check_cluster(self._config, self._strategy)
+        if not uses_jax(self._training_options):
+            check_job_of_jax()
+            check_cluster(self._config, self._strategy)
 
     def _assert_members_are_not_overridden(self) -> None:
         """Refuses a subclass that overrides members; programs may replace this method."""

@@ -18,6 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.runtime import jax_hosts
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.estimator.checks import checked_path
 from estimator2strategy.estimator.contract_rules import RULES
@@ -69,7 +70,7 @@ class Exporting(abc.ABC):
                 signature, `train` or `eval`, under the tag of that name.
 
         Returns:
-            The new folder.
+            The new folder; `export_dir_base` in a process of a job under JAX that is not its chief.
 
         Raises:
             ValueError: There is no function, no checkpoint, no signature to serve, or the
@@ -149,6 +150,9 @@ class Exporting(abc.ABC):
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = True,
     ) -> bytes:
+        if not jax_hosts.writes_files():
+            tf1.logging.info("No SavedModel is written here: the chief of the job writes it.")
+            return os.fsencode(export_dir_base)
         for source in (assets_extra or {}).values():
             if not tf.io.gfile.exists(source):
                 raise wrong_argument("assets_extra: no such file", source, "Pass a file's path.")

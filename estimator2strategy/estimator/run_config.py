@@ -19,6 +19,7 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 import tensorflow as tf
 
 from estimator2strategy.engine.runtime import requested_strategy
+from estimator2strategy.engine.runtime.requested_job import job_under_jax, requested_job
 from estimator2strategy.engine.runtime.session_config import default_session_config
 from estimator2strategy.engine.wrong_argument import ArgumentRule, check, checked, wrong_argument
 from estimator2strategy.estimator.contract_rules import is_flag, is_number, is_path, is_strategy
@@ -257,11 +258,14 @@ class RunConfig:
             session_creation_timeout_secs=session_creation_timeout_secs,
             checkpoint_save_graph_def=checkpoint_save_graph_def,
         )
+        job = requested_job()
         task = read_task(
             tf_config,
-            under_strategy=self.train_distribute is not None,
+            under_strategy=self.train_distribute is not None or job_under_jax() is not None,
             over_servers=means_parameter_servers(self.train_distribute),
         )
+        if job and not task.cluster_spec:
+            task = dataclasses.replace(task, is_chief=job.is_chief)
         for field in dataclasses.fields(task):
             setattr(self, f"_{field.name}", getattr(task, field.name))
         self._maybe_overwrite_session_config_for_distributed_training()

@@ -13,7 +13,9 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime.devices import Host, hosts
+from estimator2strategy.engine.runtime.jax_replicas import JaxReplicas
 from estimator2strategy.engine.wrong_argument import wrong_argument
+from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 
 _BATCH_SIZE_ARGUMENT = {
@@ -73,6 +75,13 @@ class Deployment:
         if self.broadcasts:
             return (Host(self.hosts[0].device, tuple(range(self.num_replicas))),)
         return self.hosts
+
+    @property
+    def here(self) -> int | None:
+        """The number of this process's host; None: this process feeds all hosts."""
+        if not isinstance(self.strategy, JaxReplicas) or self.num_hosts == 1:
+            return None
+        return self.strategy.here
 
     @property
     def broadcasts(self) -> bool:
@@ -157,6 +166,14 @@ class Deployment:
 
         Source: `_InternalTPUContext._validate_tpu_configuration`.
         """
+        if self.here is not None and self.broadcasts:
+            raise UnsupportedError(
+                f"TPUEstimator.{_METHOD[self.mode]}: with BROADCAST and SLICED one call of "
+                f"input_fn serves all hosts, and here are {self.num_hosts} processes, each of "
+                "which makes its own batches.\n  Pass TPUConfig(per_host_input_for_training="
+                "InputPipelineConfig.PER_HOST_V2), and leave eval_training_input_configuration "
+                "out. See migration_guide/devices.md."
+            )
         if self.num_hosts == 1 or self.broadcasts or self.mode == ModeKeys.TRAIN:
             return
         evaluates = self.mode == ModeKeys.EVAL

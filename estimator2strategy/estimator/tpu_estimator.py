@@ -13,12 +13,20 @@ from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.xla.target import JaxTarget
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.runtime.jax_devices import replicas_on
-from estimator2strategy.engine.runtime.training_options import TrainingOptions, jax_target_of
+from estimator2strategy.engine.runtime.jax_replicas import replicas_on
+from estimator2strategy.engine.runtime.training_options import (
+    TrainingOptions,
+    jax_target_of,
+    uses_jax,
+)
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator import tpu_export
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
-from estimator2strategy.estimator.checks import check_no_strategy_under_jax
+from estimator2strategy.estimator.checks import (
+    check_blocks_of_several_hosts,
+    check_cores_of_several_hosts,
+    check_no_strategy_under_jax,
+)
 from estimator2strategy.estimator.contract_rules import TPU_RULES
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
@@ -176,9 +184,13 @@ class TPUEstimator(Estimator):
         """The cores that `mode` runs on; None: the host."""
         if mode == ModeKeys.EVAL and not self._eval_on_tpu:
             return None
-        target = self._jax_target()
-        if target is not None and self._use_tpu:
+        if uses_jax(self._training_options) and self._use_tpu:
             check_no_strategy_under_jax(self._given_strategy)
+            check_blocks_of_several_hosts(self._iterations)
+            if devices.asks_for_one_core(self._config.tpu_config):
+                check_cores_of_several_hosts(mode)
+        target = self._jax_target(mode)
+        if target is not None and self._use_tpu:
             return devices.TpuCores(replicas_on(target.devices))
         if self._tpu_cores is None and self._given_strategy is not None:
             check_given_strategy(self._config.tpu_config)
@@ -201,13 +213,15 @@ class TPUEstimator(Estimator):
             self._embedding_spec,
             emulates=self._strategy is None and devices.emulated_cores() > 0,
         )
-        target = self._jax_target()
+        target = self._jax_target(mode)
         return cores if target is None else UnderJax(cores, target)
 
-    def _jax_target(self) -> JaxTarget | None:
-        """The devices of JAX that are the cores; None: TensorFlow has them."""
+    def _jax_target(self, mode: str) -> JaxTarget | None:
+        """The devices of JAX that are the cores in `mode`; None: TensorFlow has them."""
         one_core = devices.asks_for_one_core(self._config.tpu_config)
-        target = jax_target_of(self._training_options, most=1 if one_core else None)
+        # Nobody knows how many predictions a program asks for: each host makes all of them.
+        here = one_core or mode == ModeKeys.PREDICT
+        target = jax_target_of(self._training_options, 1 if one_core else None, here)
         if target is not None:
             check_one_core_each(self._config.tpu_config)
         return target
@@ -219,7 +233,7 @@ class TPUEstimator(Estimator):
             self._log_every,
             self._iterations,
             self._batch_sizes[ModeKeys.TRAIN],
-            self.model_dir if self._config.save_summary_steps else None,
+            self.model_dir if self._config.save_summary_steps and self._config.is_chief else None,
         )
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Any]:

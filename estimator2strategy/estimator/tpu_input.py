@@ -55,6 +55,8 @@ def input_of_replicas(
 ) -> feeding.Fed:
     """The input of all replicas; each host takes the batches of its own, on itself.
 
+    Where hosts are processes of their own, it is that of this host's replicas.
+
     Args:
         call: `call(invocation, host)` calls the user's input_fn.
         batch_axis: As of TPUEstimator.
@@ -62,12 +64,15 @@ def input_of_replicas(
     Raises:
         UnsupportedError: Another host is to call a Python function, of a generator for example.
     """
-    parts = []
+    parts, numbers = [], []
     for index, host in enumerate(deployment.feeding_hosts):
+        if deployment.here not in (None, index):
+            continue
+        numbers.append(host.replicas)
         with tf.compat.v1.device(host.device):
             parts.append(_fed_from(index, len(host.replicas), call, deployment, batch_axis))
     feeding.check_no_python_elsewhere(tf.compat.v1.get_default_graph())
-    return feeding.together(parts, [host.replicas for host in deployment.feeding_hosts])
+    return feeding.together(parts, numbers)
 
 
 def _fed_from(

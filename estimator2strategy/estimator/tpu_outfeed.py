@@ -9,6 +9,7 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.host_call import every_n_steps
 from estimator2strategy.engine.record.replicated import RecordedReplicas
+from estimator2strategy.engine.runtime import jax_hosts
 from estimator2strategy.estimator.specs import HostCallHook, call_on_host, checked_eval_metric_ops
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 from estimator2strategy.estimator.tpu_context import Deployment
@@ -60,6 +61,7 @@ def host_call_hooks(
         fetches = call_on_host((function, stand_ins))
         results += [fetch for fetch in tf.nest.flatten(fetches) if fetch is not None]
     if trains and every > 1:
-        fetches, splice = every_n_steps(every, results, tf.nest.flatten(stand_ins))
+        inputs = tf.nest.flatten(stand_ins)
+        fetches, splice = every_n_steps(every, results, inputs, jax_hosts.rewrite_on_host())
         replicas.later.append(splice)
     return [HostCallHook(fetches)]

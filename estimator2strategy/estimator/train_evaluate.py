@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime.evaluation_cache import keeping_evaluation
 from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.checks import check_no_evaluation_between
 from estimator2strategy.estimator.cluster import (
     check_cluster,
     over_parameter_servers,
@@ -158,6 +159,7 @@ class TrainingExecutor:
     def _train_and_evaluate(self, watcher: ContinuousEvalListener) -> Any:
         """Evaluates while training waits; see `EvaluationListener`."""
         estimator, train_spec = self._estimator, self._train_spec
+        check_no_evaluation_between(estimator._training_options)
         eval_spec, config = assert_eval_spec(self._eval_spec), estimator.config
         tf1.logging.info(
             "Start train and evaluate loop. The evaluate will happen after every checkpoint. "

@@ -3,6 +3,7 @@
     python -m tests.hostile                                # all of them, which takes an hour or two
     python -m tests.hostile wrong_usages                   # one; the page keeps the others' counts
     python -m tests.hostile kills --kills=100 --minutes=9
+    python -m tests.hostile kills_under_jax --kills=100
 
 The exit code is 1 if anything came otherwise than its table says.
 """
@@ -25,6 +26,9 @@ PAGE = Path(__file__).parents[2] / "migration_guide" / "hostile.md"
 TABLES: Mapping[str, Callable[[argparse.Namespace], Report]] = {
     "wrong_usages": lambda options: wrong_usages.run(),
     "kills": lambda options: kills.run(options.kills, options.minutes, options.at_once),
+    "kills_under_jax": lambda options: kills.run_under_jax(
+        options.kills, options.minutes, options.at_once
+    ),
     "trees": lambda options: trees.run(),
     "mutations": lambda options: mutations.run(options.seconds),
 }

@@ -4,9 +4,9 @@
 
 KIND is a key of `KINDS`: one device (`asynchronous`: saves beside training; `rewritten`: keeps one
 checkpoint, and with DIES_IN_REWRITE in the environment dies while it writes it again), two emulated
-cores, one of two processes (as TF_CONFIG says), or exports in the place of steps. The process
-writes its number to `LOSSES.pid`. It appends `step loss` to LOSSES after each step, as
-tests/programs/resumable.py does, which is the training on one device.
+cores, one of two processes (as TF_CONFIG says), one or two devices of JAX (as E2S_RUNTIME says), or
+exports in the place of steps. The process writes its number to `LOSSES.pid`. It appends `step loss`
+to LOSSES after each step, as tests/programs/resumable.py does, which is the training on one device.
 """
 
 from __future__ import annotations
@@ -126,6 +126,13 @@ def on_cores(model_dir: str, losses: str, max_steps: int) -> None:
     model.train(_on_cores_input_fn, max_steps=max_steps, hooks=[Executions(losses)])
 
 
+def on_jax_cores(model_dir: str, losses: str, max_steps: int) -> None:
+    import jax
+
+    jax.config.update("jax_num_cpu_devices", 2)
+    on_cores(model_dir, losses, max_steps)
+
+
 class Executions(tf1.train.SessionRunHook):
     """Writes down the loss of the last step of each execution on cores."""
 
@@ -175,6 +182,8 @@ KINDS = {
     "rewritten": rewritten,
     "cores": on_cores,
     "processes": in_processes,
+    "jax": on_device,
+    "jax_cores": on_jax_cores,
     "exports": exporting,
 }
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from estimator2strategy.engine.runtime.requested_runtime import RUNTIME_VARIABLE
 from tests import addresses, fresh
 from tests.hostile.killed_program import complete_exports
 
@@ -196,10 +197,17 @@ class Exports(Training):
         return [Leftover.of(path) for path in self._folder.iterdir() if path.name not in whole]
 
 
+_SETTINGS = {
+    "cores": {"E2S_EMULATE_TPU_CORES": "2"},
+    "jax": {RUNTIME_VARIABLE: "jax"},
+    "jax_cores": {RUNTIME_VARIABLE: "jax"},
+}
+
+
 def _environments(kind: str, chief: str, worker: str) -> list[dict[str, str]]:
     """The variables that each process of a training has in its environment beside this one's."""
     if kind != "processes":
-        return [{"E2S_EMULATE_TPU_CORES": "2"} if kind == "cores" else {}]
+        return [_SETTINGS.get(kind, {})]
     cluster = {"chief": [chief], "worker": [worker]}
     tasks = [{"type": job, "index": 0} for job in cluster]
     return [{"TF_CONFIG": json.dumps({"cluster": cluster, "task": task})} for task in tasks]

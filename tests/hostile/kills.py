@@ -1,6 +1,7 @@
 """The table of kills: trainings that are killed (SIGKILL) again and again, and always resumed.
 
     python -m tests.hostile kills --kills=1000
+    python -m tests.hostile kills_under_jax --kills=100
 
 Half of the kills wait until a checkpoint (or an export) is being written; the others come at any
 moment, while the program starts and restores, too. A training that was killed so many times goes on
@@ -12,12 +13,13 @@ the next start has cleared it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tests.hostile.killed_program import SAVE_EVERY
+from tests.hostile.killed_program import ITERATIONS, SAVE_EVERY
 from tests.hostile.killed_training import OF_CHECKPOINT, Leftover, Training, training_of
 from tests.hostile.report import Report
 
@@ -41,6 +43,8 @@ MOST_LOST = {
     "rewritten": SAVE_EVERY,
     "cores": SAVE_EVERY,
     "processes": SAVE_EVERY,
+    "jax": SAVE_EVERY,
+    "jax_cores": SAVE_EVERY,
     "exports": 0,
 }
 TITLES = {
@@ -51,6 +55,7 @@ TITLES = {
     "processes": "two processes",
     "exports": "exports of a model",
 }
+TITLES_UNDER_JAX = {"jax": "one device", "jax_cores": "two devices, as cores"}
 _SHARES = {
     "device": 0.35,
     "asynchronous": 0.1,
@@ -59,6 +64,7 @@ _SHARES = {
     "processes": 0.15,
     "exports": 0.1,
 }
+_SHARES_UNDER_JAX = dict.fromkeys(TITLES_UNDER_JAX, 1 / len(TITLES_UNDER_JAX))
 # These train as another one does.
 _SAME = {"asynchronous": "device", "rewritten": "device"}
 _LEGEND = f"""\
@@ -78,6 +84,9 @@ In the training of two processes all batches are the same, because only the chie
 input is kept. The checkpoint that is written again is the only one. Every other start drops
 variables of it, and is killed between the new data and the new index. For *exports*, a complete
 export is what a checkpoint is to a training."""
+_LEGEND_UNDER_JAX = """\
+Trainings as under *Kills*, whose steps JAX runs (`E2S_RUNTIME=jax`), on CPUs. The columns are those
+of that table."""
 
 
 @dataclasses.dataclass
@@ -165,7 +174,7 @@ def killed(kind: str, folder: Path, whole: Expected, moments: random.Random, kil
 
 
 def _steps_a_line(kind: str) -> int:
-    return 2 if kind == "cores" else 1
+    return ITERATIONS if kind.endswith("cores") else 1
 
 
 def _wait_for_the_moment(training: Training, moments: random.Random, lines: int) -> bool:
@@ -239,6 +248,7 @@ def counts(
     seed: int = 0,
     minutes: float = np.inf,
     at_once: int = 1,
+    shares: Mapping[str, float] = _SHARES,
 ) -> dict[str, Count]:
     """Kills trainings of each kind so many times in all.
 
@@ -247,13 +257,14 @@ def counts(
         seed: Of the moments.
         minutes: No training is begun after them.
         at_once: The number of trainings at a time.
+        shares: Each kind's part of the kills.
     """
-    found = {kind: Count() for kind in TITLES}
+    found = {kind: Count() for kind in shares}
     deadline, lock = time.monotonic() + 60 * minutes, threading.Lock()
     moments = random.Random(seed)
     work = [
         (kind, min(of_one, round(kills * share) - start), moments.random())
-        for kind, share in _SHARES.items()
+        for kind, share in shares.items()
         for start in range(0, round(kills * share), of_one)
     ]
     moments.shuffle(work)  # so that all kinds have had some when time is up
@@ -286,15 +297,28 @@ def counts(
 def run(kills: int = KILLS, minutes: float = np.inf, at_once: int = 2) -> Report:
     """Kills trainings so many times, unless that takes longer than so many minutes."""
     found = counts(kills, minutes=minutes, at_once=at_once)
-    wrong = [line for count in found.values() for line in count.wrong]
-    return Report("Kills", _section(found), wrong)
+    return Report("Kills", [_LEGEND, "", *_table(found, TITLES)], _wrong(found))
 
 
-def _section(found: dict[str, Count]) -> list[str]:
+def run_under_jax(kills: int = KILLS, minutes: float = np.inf, at_once: int = 2) -> Report:
+    """Does so where JAX runs the steps."""
+    found = counts_under_jax(kills, minutes=minutes, at_once=at_once)
+    table = _table(found, TITLES_UNDER_JAX)
+    return Report("Kills under JAX", [_LEGEND_UNDER_JAX, "", *table], _wrong(found))
+
+
+counts_under_jax = functools.partial(counts, shares=_SHARES_UNDER_JAX)
+
+
+def _wrong(found: Mapping[str, Count]) -> list[str]:
+    return [line for count in found.values() for line in count.wrong]
+
+
+def _table(found: Mapping[str, Count], titles: Mapping[str, str]) -> list[str]:
     total = Count()
     for count in found.values():
         total.add(count)
-    rows = [(TITLES[kind], count) for kind, count in found.items()] + [("**all**", total)]
+    rows = [(titles[kind], count) for kind, count in found.items()] + [("**all**", total)]
     head = (
         "what trains",
         "kills",
@@ -307,8 +331,6 @@ def _section(found: dict[str, Count]) -> list[str]:
         "bytes cleared",
     )
     return [
-        _LEGEND,
-        "",
         f"| {' | '.join(head)} |",
         f"| {' | '.join(['---'] * len(head))} |",
         *(f"| {title} | {' | '.join(map(str, _numbers(count)))} |" for title, count in rows),

@@ -12,7 +12,16 @@ from tests.hostile.__main__ import PAGE
 
 @pytest.mark.slow
 def test_trainings_that_are_killed_lose_nothing_and_leave_nothing():
-    found = kills.counts(12, of_one=4, at_once=2)
+    assert_nothing_is_lost(kills.counts(12, of_one=4, at_once=2))
+
+
+@pytest.mark.slow
+def test_under_jax_they_lose_nothing_and_leave_nothing():
+    pytest.importorskip("jax", minversion="0.10")
+    assert_nothing_is_lost(kills.counts_under_jax(12, of_one=6, at_once=2))
+
+
+def assert_nothing_is_lost(found):
     assert [line for count in found.values() for line in count.wrong] == []
     assert sum(count.kills for count in found.values()) >= 8
     assert all(count.trainings for count in found.values())
@@ -47,9 +56,12 @@ def test_a_start_that_goes_back_too_far_is_counted():
     assert len(count.wrong) == 2
 
 
-def test_the_page_has_a_row_for_each_kind_and_nothing_that_was_lost():
-    _, _, rest = PAGE.read_text().partition("\n## Kills\n")
+@pytest.mark.parametrize(
+    ("title", "kinds"), [("Kills", kills.TITLES), ("Kills under JAX", kills.TITLES_UNDER_JAX)]
+)
+def test_the_page_has_a_row_for_each_kind_and_nothing_that_was_lost(title, kinds):
+    _, _, rest = PAGE.read_text().partition(f"\n## {title}\n")
     section = rest.partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| \d+ \|.*\| (\d+) \| (\d+) \| (\d+) \| \d+ \|$", section, re.M)
-    assert [name for name, *_ in rows] == [*kills.TITLES.values(), "**all**"]
+    assert [name for name, *_ in rows] == [*kinds.values(), "**all**"]
     assert {number for _, *numbers in rows for number in numbers} == {"0"}

@@ -8,6 +8,7 @@ in one respect: see `_say_what_it_must_have_done`.
 from __future__ import annotations
 
 import dataclasses
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -76,6 +77,24 @@ def _to_constant(node: NodeDef, number: int) -> None:
 
 # A sum over one replica is its input. (CrossReplicaSum has a kernel on TPUs only.)
 SINGLE_REPLICA = Rewrite("one", _single_replica)
+
+
+# Ops by which a graph writes events itself.
+_EVENTS = re.compile(r"Write\w*Summary|CreateSummary\w+Writer|FlushSummaryWriter|ImportEvent")
+
+
+def _silent(node: NodeDef) -> None:
+    _single_replica(node)
+    if _EVENTS.fullmatch(node.op):
+        waits_for = [edge for edge in node.input if edge[0] == "^"]
+        del node.input[:]
+        node.input.extend(waits_for)
+        node.attr.clear()
+        node.op = "NoOp"
+
+
+# On a host that is not the chief, who writes events for all.
+WITHOUT_EVENTS = Rewrite("silent", _silent)
 
 
 def _unplaced(node: NodeDef) -> None:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.graph import SUMMARIES, RecordedGraph
-from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
+from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, Rewrite
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.splice import Splice
 from estimator2strategy.engine.replay.state import State
@@ -44,7 +44,10 @@ def refusing_v1_summaries(function: Callable, name: str) -> Iterator[None]:
 
 
 def every_n_steps(
-    steps: int, fetches: Sequence[Any], inputs: Sequence[tf.Tensor]
+    steps: int,
+    fetches: Sequence[Any],
+    inputs: Sequence[tf.Tensor],
+    rewrite: Rewrite = SINGLE_REPLICA,
 ) -> tuple[tf.Operation, Splice]:
     """Makes the results of a host_call run at steps 0, n, 2n, ... of each execution.
 
@@ -52,6 +55,7 @@ def every_n_steps(
         steps: `TPUConfig.experimental_host_call_every_n_steps`.
         fetches: The tensors and ops.
         inputs: The arguments of the host_call.
+        rewrite: The change to its nodes.
 
     Returns:
         The op that stands for it in the host graph, and what it stands for.
@@ -71,7 +75,7 @@ def every_n_steps(
                 recorded,
                 state.handle,
                 feeds=dict(zip(fed, values, strict=True)),
-                rewrite=SINGLE_REPLICA,
+                rewrite=rewrite,
             )
             for name in fed:
                 importer.wait_with_variables(input_node(name))

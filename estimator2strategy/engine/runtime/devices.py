@@ -21,6 +21,7 @@ from estimator2strategy.engine import patches
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime import tpu_system
 from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
+from estimator2strategy.engine.runtime.jax_replicas import JaxReplicas
 from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.engine.wrong_argument import ArgumentRule, checked, wrong_argument
@@ -423,9 +424,11 @@ class Host(NamedTuple):
 
 
 def hosts(strategy: tf.distribute.Strategy | None) -> tuple[Host, ...]:
-    """The hosts of a TPUStrategy's cores; of any other strategy this process, as all of them."""
+    """The hosts of a TPUStrategy's cores, or of JAX's devices; of others this process."""
     if strategy is None:
         return (Host("", (0,)),)
+    if isinstance(strategy, JaxReplicas):
+        return tuple(Host("", numbers) for numbers in strategy.of_hosts)
     if not is_tpu(strategy):
         return _hosts_here(strategy)
     replicas: dict[str, list[int]] = {}

@@ -16,6 +16,7 @@ from estimator2strategy.engine.record.eval_metrics import GLOBAL_STEP, metric_pa
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.runtime import jax_hosts
 from estimator2strategy.engine.runtime.empty_input import warn_of_no_batch
 from estimator2strategy.engine.runtime.lookahead import (
     Iterations,
@@ -88,6 +89,7 @@ class Evaluation:
                 hook._set_evals_completed_tensor(self._batches_done)
         final_hook = tf1.train.FinalOpsHook(self._finals)
         all_hooks = [*recording.input_hooks, *hooks, *self.own_hooks, final_hook]
+        all_hooks = jax_hosts.hooks_of(recording, all_hooks)
         of_program = [
             hook for hook in hooks if not isinstance(hook, _tf_private.StopAfterNEvalsHook)
         ]

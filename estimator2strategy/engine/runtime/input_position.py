@@ -50,10 +50,15 @@ class InputPosition(tf1.train.SessionRunHook):
         folder: The model_dir.
         most_bytes: A larger state (a shuffle buffer of images, say) is not saved: it costs more
             than it is worth.
+        host: The number of this host, if another one writes the checkpoints.
+
+    Attributes:
+        saved: The step of the last checkpoint that is complete.
     """
 
-    def __init__(self, folder: str, most_bytes: int = 2**30):
-        self._files = PositionFiles(folder)
+    def __init__(self, folder: str, most_bytes: int = 2**30, host: int = 0):
+        self._files = PositionFiles(folder, f".host{host}" if host else "")
+        self.saved: int | None = None
         self._most_bytes = most_bytes
         self._replay: Replay | None = None
         self._running: Replay | None = None  # that of the session in which a step was run
@@ -76,6 +81,12 @@ class InputPosition(tf1.train.SessionRunHook):
         self._files.remove_pending_but(path)
         if path:
             self._go_on_from(path)
+        elif session.restored_from and self._files.are_of_others(session.restored_from):
+            tf1.logging.warn(
+                "The input of this host starts anew: it had ended before it could save its place "
+                "beside %s. The chief's input goes on.",
+                session.restored_from,
+            )
 
     def before_run(self, run_context: Any) -> None:
         del run_context
@@ -90,7 +101,14 @@ class InputPosition(tf1.train.SessionRunHook):
             self._unsealed = self._files.of(checkpoint)
 
     def after_save(self, step: int) -> None:
+        self.saved = step
         self._files.seal(self._unsealed, f"{self._files.checkpoints}-{step}")
+
+    def save_beside(self, step: int) -> None:
+        """Saves the position for a checkpoint that another host has just written."""
+        checkpoint = f"{self._files.checkpoints}-{step}"
+        if path := self._written(checkpoint):
+            self._files.take_name(path, checkpoint)
 
     def not_saved(self) -> None:
         """Removes the position of a checkpoint that could not be written, to free its disk."""
@@ -196,12 +214,17 @@ def _read(path: str) -> tuple[dict[str, Any], list[bytes]]:
 class PositionFiles:
     """The files of the positions in a folder.
 
+    Args:
+        folder: The model_dir.
+        ending: Of the names of the files of a host that does not write the checkpoints. Who does
+            removes them, too.
+
     Attributes:
         checkpoints: Path of the folder's checkpoints, up to the step.
     """
 
-    def __init__(self, folder: str):
-        self._folder = folder
+    def __init__(self, folder: str, ending: str = ""):
+        self._folder, self._ending = folder, ending
         self.checkpoints = os.path.join(folder, "model.ckpt")
 
     def of(self, checkpoint: str) -> str | None:
@@ -224,20 +247,31 @@ class PositionFiles:
         tf.io.gfile.rename(unfinished, path, overwrite=True)
         return path
 
+    def are_of_others(self, checkpoint: str) -> bool:
+        """True if the chief has saved its position with a checkpoint, and this is another host."""
+        return bool(self._ending) and PositionFiles(self._folder).of(checkpoint) is not None
+
+    def take_name(self, path: str, checkpoint: str) -> None:
+        """Binds `path` to a checkpoint that is complete."""
+        if sealed := self._sealed(checkpoint):
+            tf.io.gfile.rename(path, sealed, overwrite=True)
+
     def seal(self, path: str | None, checkpoint: str) -> None:
         """Binds `path` to a checkpoint that is complete; removes positions of none."""
         sealed = self._sealed(checkpoint)
-        if path and sealed and path != sealed:
-            tf.io.gfile.rename(path, sealed, overwrite=True)
+        if path and path != sealed:
+            self.take_name(path, checkpoint)
         for other, owner in self._all():
-            is_left_over = owner == checkpoint and other != sealed
+            of_other_host = ".host" in os.path.basename(other)
+            is_left_over = owner == checkpoint and other != sealed and not of_other_host
             if is_left_over or not tf.io.gfile.exists(f"{owner}.index"):
                 tf.io.gfile.remove(other)
 
     def remove_pending_but(self, path: str | None) -> None:
         """Removes the files of trainings that were killed while they wrote a checkpoint."""
         for other, _ in self._all():
-            if f".{_PENDING}" in other and other != path:
+            mine = other.endswith((f".{_PENDING}{self._ending}", f"{self._ending}.unfinished"))
+            if f".{_PENDING}" in other and mine and other != path:
                 tf.io.gfile.remove(other)
 
     def remove_all(self) -> None:
@@ -261,4 +295,4 @@ class PositionFiles:
         start, dash, step = checkpoint.rpartition("-")
         if start != self.checkpoints or not dash:
             return None  # some other file that a program restored
-        return os.path.join(self._folder, f"input_position-{step}.{suffix}")
+        return os.path.join(self._folder, f"input_position-{step}.{suffix}{self._ending}")

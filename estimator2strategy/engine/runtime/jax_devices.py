@@ -1,7 +1,6 @@
 """Devices of JAX as the cores of a program.
 
     target = jax_target(precision)               # all devices of JAX's default platform
-    strategy = replicas_on(target.devices)       # of as many replicas, to record a model for
 
 JAX is imported here, when a program asks for its runtime.
 """
@@ -17,19 +16,32 @@ import tensorflow as tf
 from estimator2strategy.engine.replay.state import State
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.replay.xla.target import JaxTarget
+from estimator2strategy.engine.runtime import jax_hosts
+from estimator2strategy.engine.runtime.requested_job import requested_job
 from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
 from estimator2strategy.errors import DeviceError
 
 _INSTALL = "pip install 'estimator2strategy[jax]'"
 
 
-def jax_target(precision: Precision, most: int | None = None) -> JaxTarget:
-    """All devices of JAX's default platform, or the first `most` of them.
+def jax_target(precision: Precision, most: int | None = None, here: bool = False) -> JaxTarget:
+    """The devices of JAX's default platform, of all hosts.
+
+    Args:
+        precision: Of float32 products.
+        most: Take no more than the first so many.
+        here: Take only those of this process's host.
 
     Raises:
-        DeviceError: JAX is not installed, is too old, or has no device.
+        DeviceError: JAX is not installed, is too old, or has no device; or another process of the
+            job does not come.
     """
     devices = _devices()
+    if here and jax_hosts.joined():
+        import jax
+
+        mine = jax.process_index()
+        devices = tuple(device for device in devices if device.process_index == mine)
     target = JaxTarget(devices[:most], precision)
     _tell(len(target.devices), devices[0].device_kind, precision)
     return target
@@ -50,8 +62,10 @@ def _devices() -> tuple[Any, ...]:
             f"The runtime of JAX needs JAX {oldest} or newer, and {jax.__version__} is installed: "
             f"{_INSTALL}."
         )
+    if job := requested_job():
+        jax_hosts.join(job)
     try:
-        return tuple(jax.local_devices())
+        return tuple(jax.devices())
     except RuntimeError as error:
         platforms = os.environ.get("JAX_PLATFORMS")
         asked = f" (JAX_PLATFORMS={platforms})" if platforms else ""
@@ -67,24 +81,6 @@ def _tell(count: int, kind: str, precision: Precision) -> None:
         kind,
         precision.value,
     )
-
-
-class JaxReplicas(tf.distribute.OneDeviceStrategy):
-    """A strategy by whose number of replicas a model is recorded. JAX runs them, nobody else."""
-
-    def __init__(self, count: int):
-        super().__init__("/CPU:0")
-        self._count = count
-
-    @property
-    def num_replicas_in_sync(self) -> int:
-        return self._count
-
-
-@functools.cache  # one for all recordings: functions that were traced for it serve them all
-def replicas_on(devices: tuple[Any, ...]) -> JaxReplicas:
-    """The strategy of as many replicas as there are devices."""
-    return JaxReplicas(len(devices))
 
 
 def values_on(target: JaxTarget, state: State) -> Any:

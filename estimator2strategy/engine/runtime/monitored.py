@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
-from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.handle_packing import share_a_cpu
 from estimator2strategy.engine.replay.replay import Replay
@@ -26,6 +25,7 @@ from estimator2strategy.engine.runtime import (
     devices,
     direct_restore,
     jax_devices,
+    jax_hosts,
     liveness,
     worker_steps,
 )
@@ -178,12 +178,19 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         queues = self._recording.queues
         if queues:
             queues.open()
-        on_one_cpu = share_a_cpu(self._recording.strategy)
-        around = rewritten_a_little if on_one_cpu else contextlib.nullcontext
+        around = _around_runs(self._recording)
         session = SavingSession(graph, runs, around, queues=queues)
         if self._store:
             session.keep(functools.partial(self._store.put, self._recording))
         return session
+
+
+def _around_runs(recording: Recording) -> Callable[[], contextlib.AbstractContextManager]:
+    """The context in which each request of a session runs."""
+    if recording.jax and recording.jax.of_several_hosts:
+        return jax_hosts.needed
+    on_one_cpu = share_a_cpu(recording.strategy)
+    return rewritten_a_little if on_one_cpu else contextlib.nullcontext
 
 
 def replay_of(
@@ -202,7 +209,7 @@ def replay_of(
     of = (recorded, strategy, recording.replicated)
     peers = worker_steps.peers_of(worker, recorded, first_key) if worker else None
     state = State(*of, peers) if shared is None else SharedState(*of, shared)
-    rewrite = peers.rewrite() if peers else SINGLE_REPLICA
+    rewrite = peers.rewrite() if peers else jax_hosts.rewrite_on_host()
     values = jax_devices.values_on(recording.jax, state) if recording.jax else None
     return Replay(recorded, state, recording.splices, rewrite, values)
 

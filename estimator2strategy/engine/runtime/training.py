@@ -15,7 +15,7 @@ from estimator2strategy.engine.plan.cardinality import is_endless
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.engines import How, Step
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
-from estimator2strategy.engine.runtime import worker_steps
+from estimator2strategy.engine.runtime import jax_hosts, worker_steps
 from estimator2strategy.engine.runtime.console import live_line
 from estimator2strategy.engine.runtime.empty_input import warn_of_no_steps
 from estimator2strategy.engine.runtime.hooks import FetchingHook
@@ -62,13 +62,18 @@ def train(
     _refuse_jit_on_several(recording, options)
     summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, options.checkpoint_shards)
-    beside = options.async_checkpoints and can_save_beside(recording)
+    several_hosts = recording.jax is not None and recording.jax.of_several_hosts
+    beside = options.async_checkpoints and can_save_beside(recording) and not several_hosts
     savers, all_hooks = training_hooks(recording, config, hooks, saving_listeners, beside)
     position = None
     if config.is_chief:
         has_queues = recording.queues is not None
         position = _input_position(config.model_dir, options, all_hooks, has_queues)
         SaveMarker.attach(config.model_dir, all_hooks)
+    elif several_hosts:
+        position = _position_of_other_host(config.model_dir, options, recording, all_hooks)
+    is_kept = options.resume_input and recording.queues is None
+    all_hooks = jax_hosts.hooks_of(recording, all_hooks, position if is_kept else None)
     creator = ReplaySessionCreator(
         recording,
         checkpoint_dir=config.model_dir,
@@ -82,7 +87,7 @@ def train(
             loss = _run(recording, creator, all_hooks, options, interruption)
         finally:
             creator.on_lost()
-        if position and not interruption.requested:
+        if position and config.is_chief and not interruption.requested:
             position.remove()  # the next training starts its input anew
         interruption.explain(config.model_dir)
     if loss is None and creator.session:
@@ -134,6 +139,18 @@ def _input_position(
         hooks.append(position)
     else:
         position.remove()
+    return position
+
+
+def _position_of_other_host(
+    model_dir: str, options: TrainingOptions, recording: Recording, hooks: list[Hook]
+) -> InputPosition | None:
+    """The place in the input of a host for which the chief writes the checkpoints."""
+    job = jax_hosts.joined()
+    if not options.resume_input or recording.queues is not None or job is None:
+        return None
+    position = InputPosition(model_dir, host=job.number)
+    hooks.append(position)
     return position
 
 

@@ -137,14 +137,30 @@ class TrainingOptions:
         return os.fspath(chosen) if chosen else None
 
 
-def jax_target_of(options: TrainingOptions, most: int | None = None) -> JaxTarget | None:
-    """The devices of JAX that run the steps, at most as many; None: TensorFlow runs them.
+def uses_jax(options: TrainingOptions) -> bool:
+    """True if JAX runs the steps of an Estimator with these options.
+
+    Raises:
+        ValueError: The environment asks for a runtime that there is not.
+    """
+    return (options.runtime or requested_runtime.requested_runtime()) is Runtime.JAX
+
+
+def jax_target_of(
+    options: TrainingOptions, most: int | None = None, here: bool = False
+) -> JaxTarget | None:
+    """The devices of JAX that run the steps; None: TensorFlow runs them.
+
+    Args:
+        options: The options of an Estimator.
+        most: Take no more than so many.
+        here: Take only those of this process's host.
 
     Raises:
         DeviceError: JAX runs them, and is not installed, is too old, or has no device.
         ValueError: The environment asks for a runtime or a precision that there is not.
     """
-    if (options.runtime or requested_runtime.requested_runtime()) is not Runtime.JAX:
+    if not uses_jax(options):
         return None
     precision = options.precision or requested_runtime.requested_precision()
-    return jax_devices.jax_target(precision, most)
+    return jax_devices.jax_target(precision, most, here)

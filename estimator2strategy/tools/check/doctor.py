@@ -48,6 +48,9 @@ _SETTINGS = (
     "E2S_EMULATE_TPU_CORES",
     "E2S_RUNTIME",
     "E2S_PRECISION",
+    "E2S_COORDINATOR",
+    "E2S_PROCESSES",
+    "E2S_PROCESS",
     "JAX_PLATFORMS",
 )
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import random
 import signal
@@ -14,6 +16,7 @@ import tensorflow as tf
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime.input_position import InputPosition, PositionListener
+from estimator2strategy.engine.runtime.requested_runtime import RUNTIME_VARIABLE
 from tests.engine.runtime import processes
 from tests.engine.runtime.programs import (
     cores_estimator,
@@ -73,6 +76,32 @@ def test_losses_are_those_of_the_real_estimator(tmp_path):
     lines = (tmp_path / "losses").read_text().splitlines()
     losses = [float.fromhex(line.split()[1]) for line in lines]
     assert losses == pytest.approx(golden, rel=1e-5)
+
+
+def test_it_goes_on_under_the_other_runtime(tmp_path, jax_devices, monkeypatch):
+    jax_devices(1)
+    for interrupted_at, runtime in ((8, "jax"), (19, "tensorflow"), (None, "jax")):
+        monkeypatch.setenv(RUNTIME_VARIABLE, runtime)
+        monkeypatch.setattr(resumable, "Losses", functools.partial(LossesUntil, interrupted_at))
+        interruption = pytest.raises(RuntimeError) if interrupted_at else contextlib.nullcontext()
+        with interruption:
+            resumable.main(tmp_path / "model", tmp_path / "losses", 30)
+    losses = processes.losses_in(tmp_path / "losses")
+    golden = json.loads(GOLDEN.read_text())["losses"]
+    assert [float.fromhex(losses[step]) for step in range(30)] == pytest.approx(golden, rel=1e-5)
+
+
+class LossesUntil(resumable.Losses):
+    """Writes down the losses, and ends the training as an error does after a step."""
+
+    def __init__(self, last, path):
+        super().__init__(path)
+        self._last = last
+
+    def after_run(self, run_context, run_values):
+        super().after_run(run_context, run_values)
+        if run_values.results[0] == self._last:
+            raise RuntimeError("as asked")
 
 
 @pytest.mark.slow

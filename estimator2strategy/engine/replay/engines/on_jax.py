@@ -5,10 +5,13 @@
 
 The host makes the next batches while the device works. Variables stay on the device between blocks;
 `DeviceValues` copies one when somebody on the host reads it.
+
+Several hosts launch the same steps, each with batches of its own. Each has the results of all.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,7 +31,8 @@ from estimator2strategy.engine.replay.engines.step import (
 )
 from estimator2strategy.engine.replay.failed_op import named_ops
 from estimator2strategy.engine.replay.replay import Replay
-from estimator2strategy.engine.replay.xla.block import block_of, on_mesh
+from estimator2strategy.engine.replay.xla import hosts
+from estimator2strategy.engine.replay.xla.block import BlockResults, block_of, on_mesh
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
@@ -39,7 +43,7 @@ from estimator2strategy.engine.replay.xla.parts import (
     take_function,
 )
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
-from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.errors import DeviceError, UnsupportedError
 
 # The tensors of one step for the program: its feeds, on each replica.
 Taken: TypeAlias = list[np.ndarray]
@@ -123,6 +127,10 @@ class OnJax(Engine):
         done, ended = 0, False
         while done < steps and not ended:
             taken, kept, ended = self._take_some(steps - done)
+            if self._values.of_several_hosts:
+                if outputs:
+                    jax.block_until_ready(outputs)
+                taken, kept, ended = self._agreed(taken, kept, ended)
             if not taken:
                 break
             outputs, nan_since = self._launch(taken)
@@ -180,6 +188,35 @@ class OnJax(Engine):
             room = min(most, self._program(values).steps)
         return taken, kept, False
 
+    def _agreed(
+        self, taken: list[Taken], kept: list[list[tf.Tensor]], ended: bool
+    ) -> tuple[list[Taken], list[list[tf.Tensor]], bool]:
+        """As many steps as all hosts have batches for, and True if one's input has ended then."""
+        shapes = repr([value.shape for value in taken[0]]) if taken else ""
+        mine = [len(taken), ended, zlib.crc32(shapes.encode())]
+        of_hosts = hosts.of_each(f"a block of {self._name}", mine)
+        counts = of_hosts[:, 0]
+        common = int(counts.min())
+        if common and len({*of_hosts[:, 2]}) > 1:
+            raise DeviceError(
+                f"The batches of this host have the shapes {shapes}, and those of another have "
+                "others. Give all hosts batches of the same shapes."
+            )
+        are_out = (counts == common) & (of_hosts[:, 1] == 1)
+        if are_out.any() and not are_out.all():
+            tf.compat.v1.logging.warn(
+                "The input of host %s has ended, the others' has not. It ends for all; give each "
+                "as many batches, or repeat() them and say how many steps.",
+                ", ".join(map(str, np.flatnonzero(are_out))),
+            )
+        for values, of_host in reversed([*zip(taken, kept, strict=True)][common:]):
+            self._waiting.append([*map(tf.constant, values), *of_host])
+        return taken[:common], kept[:common], bool(are_out.any())
+
+    @property
+    def _name(self) -> str:
+        return self._step.op if self._step else "a run without a step"
+
     def _take_one(self) -> list[tf.Tensor]:
         """Runs the host's first part."""
         self._values.to_host(self._shared)
@@ -217,11 +254,11 @@ class OnJax(Engine):
         return after.outputs, after.nan_since
 
     def _stacked(self, taken: Sequence[Taken], steps: int) -> list[np.ndarray]:
-        """The values of each feed at all steps: [steps, ...], or [steps, replicas, ...]."""
-        replicas, feeds = self._values.replicas, len(self._parts.program.feeds)
+        """The values of each feed at all steps: [steps, ...], or [steps, replicas here, ...]."""
+        replicas, feeds = len(self._values.here), len(self._parts.program.feeds)
         # The program looks at no more of them than it is told.
         filled = [*taken, *[taken[-1]] * (steps - len(taken))]
-        if replicas == 1:
+        if self._values.replicas == 1:
             return [np.stack(of_feed) for of_feed in zip(*filled, strict=True)]
         return [
             np.stack([[of_step[r * feeds + feed] for r in range(replicas)] for of_step in filled])
@@ -246,10 +283,15 @@ class OnJax(Engine):
             raise not_lowered(self._replay.recorded, error) from error
         steps = 1 if self._one_by_one else _steps_of_launch(values, step, feeds)
         block = block_of(step, steps, self._number_of_loss(), collects=self._after_each)
+        variables, streams = len(program.variables), len(lowered.streams)
         if values.replicas > 1:
-            block = on_mesh(block, values.mesh, len(lowered.streams))
-        function = jax.jit(block, donate_argnums=0)
-        variables = len(program.variables)
+            block = on_mesh(block, values.mesh, streams)
+        how: dict[str, Any] = {}
+        if values.of_several_hosts:
+            everywhere, of_each = values.shardings_of_results
+            of_variables = [everywhere] * variables + [of_each] * streams
+            how["out_shardings"] = BlockResults(of_variables, everywhere, everywhere)
+        function = jax.jit(block, donate_argnums=0, **how)
         changed = frozenset(number for number in step.changed if number < variables)
         return _Program(lowered, function, steps, changed)
 

@@ -29,18 +29,23 @@ class DeviceValues:
 
     Args:
         state: TensorFlow's variables; one copy of each, for the host.
-        devices: The devices of JAX; each has all variables, and is a replica.
+        devices: The devices of JAX; each has all variables, and is a replica. Those of a host are
+            in a row.
         precision: Of float32 products on them.
 
     Attributes:
         mesh: The devices, on one axis.
         precision: As above.
+        here: The numbers of the replicas of this host.
     """
 
     def __init__(self, state: State, devices: Sequence[Any], precision: Precision):
         self._state = state
         self.mesh = Mesh(np.array(devices), (REPLICAS,))
         self.precision = precision
+        me = jax.process_index()
+        mine = [i for i, device in enumerate(devices) if device.process_index == me]
+        self.here = range(mine[0], mine[-1] + 1)
         self._everywhere = NamedSharding(self.mesh, PartitionSpec())
         self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
         self._values: dict[str, Any] = {}
@@ -51,6 +56,16 @@ class DeviceValues:
     @property
     def replicas(self) -> int:
         return int(self.mesh.devices.size)
+
+    @property
+    def of_several_hosts(self) -> bool:
+        """True if other processes have some of the devices."""
+        return len(self.here) < self.replicas
+
+    @property
+    def shardings_of_results(self) -> tuple[NamedSharding, NamedSharding]:
+        """(that of variables and of what every host needs, that of random streams)."""
+        return self._everywhere, self._of_each
 
     @property
     def platform(self) -> str:
@@ -67,8 +82,21 @@ class DeviceValues:
         missing = [node for node in nodes if node not in self._values]
         # A copy: what JAX holds must not be the memory of a tensor that TensorFlow writes to.
         host = [np.array(self._state.variable(node).numpy()) for node in missing]
-        self._values.update(zip(missing, jax.device_put(host, self._everywhere), strict=True))
+        self._values.update(zip(missing, self._on_all(host), strict=True))
         return [self._values.pop(node) for node in nodes]
+
+    def _on_all(self, host: Sequence[np.ndarray]) -> Sequence[Any]:
+        """Arrays of which each device has all; several hosts have the same values already."""
+        if not self.of_several_hosts:
+            arrays: Sequence[Any] = jax.device_put(host, self._everywhere)
+            return arrays
+        return [jax.make_array_from_process_local_data(self._everywhere, value) for value in host]
+
+    def _of_each_replica(self, sharding: NamedSharding, of_mine: np.ndarray) -> Any:
+        """The array of which each replica has a part; the host gives those of its own."""
+        if not self.of_several_hosts:
+            return jax.device_put(of_mine, sharding)
+        return jax.make_array_from_process_local_data(sharding, of_mine)
 
     def put(self, nodes: Sequence[str], arrays: Sequence[Any], changed: Iterable[int]) -> None:
         """Keeps the values of variables after a block.
@@ -117,8 +145,8 @@ class DeviceValues:
         place = block.numpy()
         if self.replicas == 1:
             return jax.device_put(place, self._everywhere)
-        shifts = np.arange(self.replicas, dtype=np.int64)[:, None, None] * [[[0, SEED_STRIDE]]]
-        return jax.device_put(place + shifts, self._of_each)
+        shifts = np.array(self.here, np.int64)[:, None, None] * [[[0, SEED_STRIDE]]]
+        return self._of_each_replica(self._of_each, place + shifts)
 
     def put_streams(self, blocks: Sequence[tf.Variable], places: Sequence[Any]) -> None:
         """Keeps the places of random ops after a launch; `streams_to_host` must follow."""
@@ -128,16 +156,24 @@ class DeviceValues:
     def streams_to_host(self) -> None:
         """Gives TensorFlow's variables the places that the devices have got to."""
         for block, place in self._places.values():
-            first = np.asarray(place)
-            block.assign(first if self.replicas == 1 else first[0], read_value=False)
+            block.assign(self._of_replica_0(place), read_value=False)
         self._places.clear()
+
+    def _of_replica_0(self, place: Any) -> np.ndarray:
+        if self.replicas == 1:
+            return np.asarray(place)
+        mine = min(place.addressable_shards, key=lambda shard: shard.index[0].start or 0)
+        shift = np.array([[0, self.here[0] * SEED_STRIDE]], np.int64)
+        of_0: np.ndarray = np.asarray(mine.data)[0] - shift
+        return of_0
 
     def deal_out(self, stacked: np.ndarray) -> Any:
         """Puts the batches of some steps on the devices.
 
         Args:
-            stacked: [steps, ...], or on a mesh of several [steps, replicas, ...].
+            stacked: [steps, ...], or on a mesh of several [steps, replicas of this host, ...].
         """
         if self.replicas == 1:
             return jax.device_put(stacked, self._everywhere)
-        return jax.device_put(stacked, NamedSharding(self.mesh, PartitionSpec(None, REPLICAS)))
+        sharding = NamedSharding(self.mesh, PartitionSpec(None, REPLICAS))
+        return self._of_each_replica(sharding, stacked)

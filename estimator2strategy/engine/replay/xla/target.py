@@ -19,3 +19,8 @@ class JaxTarget:
 
     devices: tuple[Any, ...]
     precision: Precision = Precision.DEFAULT
+
+    @property
+    def of_several_hosts(self) -> bool:
+        """True if other processes have some of the devices."""
+        return len({device.process_index for device in self.devices}) > 1
