@@ -21,7 +21,7 @@ _METHODS = {
 }
 # Names that a hook uses of its session; a callback has no session.
 _SESSION = {"SessionRunArgs", "results", "session", "run_values", "get_collection"}
-_RESET = "self.model.reset_metrics()  # the loss is that of this step, not a mean of the epoch"
+_RESET = "self.model.reset_metrics()  # the loss of this step alone"
 _STOP = "run_context.request_stop()"
 _STOCK = {
     "CheckpointSaverHook": "callbacks.ModelCheckpoint(path, save_freq=save_steps)",
@@ -181,7 +181,7 @@ def _callback(module, node):
     indent = " " * (node.body[0].col_offset - node.col_offset)
     lines = [
         f"class {node.name}Callback({module.tf}.keras.callbacks.Callback):",
-        f'{indent}"""`{node.name}`, for `fit`."""',
+        f"{indent}{_docstring(module, node)}",
     ]
     before = next((method for method in methods if method.name == "before_run"), None)
     for statement in node.body:
@@ -192,6 +192,13 @@ def _callback(module, node):
     if fetches.uses_loss and before is None:
         lines += ["", *_head("before_run", indent), indent * 2 + _RESET]
     return "\n".join(lines) + "\n"
+
+
+def _docstring(module, node):
+    """The hook's own docstring; or one that names the hook."""
+    if is_docstring(node.body[0]):
+        return module.written(node.body[0])
+    return f'"""`{node.name}`, for `fit`."""'
 
 
 def _results(module, node, fetches):
