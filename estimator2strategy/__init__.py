@@ -38,6 +38,7 @@ _HOMES = {
     "export_step": "estimator2strategy.tools.artifact.step_export",
     "emulate_tpu": "estimator2strategy.engine.runtime.devices",
     "adapt": "estimator2strategy.keras_model.adapting",
+    "KerasLoop": "estimator2strategy.keras_model.keras_loop",
     "LegacyModel": "estimator2strategy.keras_model.legacy_model",
     "keras_metrics": "estimator2strategy.keras_model.metrics_of_fn",
     "keras_updates": "estimator2strategy.keras_model.inside",

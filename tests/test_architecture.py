@@ -49,6 +49,7 @@ NO_ROOMS = {
     "fresh",
     "goldens",
     "hostile",
+    "ladder",
     "longtail",
     "parity",
     "programs",

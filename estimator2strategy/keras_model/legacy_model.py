@@ -11,6 +11,7 @@ model_fn is recorded once per mode and kind of batch; the steps of Keras's own l
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -26,11 +27,19 @@ from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.keras_model.argument_rules import MODEL_RULES
+from estimator2strategy.keras_model.executions import Executions
 from estimator2strategy.keras_model.legacy_program import (
     LegacyProgram,
     check_program,
     features_and_labels,
     naming_failures_in,
+)
+from estimator2strategy.keras_model.parts_of_batches import (
+    after,
+    assert_some,
+    of_fixed_size,
+    uneven_size,
+    unpacked,
 )
 from estimator2strategy.keras_model.refused_strategies import check_one_process, check_strategy
 from estimator2strategy.keras_model.variable_scopes import VariableScope
@@ -66,6 +75,9 @@ class LegacyModel(keras.Model):
         UnsupportedError: It is made under a ParameterServerStrategy, or one of several processes.
     """
 
+    train_function: Any
+    test_function: Any
+
     @checked(MODEL_RULES)
     def __init__(
         self,
@@ -87,6 +99,7 @@ class LegacyModel(keras.Model):
         self._mean_loss = keras.metrics.Mean(name="loss")
         self._counting: Any = _Untracked()
         self._batch_of_core: int | None = None
+        self._steps_of_test: int | None = None
         self.supports_jit = False  # replays keep random streams and tables, which XLA cannot have
         self.built = True
 
@@ -110,7 +123,7 @@ class LegacyModel(keras.Model):
                 training needs, `features` alone what prediction needs.
         """
         spec = batch.element_spec if hasattr(batch, "element_spec") else batch
-        x, y = _unpacked(spec)
+        x, y = unpacked(spec)
         mode = ModeKeys.PREDICT if y is None else ModeKeys.TRAIN
         self._legacy.model(mode, features_and_labels(x, y))
 
@@ -154,19 +167,33 @@ class LegacyModel(keras.Model):
     # Keras's loops forget the size of a finite Dataset's batches, which a TPU has to know.
 
     @naming_failures_in(ModeKeys.TRAIN, ModeKeys.EVAL)
-    def fit(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
-        self._note_size(x)
-        return super().fit(x, *args, **kwargs)
+    def fit(self, *args: Any, max_steps: int | None = None, **kwargs: Any) -> Any:
+        """Trains as Keras's `fit`, for at most `max_steps` steps; shortens the last execution."""
+        given = _arguments(keras.Model.fit, args, kwargs)
+        self._note_size(given.get("x"))
+        self.make_train_function()
+        self.train_function.expect(given.get("steps_per_epoch"), max_steps)
+        return super().fit(*args, **kwargs)
 
     @naming_failures_in(ModeKeys.EVAL)
-    def evaluate(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
-        self._note_size(x)
-        return super().evaluate(x, *args, **kwargs)
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        given = _arguments(keras.Model.evaluate, args, kwargs)
+        self._note_size(given.get("x"))
+        self._steps_of_test = given.get("steps")
+        return super().evaluate(*args, **kwargs)
 
     @naming_failures_in(ModeKeys.PREDICT)
-    def predict(self, x: Any = None, *args: Any, **kwargs: Any) -> Any:
-        self._note_size(x)
-        return super().predict(x, *args, **kwargs)
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        given = _arguments(keras.Model.predict, args, kwargs)
+        self._note_size(given.get("x"))
+        steps, size = given.get("steps"), self.steps_per_execution if self.compiled else 1
+        if steps and steps % size:
+            raise wrong_argument(
+                f"predict would run more steps: steps_per_execution is {size}",
+                steps,
+                "Pass steps that it divides, or compile with another steps_per_execution.",
+            )
+        return super().predict(*args, **kwargs)
 
     @naming_failures_in(ModeKeys.TRAIN)
     def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
@@ -189,16 +216,16 @@ class LegacyModel(keras.Model):
     def _data(self, data: Any) -> tuple[Any, Any]:
         """(features, labels) of what Keras hands to a step; on a TPU, of a fixed size."""
         if is_tpu(self.distribute_strategy):
-            data = _of_fixed_size(data, self._batch_of_core)
-        return _unpacked(data)
+            data = of_fixed_size(data, self._batch_of_core)
+        return unpacked(data)
 
     # Steps, which Keras's loops call in each replica.
 
     def train_step(self, data: Any) -> dict[str, Any]:
         x, y = self._data(data)
-        size = self._uneven_size(x)
+        size = uneven_size(x, self.distribute_strategy)
         if size is not None:
-            x = _after(_assert_some(size), x)
+            x = after(assert_some(size), x)
         loss, _ = self._model(ModeKeys.TRAIN, x, y).step(features_and_labels(x, y))
         self._count(loss)
         return {"loss": self._mean_loss.result()}
@@ -213,7 +240,7 @@ class LegacyModel(keras.Model):
             self._count(loss)
             return tf.constant(True)
 
-        size = self._uneven_size(x)
+        size = uneven_size(x, self.distribute_strategy)
         if size is None:
             count()
         else:  # of the last batch there may be nothing left for some replicas
@@ -259,26 +286,36 @@ class LegacyModel(keras.Model):
         with self._legacy.naming_failures(ModeKeys.PREDICT):
             return tf.function(self.predict_step, autograph=False)(features)
 
-    def _uneven_size(self, x: Any) -> tf.Tensor | None:
-        """The size of a replica's part of the batch, where it may be empty; else None."""
-        first = tf.nest.flatten(x, expand_composites=True)[0]
-        fixed = not first.shape.rank or first.shape[0] is not None
-        return (
-            None
-            if fixed or self.distribute_strategy.num_replicas_in_sync == 1
-            else (tf.shape(first)[0])
-        )
-
     def _model(self, mode: str, x: Any, y: Any) -> Any:
         """The replay; the first replica has it recorded while the others wait."""
         context = tf.distribute.get_replica_context()
         batch = features_and_labels(x, y)
         return context.merge_call(lambda _: _Holder(self._legacy.model(mode, batch))).value
 
+    def make_train_function(self, force: bool = False) -> Any:
+        if force or not isinstance(self.train_function, Executions):
+
+            def make() -> Any:
+                keras.Model.make_train_function(self, force=True)
+                made, self.train_function = self.train_function, executions
+                return made
+
+            self.train_function = executions = Executions(self, make)
+        return self.train_function
+
     def make_test_function(self, force: bool = False) -> Any:
         # Each kind of batch has metrics of its own; a new trace says which of them count.
         kinds = [mode for mode, _ in self._legacy.replayed if mode == ModeKeys.EVAL]
-        return super().make_test_function(force=force or len(kinds) > 1)
+        if force or len(kinds) > 1 or not isinstance(self.test_function, Executions):
+
+            def make() -> Any:
+                keras.Model.make_test_function(self, force=True)
+                made, self.test_function = self.test_function, executions
+                return made
+
+            self.test_function = executions = Executions(self, make)
+        self.test_function.expect(self._steps_of_test)
+        return self.test_function
 
     # Metrics.
 
@@ -311,6 +348,11 @@ class LegacyModel(keras.Model):
     def legacy_variables(self) -> dict[str, keras.Variable]:
         """Legacy name -> variable, in the order in which model_fn made them."""
         return dict(self._legacy.variables)
+
+    @property
+    def global_step(self) -> int:
+        """The steps that the model has been trained for."""
+        return int(self._legacy.variables["global_step"].numpy())
 
     @checked(MODEL_RULES)
     def scope(self, scope: str) -> VariableScope:
@@ -430,6 +472,11 @@ class LegacyModel(keras.Model):
         """Does nothing: the first batch makes the variables."""
 
 
+def _arguments(function: Callable, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The arguments of a call of a method by their names, as far as it takes them."""
+    return inspect.signature(function).bind_partial(None, *args, **kwargs).arguments
+
+
 class _Untracked:
     """Metrics that Keras shall not find by itself."""
 
@@ -442,52 +489,6 @@ class _Holder:
 
     def __init__(self, value: Any):
         self.value = value
-
-
-def _of_fixed_size(data: Any, size: int | None) -> Any:
-    """A replica's part of a batch, with the size that it has always.
-
-    Raises:
-        ValueError: It has none: a TPU compiles for one.
-    """
-
-    def fixed(part: tf.Tensor) -> tf.Tensor:
-        if size and part.shape.rank and part.shape[0] is None:
-            part = tf.ensure_shape(part, [size, *part.shape[1:]])
-        if not part.shape.is_fully_defined():
-            raise ValueError(
-                f"A batch has the shape {part.shape} under a TPUStrategy, where all sizes must be "
-                "known. Pass a Dataset that was batched with drop_remainder=True."
-            )
-        return part
-
-    return tf.nest.map_structure(fixed, data, expand_composites=True)
-
-
-def _assert_some(size: tf.Tensor) -> tf.Operation:
-    return tf.debugging.Assert(
-        size > 0,
-        [
-            "The last batch has fewer examples than there are replicas, and one of them has "
-            "nothing to train on. Batch with drop_remainder=True."
-        ],
-    )
-
-
-def _after(operation: tf.Operation, x: Any) -> Any:
-    with tf.control_dependencies([operation]):
-        return tf.nest.map_structure(tf.identity, x, expand_composites=True)
-
-
-def _unpacked(data: Any) -> tuple[Any, Any]:
-    """(features, labels) of what Keras hands to a step."""
-    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-    if sample_weight is not None:
-        raise ValueError(
-            "model_fn takes features and labels, and no sample_weight: put weights among the "
-            "features."
-        )
-    return x, y
 
 
 def _found(name: str) -> Any:

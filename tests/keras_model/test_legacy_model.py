@@ -413,3 +413,24 @@ def test_a_partial_checkpoint_leaves_the_rest(start):
     kernel = tf.train.load_variable(start, "hidden/kernel")
     np.testing.assert_array_equal(model.legacy_variables["hidden/kernel"].numpy(), kernel)
     assert not model.legacy_variables["hidden/kernel/Momentum"].numpy().any()
+
+
+@pytest.mark.parametrize(("execution", "steps"), [(10, 25), (10, 4), (3, 9)])
+def test_fit_ends_at_the_steps_of_its_epochs_whatever_an_execution_runs(execution, steps):
+    model = legacy_model()
+    model.compile(steps_per_execution=execution)
+    model.fit(dataset(), epochs=2, steps_per_epoch=steps, verbose=0)
+    assert model.global_step == 2 * steps
+    model.fit(dataset(), epochs=3, steps_per_epoch=steps, max_steps=steps + 1, verbose=0)
+    assert model.global_step == 3 * steps + 1
+
+
+def test_evaluate_counts_the_steps_it_was_asked_for_whatever_an_execution_runs(fitted):
+    model = fitted[0]
+    expected = model.evaluate(dataset(), steps=5, return_dict=True, verbose=0)
+    model.compile(steps_per_execution=4)
+    found = model.evaluate(dataset(), steps=5, return_dict=True, verbose=0)
+    with pytest.raises(ValueError, match="predict would run more steps: steps_per_execution is 4"):
+        model.predict(digits()[0][:50], batch_size=10, steps=5, verbose=0)
+    model.compile()
+    assert found == pytest.approx(expected, abs=1e-6)

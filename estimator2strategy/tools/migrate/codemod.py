@@ -72,7 +72,7 @@ class Codemod:
 
 _REGISTRY: dict[str, Codemod] = {}
 # Rules of one stage go in this order; those that are not named come after them, by name.
-_FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks")
+_FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks", "model-fn-to-keras")
 
 
 def codemod(

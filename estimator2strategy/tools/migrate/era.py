@@ -66,6 +66,7 @@ def facts(sources: Iterable[Source]) -> Facts:
             part
             for s in sources
             for target, _ in s.imports
+            if target.module.partition(".")[0] != "estimator2strategy"
             for part in (*target.module.split("."), target.name or "")
         ),
         has_strategies=any(_makes_a_strategy(call) for s in sources for call in s.calls),

@@ -51,7 +51,8 @@ class Facts:
         has_strategies: Some file makes a `tf.distribute` strategy.
         looks_up_rows: Some file looks up rows of an embedding.
         of_specs: The names of all arguments of EstimatorSpecs.
-        imported: The parts of the names of modules, and the names, that the files import.
+        imported: The parts of the names of modules, and the names, that the files import; none of
+            this package.
     """
 
     is_legacy: bool = False
@@ -257,10 +258,16 @@ class Module:
         raise KeyError(old)
 
     def replace_statement(
-        self, node: ast.stmt, text: str, imports: Iterable[_NeededImport] = ()
+        self,
+        node: ast.stmt,
+        text: str,
+        imports: Iterable[_NeededImport] = (),
+        *,
+        is_dedented: bool = False,
     ) -> Change:
         """Statements in the place of one, which has its line (or lines) to itself.
 
+        Lines after the first have the block's indentation, unless the text `is_dedented`.
         Comments stay. Without a text the statement goes, and the last of a block becomes `pass`.
 
         Raises:
@@ -268,7 +275,8 @@ class Module:
         """
         old = self.line(node)
         gone = not text and not _is_only_one(node)
-        text = self._dedented(node, text) or (REMOVED if gone else "pass")
+        text = text if is_dedented else self._dedented(node, text)
+        text = text or (REMOVED if gone else "pass")
         new = list(cst.parse_module(text, self.tree.config_for_parsing).body)
         above = _with_comment_of(old) if gone else old.leading_lines
         new[0] = new[0].with_changes(leading_lines=above)
@@ -353,6 +361,8 @@ def _with_comment_of(
     old: cst.SimpleStatementLine | cst.BaseCompoundStatement,
 ) -> Sequence[cst.EmptyLine]:
     """The lines above a statement that goes, and its own comment, unless that is for a linter."""
+    if isinstance(old, (cst.ClassDef, cst.FunctionDef)):
+        return ()  # a comment above it is its own
     comment = isinstance(old, cst.SimpleStatementLine) and old.trailing_whitespace.comment
     if not comment or _FOR_LINTERS.match(comment.value):
         return old.leading_lines

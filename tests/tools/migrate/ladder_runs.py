@@ -61,7 +61,7 @@ def at_stages(programs: Mapping[str, str], folder: Path, *, last: int = 8) -> di
         after = shutil.copytree(before, folder / f"stage_{stage}")
         chosen = [codemod for codemod in codemods().values() if codemod.stage == stage]
         plan = make_plan([str(after)], chosen, tier=SafetyTier.REVIEW)
-        assert not plan.problems
+        assert not plan.problems, plan.problems
         for planned in plan.changed:
             planned.file.path.write_text(planned.migrated.text)
         if plan.counts:

@@ -1,16 +1,13 @@
 """An Estimator's `train`, `evaluate` and `predict` become `fit` and its kin of a LegacyModel."""
 
 import ast
-import dataclasses
 
-from estimator2strategy.tools.migrate import keras_loop
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Sample,
     Todo,
     codemod,
 )
-from estimator2strategy.tools.migrate.module import outermost
 
 _ESTIMATORS = (
     "tf.estimator.Estimator",
@@ -28,18 +25,24 @@ _METHODS = {
     "evaluate": ("input_fn", "steps", "hooks", "checkpoint_path", "name"),
     "predict": ("input_fn", "predict_keys", "hooks", "checkpoint_path"),
 }
+# Methods that the loop has with the same arguments.
+_OF_CHECKPOINTS = (
+    *("export_saved_model", "export_savedmodel", "latest_checkpoint"),
+    *("get_variable_names", "get_variable_value"),
+)
 _SPECS = {
     "tf.estimator.TrainSpec": ("input_fn", "max_steps"),
     "tf.estimator.EvalSpec": (
-        *("input_fn", "steps", "name"),
+        *("input_fn", "steps", "name", "exporters"),
         *("start_delay_secs", "throttle_secs"),
     ),
 }
 _TOGETHER = "tf.estimator.train_and_evaluate"
-_NAME = keras_loop.NAME
+_NAME = "KerasLoop"
+_IMPORT = ("estimator2strategy", _NAME, None)
 # Options of a RunConfig and of a TPUConfig -> what a loop has in their place.
 _WITHOUT = {
-    "iterations_per_loop": "compile(steps_per_execution=...)",
+    "iterations_per_loop": "KerasLoop(steps_per_execution=...)",
     "keep_checkpoint_every_n_hours": "nothing",
     "save_checkpoints_secs": "save_checkpoints_steps",
     "session_config": "tf.config",
@@ -68,12 +71,6 @@ _OF_SPEC = (
     "evaluation_hooks",
     "prediction_hooks",
 )
-_HEAD = "import estimator2strategy as e2s\nimport estimator2strategy.tf1 as tf\n"
-_NEW_HEAD = (
-    "import inspect\nimport os\nimport time\nimport keras\n"
-    "import estimator2strategy as e2s\nimport estimator2strategy.tf1 as tf\n"
-)
-_WRITTEN = keras_loop.text("tf", **{name: name for name in keras_loop.NEEDED})
 
 
 @codemod(
@@ -81,12 +78,12 @@ _WRITTEN = keras_loop.text("tf", **{name: name for name in keras_loop.NEEDED})
     stage=7,
     tier=SafetyTier.REVIEW,
     title="Trains, evaluates and predicts with Keras's loops, in place of an Estimator's",
-    why="Adds a class `KerasLoop` to the file: the model_fn as a LegacyModel, in `fit`, "
-    "`evaluate` and `predict`, with the Estimator's arguments, so that the calls stay as they "
-    "are. Take it apart from there: what a program needs of it is a few lines. Hooks of the "
-    "program are given as the callbacks that hooks-to-callbacks made beside them. Where an "
-    "Estimator does more (exports, warm starts, TensorFlow's own hooks, a host_call, a Session "
-    "beside it) it stays, with a mark.",
+    why="An Estimator becomes a `KerasLoop` of this package: the model_fn as a LegacyModel, in "
+    "`fit`, `evaluate` and `predict`, with the Estimator's arguments, so that the calls stay as "
+    "they are. Hooks of the program are given as the callbacks that hooks-to-callbacks made beside "
+    "them. Exports, exporters and `get_variable_value` are the Estimator's, of the latest "
+    "checkpoint. Where an Estimator does more (warm starts, TensorFlow's own hooks, a host_call, a "
+    "Session beside it) it stays, with a mark. Stage 8 takes the loop away again.",
     proof="The same losses as the Estimator's, from the same checkpoint, on one device and on the "
     "cores of a TPU (test_ladder_on_cores.py); the same checkpoints, and the same tags in the same "
     "folders for the loss, the speed, the evaluations and the model_fn's own summaries. Those are "
@@ -102,11 +99,12 @@ _WRITTEN = keras_loop.text("tf", **{name: name for name in keras_loop.NEEDED})
             "    estimator = tf.estimator.Estimator(model_fn, 'model', params={'rate': 0.1})\n"
             "    estimator.train(input_fn, max_steps=1000)\n"
             "    print(estimator.evaluate(input_fn, steps=10))\n",
-            f"{_NEW_HEAD}\n\n"
+            "from estimator2strategy import KerasLoop\n"
+            "import estimator2strategy.tf1 as tf\n\n\n"
             "def main(model_fn, input_fn):\n"
             "    estimator = KerasLoop(model_fn, 'model', params={'rate': 0.1})\n"
             "    estimator.train(input_fn, max_steps=1000)\n"
-            "    print(estimator.evaluate(input_fn, steps=10))\n" + _WRITTEN,
+            "    print(estimator.evaluate(input_fn, steps=10))\n",
         ),
     ],
     unchanged=[
@@ -128,26 +126,8 @@ def find(module):
         if not reasons:
             yield from loops.changes()
         return
-    loops = [call for call in module.calls() if call.last == _NAME]
-    if loops and _NAME not in module.source.scope.bindings:
-        yield _with_class(module, outermost(loops[-1].node))
-    elif loops:
+    if any(call.last == _NAME for call in module.calls()):
         yield from _left_out(module)
-
-
-def _with_class(module, statement):
-    """The class below a statement, and what it imports."""
-    needed = keras_loop.NEEDED
-    spelled = {name: module.bound(full) for name, full in needed.items()}
-    missing = {name: module.free(name) for name, bound in spelled.items() if bound is None}
-    imports = tuple((needed[name], None, _alias(name, free)) for name, free in missing.items())
-    spelled |= missing
-    change = module.append_after(statement, keras_loop.text(module.tf, **spelled))
-    return dataclasses.replace(change, imports=imports)
-
-
-def _alias(name, free):
-    return None if keras_loop.NEEDED[name] == free else free
 
 
 def _left_out(module):
@@ -204,10 +184,10 @@ class _Loops:
         if call.is_open:
             yield "its arguments cannot be seen"
         yield from _others(call, _ARGUMENTS, "LegacyModel has none")
-        if call.argument("model_dir", 1) is None and call.argument("config", 2) is None:
-            yield "it has no model_dir: name one"
 
     def _of_method(self, call):
+        if call.last in _OF_CHECKPOINTS:
+            return
         known = _METHODS.get(call.last)
         if known is None:
             yield f"{call.last} is called on it"
@@ -236,6 +216,8 @@ class _Loops:
         for call in self.made:
             yield self._renamed(call)
         for call in self.used:
+            if call.last in _OF_CHECKPOINTS:
+                continue
             hooks = call.argument("hooks", _METHODS[call.last].index("hooks"))
             if hooks is not None:
                 for node, callback in self._callbacks(hooks).items():
@@ -251,11 +233,11 @@ class _Loops:
         """The loop in an Estimator's place; TPUEstimator has use_tpu=True where it is not said."""
         module = self.module
         if call.last == "Estimator" or call.argument("use_tpu", 4) is not None:
-            return module.replace(call.node.func, _NAME)
+            return module.replace(call.node.func, _NAME, [_IMPORT])
         text = module.written_with(call.node, {call.node.func: _NAME})
         given = text.removesuffix(")").rstrip()
         comma = "" if given.endswith(("(", ",")) else ","
-        return module.replace(call.node, f"{given}{comma} use_tpu=True)")
+        return module.replace(call.node, f"{given}{comma} use_tpu=True)", [_IMPORT])
 
 
 def _names_of(made, source):

@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.check.source import names_in
+from estimator2strategy.tools.migrate import fetched
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Sample,
@@ -21,6 +21,7 @@ _METHODS = {
 }
 # Names that a hook uses of its session; a callback has no session.
 _SESSION = {"SessionRunArgs", "results", "session", "run_values", "get_collection"}
+_RESET = "self.model.reset_metrics()  # the loss of this step alone"
 _STOP = "run_context.request_stop()"
 _STOCK = {
     "CheckpointSaverHook": "callbacks.ModelCheckpoint(path, save_freq=save_steps)",
@@ -43,9 +44,10 @@ _MODULES = ("tf.train.", "tf.estimator.", "tf.estimator.experimental.", "tf.cont
     tier=SafetyTier.REVIEW,
     title="A Keras callback beside each SessionRunHook of the program",
     why="The hook stays for the Estimator, the callback is for `fit`: `after_run` becomes "
-    "`on_train_batch_end`, `request_stop()` sets `model.stop_training`. A hook that fetches "
-    "tensors is marked: a callback finds metrics in `logs`. TensorFlow's own hooks are marked with "
-    "the callback that does the same.",
+    "`on_train_batch_end`, `request_stop()` sets `model.stop_training`. The global step and the "
+    "total loss that a hook fetches, a callback finds in the model and in `logs`; a hook that "
+    "fetches other tensors is marked. TensorFlow's own hooks are marked with the callback that "
+    "does the same.",
     proof="With steps_per_execution a callback sees executions, as a hook did on a TPU. Steps are "
     "counted from 0 in each epoch.",
     samples=[
@@ -90,12 +92,39 @@ _MODULES = ("tf.train.", "tf.estimator.", "tf.estimator.experimental.", "tf.cont
         ),
         Sample(
             "import tensorflow as tf\n\n\n"
+            "class Printer(tf.train.SessionRunHook):\n"
+            "    def begin(self):\n"
+            "        self._fetches = [tf.train.get_global_step(), tf.losses.get_total_loss()]\n\n"
+            "    def before_run(self, run_context):\n"
+            "        return tf.train.SessionRunArgs(self._fetches)\n\n"
+            "    def after_run(self, run_context, run_values):\n"
+            "        step, loss = run_values.results\n"
+            "        print(step, loss)\n",
+            "import tensorflow as tf\n\n\n"
+            "class Printer(tf.train.SessionRunHook):\n"
+            "    def begin(self):\n"
+            "        self._fetches = [tf.train.get_global_step(), tf.losses.get_total_loss()]\n\n"
+            "    def before_run(self, run_context):\n"
+            "        return tf.train.SessionRunArgs(self._fetches)\n\n"
+            "    def after_run(self, run_context, run_values):\n"
+            "        step, loss = run_values.results\n"
+            "        print(step, loss)\n\n\n"
+            "class PrinterCallback(tf.keras.callbacks.Callback):\n"
+            '    """`Printer`, for `fit`."""\n\n'
+            "    def on_train_batch_begin(self, batch, logs=None):\n"
+            f"        {_RESET}\n\n"
+            "    def on_train_batch_end(self, batch, logs=None):\n"
+            '        step, loss = self.model.global_step, logs["loss"]\n'
+            "        print(step, loss)\n",
+        ),
+        Sample(
+            "import tensorflow as tf\n\n\n"
             "class Recorder(tf.train.SessionRunHook):\n"
             "    def before_run(self, run_context):\n"
             "        return tf.train.SessionRunArgs(self.loss)\n",
             "import tensorflow as tf\n\n\n"
-            "# TODO(e2s): hooks-to-callbacks: it fetches tensors; write a callback that reads "
-            "logs, with these as metrics of the model\n"
+            "# TODO(e2s): hooks-to-callbacks: it uses self.loss, which fit does not have: make it "
+            "a metric of the model, which a callback reads in logs\n"
             "class Recorder(tf.train.SessionRunHook):\n"
             "    def before_run(self, run_context):\n"
             "        return tf.train.SessionRunArgs(self.loss)\n",
@@ -121,45 +150,116 @@ def find(module):
             continue
         if f"{node.name}Callback" in module.source.scope.bindings:
             continue
-        text = _callback(module, node)
-        if text is not None and isinstance(node.parent, ast.Module):
-            yield module.append_after(node, f"\n\n{text}")
+        if not isinstance(node.parent, ast.Module):
+            yield Todo(node, "move it to the top of the file, where a callback can stand beside it")
+            continue
+        try:
+            text = _callback(module, node)
+        except fetched.UnknownFetchError as unknown:
+            yield Todo(
+                node,
+                f"it uses {unknown.what}, which fit does not have: make it a metric of the model, "
+                "which a callback reads in logs",
+            )
         else:
-            message = "it fetches tensors; write a callback that reads logs, with these as metrics"
-            yield Todo(node, f"{message} of the model")
+            yield module.append_after(node, f"\n\n{text}")
 
 
 def _callback(module, node):
-    """The callback that does what a hook does; None if that takes a session."""
+    """The callback that does what a hook does.
+
+    Raises:
+        fetched.UnknownFetchError: That takes a session.
+    """
+    fetches = fetched.Fetches(module, node)
+    parts = dict(_results(module, node, fetches))
     methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
-    used = set().union(*(names_in(statement) for m in methods for statement in m.body))
-    if used & _SESSION or any(m.name in ("after_create_session", "before_run") for m in methods):
-        return None
+    for method in methods:
+        if method.name == "after_create_session":
+            raise fetched.UnknownFetchError("after_create_session")
+        _check(module, method, fetches, parts)
     indent = " " * (node.body[0].col_offset - node.col_offset)
     lines = [
         f"class {node.name}Callback({module.tf}.keras.callbacks.Callback):",
-        f'{indent}"""`{node.name}`, for `fit`."""',
+        f"{indent}{_docstring(module, node)}",
     ]
+    before = next((method for method in methods if method.name == "before_run"), None)
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef):
-            lines += ["", *_method(module, statement, indent)]
+            lines += _method(module, statement, indent, fetches, parts)
         elif not is_docstring(statement):
             lines += ["", indent + module.written(statement)]
+    if fetches.uses_loss and before is None:
+        lines += ["", *_head("before_run", indent), indent * 2 + _RESET]
     return "\n".join(lines) + "\n"
 
 
-def _method(module, method, indent):
+def _docstring(module, node):
+    """The hook's own docstring; or one that names the hook."""
+    if is_docstring(node.body[0]):
+        return module.written(node.body[0])
+    return f'"""`{node.name}`, for `fit`."""'
+
+
+def _results(module, node, fetches):
+    """(node, text) of what a hook reads of its results."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and part.attr == "results":
+            yield fetches.results(part)
+
+
+def _check(module, method, fetches, parts):
+    """Raises UnknownFetchError if a method needs a session for more than its fetches."""
+    kept = {id(inner) for part in parts for inner in ast.walk(part)}
+    kept |= {id(inner) for gone in fetches.statements for inner in ast.walk(gone)}
+    for statement in method.body:
+        for part in ast.walk(statement):
+            name = getattr(part, "attr", getattr(part, "id", None))
+            if name in _SESSION and id(part) not in kept:
+                raise fetched.UnknownFetchError(module.written(part))
+
+
+def _head(name, indent):
+    name, arguments = _METHODS[name]
+    return [f"{indent}def {name}(self, {arguments}):"]
+
+
+def _method(module, method, indent, fetches, parts):
     """The lines of a method, under the name and with the arguments that it has in a callback."""
-    name, arguments = _METHODS.get(method.name, (None, None))
-    body = method.body
-    first = module.lines[body[0].lineno - 1 : method.end_lineno]
-    lines = [line.rstrip("\r\n") for line in first]
-    if name is None:
-        head = f"def {method.name}({ast.unparse(method.args)}):"
-    else:
-        head = f"def {name}(self, {arguments}):"
     begin = []
-    if method.name == "__init__" and not any("super" in line for line in lines):
-        begin = [" " * body[0].col_offset + "super().__init__()"]
-    stopped = (line.replace(_STOP, "self.model.stop_training = True") for line in lines)
-    return [indent + head, *begin, *stopped]
+    if method.name == "before_run" and fetches.uses_loss:
+        begin = [" " * method.body[0].col_offset + _RESET]
+    kept = [s for s in method.body if s not in fetches.statements]
+    if not kept and not begin:
+        return []
+    if method.name == "__init__" and "super" not in module.written(method):
+        begin = [" " * method.body[0].col_offset + "super().__init__()"]
+    body = []
+    for before, statement in zip([None, *method.body], method.body, strict=False):
+        if statement not in fetches.statements:
+            body += _statement(module, before or method, statement, parts)
+    if method.name in _METHODS:
+        head = _head(method.name, indent)
+    else:
+        head = [f"{indent}def {method.name}({ast.unparse(method.args)}):"]
+    return ["", *head, *begin, *body]
+
+
+def _statement(module, before, statement, parts):
+    """The lines of a statement of a method, and the comments between it and the one before."""
+    last = before.end_lineno if before.lineno < statement.lineno else statement.lineno - 1
+    first = statement.lineno
+    if isinstance(before, ast.FunctionDef):
+        last = before.body[0].lineno - 1
+    above = [line.rstrip("\r\n") for line in module.lines[last : first - 1]]
+    inside = {part: text for part, text in parts.items() if statement in _parents(part)}
+    text = module.written_with(statement, inside)
+    text = text.replace(_STOP, "self.model.stop_training = True")
+    end = module.lines[statement.end_lineno - 1].encode()[statement.end_col_offset :].decode()
+    return [*above, *f"{' ' * statement.col_offset}{text}{end}".rstrip().splitlines()]
+
+
+def _parents(node):
+    while hasattr(node, "parent"):
+        node = node.parent
+        yield node

@@ -40,7 +40,7 @@ _WEIGHTS = (
 _CONV = ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", *_WEIGHTS)
 _CONV_TRANSPOSE = ("filters", "kernel_size", "strides", "padding", "data_format", *_WEIGHTS)
 _POOL = ("pool_size", "strides", "padding", "data_format", "name")
-_ROWS = {
+ROWS = {
     "dense": LayerRow("Dense", ("units", *_WEIGHTS), has_variables=True),
     **{f"conv{n}d": LayerRow(f"Conv{n}D", _CONV, has_variables=True) for n in (1, 2, 3)},
     **{
@@ -56,7 +56,7 @@ _ROWS = {
 }
 # The classes, whose arguments are those of the functions, without the inputs.
 _CLASSES = {
-    f"tf.layers.{row.keras}": row for function, row in _ROWS.items() if function != "flatten"
+    f"tf.layers.{row.keras}": row for function, row in ROWS.items() if function != "flatten"
 } | {"tf.layers.Flatten": LayerRow("Flatten", ("data_format",))}
 # Losses that a Keras layer keeps to itself; tf.layers put them into the graph's collections.
 _LOSSES = ("kernel_regularizer", "bias_regularizer", "activity_regularizer")
@@ -157,8 +157,8 @@ def find(module):
         )
         yield Todo(call.node, message)
     yield from _classes(module)
-    for call in module.calls(*(f"tf.layers.{function}" for function in _ROWS)):
-        row = _ROWS[module.name(call.node.func, call.scope).rpartition(".")[2]]
+    for call in module.calls(*(f"tf.layers.{function}" for function in ROWS)):
+        row = ROWS[module.name(call.node.func, call.scope).rpartition(".")[2]]
         given = {name: call.argument(name, n) for n, name in enumerate(("inputs", *row.arguments))}
         if call.is_open or given["inputs"] is None:
             continue

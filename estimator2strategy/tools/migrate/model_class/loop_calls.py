@@ -1,0 +1,261 @@
+"""The calls of a KerasLoop as those of a `keras.Model`: `compile`, `fit`, `evaluate`, an export."""
+
+import ast
+
+from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
+from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
+
+LOOP = ("estimator2strategy.KerasLoop",)
+_LOOP_ARGUMENTS = (
+    *("model_fn", "model_dir", "config", "params", "use_tpu"),
+    *("train_batch_size", "eval_batch_size", "predict_batch_size"),
+)
+_FOR_TPU = "a model for a TPU is made and compiled in a TPUStrategy's scope, by hand"
+_ODD_CONFIG = "make its config by one call of RunConfig, with arguments by name"
+_OPTIONS = (
+    "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps",
+    "keep_checkpoint_max", "log_step_count_steps", "save_checkpoints_secs", "session_config",
+    "tpu_config", "cluster", "master",
+)  # fmt: skip
+_EXPORTS = ("export_saved_model", "export_savedmodel")
+_CHECKPOINT = "keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq={every})"
+TRAIN = '''
+def train(model, data, max_steps, folder, callbacks=()):
+    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    path = os.path.join(folder, "model.weights.h5")
+    features, _ = next(iter(data))
+    model(features)  # makes the variables
+    model.optimizer.build(model.trainable_variables)
+    if os.path.exists(path):
+        model.load_weights(path)
+    steps = max_steps - int(model.optimizer.iterations)
+    if steps <= 0:
+        return
+    os.makedirs(folder, exist_ok=True)
+    callbacks = [
+{checkpoint}
+        keras.callbacks.TensorBoard(folder, update_freq={summaries}),
+        *callbacks,
+    ]
+    model.fit(data, steps_per_epoch=steps, callbacks=callbacks, verbose=2)
+    model.save_weights(path)
+'''
+PREDICT = '''
+def predict(model, data):
+    """Yields the predictions of each example."""
+    for batch in data:
+        features = batch[0] if isinstance(batch, tuple) else batch
+        found = model.predict_on_batch(features)
+        if isinstance(found, dict):
+            yield from (dict(zip(found, row)) for row in zip(*found.values()))
+        else:
+            yield from found
+'''
+EXPORT = '''
+def export(model, folder, inputs):
+    """Writes a SavedModel into a new folder, and returns its path."""
+    path = os.path.join(folder, str(int(time.time())))
+    model.export(path, input_signature=[inputs], verbose=False)
+    return path
+'''
+
+
+class LoopCalls:
+    """The changes of a file that makes a KerasLoop of a model_fn.
+
+    Args:
+        module: The file.
+        made: The call that makes the loop.
+        name: The class of the model.
+        takes: The names of the arguments of model_fn.
+        limit: The longest line.
+
+    Attributes:
+        helpers: The functions that the calls need, as texts.
+        imports: The modules that these need.
+        gone: Names of functions and classes that nothing reads any more.
+    """
+
+    def __init__(self, module, made, name, takes, limit):
+        self.module, self.made, self.name, self.limit = module, made, name, limit
+        self.takes = takes
+        self.helpers, self.imports, self.receivers = [], [], []
+        self._rewriter = Rewriter(module, ())
+        parent = made.node.parent
+        if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+            raise StaysError(made.node, "give the loop a name, in a statement of its own")
+        self._bound = parent.targets[0].id
+        self._given = arguments(made.node, _LOOP_ARGUMENTS)
+        use_tpu = self._given.get("use_tpu")
+        if use_tpu is not None and getattr(use_tpu, "value", True):
+            raise StaysError(made.node, _FOR_TPU)
+        self._config, self._config_statement = self._options()
+        self.model = module.free("model") if made.scope.find("model") else "model"
+
+    def _options(self):
+        """The options of the RunConfig, and the statement that makes it."""
+        node, statement = self._given.get("config"), None
+        if isinstance(node, ast.Name):
+            found = self.made.scope.find(node.id)
+            values = found.bindings.get(node.id, ()) if found else ()
+            if len(values) != 1 or not isinstance(values[0], ast.Call):
+                raise StaysError(
+                    self.made.node, "its config is made in a way that is not understood"
+                )
+            statement, node = values[0].parent, values[0]
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            return {}, None
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("RunConfig"):
+            raise StaysError(node, _ODD_CONFIG)
+        options = arguments(node, ("model_dir",))
+        unknown = set(options) - set(_OPTIONS)
+        if unknown:
+            raise StaysError(node, f"fit has nothing for {', '.join(sorted(unknown))}")
+        return options, statement
+
+    def changes(self):
+        """Yields the changes of the statements around the loop."""
+        if self._config_statement is not None:
+            yield self.module.replace_statement(self._config_statement, "")
+        yield self._made()
+        for call in self.module.source.calls:
+            function = call.node.func
+            is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+            if is_method and function.value.id == self._bound:
+                yield self._replaced(call)
+        self._check_uses()
+
+    def _check_uses(self):
+        for node, scope in self.module.source.chains:
+            root = node
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id == self._bound:
+                is_call = isinstance(node.parent, ast.Call) and node.parent.func is node
+                if not is_call and scope is self.made.scope:
+                    raise StaysError(node, "this reads the loop in a way that a model has not")
+
+    def _text(self, node):
+        return joined(self.module.written(node))
+
+    def _made(self):
+        statement = self.made.node.parent
+        params = self._text(self._given["params"]) if "params" in self._given else "None"
+        lines = []
+        if not params.isidentifier() and self.made.scope.find("params") is None:
+            lines.append(f"params = {params}")
+            params = "params"
+        self._params = params
+        given = params if "params" in self.takes else ""
+        if "tf_random_seed" in self._config:
+            lines.append(
+                f"keras.utils.set_random_seed({self._text(self._config['tf_random_seed'])})"
+            )
+        lines.append(f"{self.model} = {self.name}({given})")
+        lines.append(f"{self.model}.compile(make_optimizer({given}))")
+        return self.module.replace_statement(
+            statement, self._wrapped(lines, statement), is_dedented=True
+        )
+
+    def _wrapped(self, lines, statement):
+        """Lines for the place of a statement."""
+        indent = " " * statement.col_offset
+        found = (one for line in lines for one in wrapped(line, self.limit, indent))
+        return "\n".join(line.removeprefix(indent) for line in found)
+
+    def _replaced(self, call):
+        """The change for a method of the loop."""
+        kinds = {"train": self._train, "evaluate": self._evaluate, "predict": self._predict}
+        kinds |= dict.fromkeys(_EXPORTS, self._export)
+        if call.last not in kinds:
+            raise StaysError(call.node, f"a Keras model has no {call.last}")
+        node, text = kinds[call.last](call.node)
+        statement = self.module.statement(node)
+        if isinstance(statement, (ast.Expr, ast.Assign)) and self.module.is_alone(statement):
+            whole = joined(self.module.written_with(statement, {node: text}))
+            text = self._wrapped([whole], statement)
+            return self.module.replace_statement(statement, text, is_dedented=True)
+        return self.module.replace(node, text)
+
+    def _data(self, node, mode):
+        """The call of an input_fn."""
+        if isinstance(node, ast.Lambda) and not node.args.args:
+            return self._text(node.body)
+        if not isinstance(node, ast.Name):
+            raise StaysError(node, "name the input_fn, or write it as a lambda")
+        functions = self.module.source.scope.bindings.get(node.id, ())
+        function = functions[0] if len(functions) == 1 else None
+        if not isinstance(function, ast.FunctionDef):
+            raise StaysError(node, "its input_fn is made in a way that is not understood")
+        required = function.args.args[: len(function.args.args) - len(function.args.defaults)]
+        size = self._given.get(f"{mode}_batch_size")
+        given = []
+        for argument in required:
+            if argument.arg != "params":
+                raise StaysError(node, f"its input_fn takes {argument.arg}, which a model has not")
+            params = self._params
+            if size is not None:
+                params = f'{{**{params}, "batch_size": {self._text(size)}}}'
+            given.append(params)
+        return f"{node.id}({', '.join(given)})"
+
+    def _train(self, node):
+        given = arguments(node, ("input_fn", "callbacks", "steps", "max_steps"))
+        data = self._data(given["input_fn"], "train")
+        steps = given.get("max_steps") or given.get("steps")
+        if steps is None:
+            raise StaysError(node, "say max_steps: fit has to know when to stop")
+        folder = self._given.get("model_dir") or self._config.get("model_dir")
+        if folder is None:
+            raise StaysError(self.made.node, "give it a model_dir")
+        every = self._option("save_checkpoints_steps", "1000")
+        summaries = self._option("save_summary_steps", "100")
+        for option in (every, summaries):
+            if not option.replace("_", "").isdigit():
+                raise StaysError(node, "write the number of steps between checkpoints as a number")
+        checkpoint = _CHECKPOINT.format(every=every)
+        wrapped_checkpoint = "\n".join(wrapped(checkpoint, self.limit - 1, " " * 8)) + ","
+        text = TRAIN.format(checkpoint=wrapped_checkpoint, summaries=summaries)
+        if text not in self.helpers:
+            self.helpers.append(text)
+            self.imports += ["os"]
+        more = f", {self._text(given['callbacks'])}" if "callbacks" in given else ""
+        folder, steps = self._text(folder), self._text(steps)
+        return node, f"train({self.model}, {data}, {steps}, {folder}{more})"
+
+    def _option(self, name, default):
+        return self._text(self._config[name]) if name in self._config else default
+
+    def _evaluate(self, node):
+        given = arguments(node, ("input_fn", "steps", "callbacks", "checkpoint_path", "name"))
+        if "checkpoint_path" in given:
+            raise StaysError(node, "load the weights of the checkpoint before evaluate")
+        data = self._data(given["input_fn"], "eval")
+        steps = f", steps={self._text(given['steps'])}" if "steps" in given else ""
+        return node, f"{self.model}.evaluate({data}{steps}, verbose=0, return_dict=True)"
+
+    def _predict(self, node):
+        given = arguments(node, ("input_fn", "predict_keys", "callbacks", "checkpoint_path"))
+        if set(given) - {"input_fn"}:
+            raise StaysError(node, "take the predictions of all keys, with the weights as they are")
+        data = self._data(given["input_fn"], "predict")
+        if PREDICT not in self.helpers:
+            self.helpers.append(PREDICT)
+        return node, f"predict({self.model}, {data})"
+
+    def _export(self, node):
+        given = arguments(node, ("folder", "receiver"))
+        receiver = given.get("receiver") or given.get("serving_input_receiver_fn")
+        if set(given) - {"folder", "receiver", "serving_input_receiver_fn", "export_dir_base"}:
+            raise StaysError(node, "an export of Keras writes the model alone")
+        if not isinstance(receiver, ast.Name):
+            raise StaysError(node, "name the serving_input_receiver_fn")
+        self.receivers.append(receiver.id)
+        if EXPORT not in self.helpers:
+            self.helpers.append(EXPORT)
+            self.imports += ["os", "time"]
+        folder = self._text(given.get("folder") or given["export_dir_base"])
+        outer = node.parent
+        if isinstance(outer, ast.Attribute) and outer.attr == "decode":
+            node = outer.parent  # the path is a string already
+        return node, f"export({self.model}, {folder}, {receiver.id}())"

@@ -1,0 +1,239 @@
+"""A model_fn in parts: its forward pass, its loss, its metrics, its optimizer.
+
+    parts = read(module, function)
+    parts.forward      # the statements that compute predictions from features
+
+A statement belongs to the loss if it reads labels, to the optimizer if it reads the global step or
+trains, to the metrics if it makes or updates one. All others are of the forward pass.
+"""
+
+import ast
+import contextlib
+import dataclasses
+
+from estimator2strategy.tools.migrate.model_class import names
+from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
+
+MODES = ("train", "eval", "infer")
+# The arguments of an EstimatorSpec that a model has a place for, in their order.
+SPEC = ("mode", "predictions", "loss", "train_op", "eval_metric_ops", "export_outputs")
+_SCOPES = ("tf.variable_scope", "tf.name_scope", "tf.control_dependencies")
+
+
+@dataclasses.dataclass
+class Parts:
+    """A model_fn in parts; statements are in the order of the file.
+
+    Attributes:
+        modes: Statement -> the modes that run it.
+        scopes: Statement -> the names of the variable scopes that it is in.
+        flags: Names that say if the model trains.
+        specs: Mode -> the spec's call.
+    """
+
+    forward: list = dataclasses.field(default_factory=list)
+    loss: list = dataclasses.field(default_factory=list)
+    metrics: list = dataclasses.field(default_factory=list)
+    optimizer: list = dataclasses.field(default_factory=list)
+    summaries: list = dataclasses.field(default_factory=list)
+    modes: dict = dataclasses.field(default_factory=dict)
+    scopes: dict = dataclasses.field(default_factory=dict)
+    flags: dict = dataclasses.field(default_factory=dict)
+    specs: dict = dataclasses.field(default_factory=dict)
+
+
+class _Reader:
+    def __init__(self, module, function):
+        self.module, self.function = module, function
+        self.parts = Parts()
+        self.rewriter = Rewriter(module, ())
+
+    def read(self):
+        order = {}
+        for mode in MODES:
+            with contextlib.suppress(_ReturnedError):
+                self._flatten(self.function.body, mode, (), order)
+        self._classify(sorted(order, key=lambda s: (s.lineno, s.col_offset)))
+        return self.parts
+
+    # The statements of a mode.
+
+    def _flatten(self, body, mode, scopes, order):
+        for statement in body:
+            if isinstance(statement, ast.If) and self._asks_for_mode(statement.test):
+                taken = self._value(statement.test, mode)
+                self._flatten(statement.body if taken else statement.orelse, mode, scopes, order)
+            elif isinstance(statement, ast.With):
+                inner = (*scopes, *self._scope(statement))
+                self._flatten(statement.body, mode, inner, order)
+            elif isinstance(statement, ast.Return):
+                spec = statement.value
+                if not isinstance(spec, ast.Call) or not _last(spec).endswith("EstimatorSpec"):
+                    raise StaysError(statement, "return an EstimatorSpec here, made in the return")
+                self._check(spec)
+                self.parts.specs[mode] = spec
+                raise _ReturnedError
+            elif self._flag(statement) is not None:
+                self.parts.flags[statement.targets[0].id] = statement.value
+            elif not isinstance(statement, (ast.Pass, ast.Assert, ast.Delete)) and not (
+                isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            ):
+                order[statement] = None
+                self.parts.modes.setdefault(statement, set()).add(mode)
+                self.parts.scopes[statement] = scopes
+
+    def _check(self, spec):
+        """Raises StaysError for what a model has not."""
+        for keyword in spec.keywords:
+            if keyword.arg not in SPEC:
+                what = keyword.arg or "**"
+                raise StaysError(spec, f"a Keras model has nothing for {what} of a spec")
+
+    def _scope(self, statement):
+        for item in statement.items:
+            name = self.rewriter.called(item.context_expr)
+            if name not in _SCOPES:
+                raise StaysError(statement, f"take the layers out of {self._written(item)}")
+            if name == "tf.variable_scope":
+                given = item.context_expr
+                scope = given.args[0] if given.args else None
+                if not isinstance(scope, ast.Constant) or len(given.args) + len(given.keywords) > 1:
+                    raise StaysError(statement, "give this scope a constant name, and no options")
+                yield scope.value
+
+    def _written(self, item):
+        return self.module.written(item.context_expr)
+
+    def _flag(self, statement):
+        """The value of `training = mode == TRAIN`."""
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            value = statement.value
+            if isinstance(value, (ast.Compare, ast.BoolOp)) and self._asks_for_mode(value):
+                return value
+        return None
+
+    def _asks_for_mode(self, node):
+        return any(self._is_mode(n) or self._is_flag(n) for n in ast.walk(node))
+
+    def _is_mode(self, node):
+        return isinstance(node, (ast.Attribute, ast.Name)) and (
+            self.rewriter.name(node) in names.MODES
+        )
+
+    def _is_flag(self, node):
+        return isinstance(node, ast.Name) and node.id in self.parts.flags
+
+    def _value(self, node, mode):
+        """The value of a test in a mode."""
+        if isinstance(node, ast.BoolOp):
+            values = [self._value(value, mode) for value in node.values]
+            return all(values) if isinstance(node.op, ast.And) else any(values)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return not self._value(node.operand, mode)
+        if self._is_flag(node):
+            return self._value(self.parts.flags[node.id], mode)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            (other,) = node.comparators
+            asked = other if self._is_mode(other) else node.left
+            if self._is_mode(asked):
+                is_equal = names.MODES[self.rewriter.name(asked)] == mode
+                if isinstance(node.ops[0], ast.Eq):
+                    return is_equal
+                if isinstance(node.ops[0], ast.NotEq):
+                    return not is_equal
+            if isinstance(node.ops[0], ast.In) and isinstance(other, (ast.Tuple, ast.List)):
+                return mode in {names.MODES.get(self.rewriter.name(one)) for one in other.elts}
+        raise StaysError(node, "ask for the mode alone here: mode == ModeKeys.TRAIN, say")
+
+    # The part that a statement belongs to.
+
+    def _classify(self, statements):
+        of_labels, of_training, of_metrics = {"labels"}, set(), set()
+        for statement in statements:
+            reads, writes = reads_of(statement), writes_of(statement)
+            called = set(self._called(statement))
+            if self._is_summary(statement):
+                self.parts.summaries.append(statement)
+            elif any("export.PredictOutput" in n for n in called) or _collects_updates(statement):
+                continue
+            elif reads & of_training or any(map(_trains, called)):
+                of_training |= writes
+                self.parts.optimizer.append(statement)
+            elif reads & of_metrics or any(map(_counts, called)):
+                of_metrics |= writes
+                self.parts.metrics.append(statement)
+            elif (
+                reads & of_labels
+                or any(name.startswith("tf.losses.") for name in called)
+                or self._is_for_metrics(statement, called)
+            ):
+                of_labels |= writes
+                self.parts.loss.append(statement)
+            else:
+                self.parts.forward.append(statement)
+
+    def _is_for_metrics(self, statement, called):
+        """True for a statement of the evaluation alone that makes no layer."""
+        makes = any(name.startswith(("tf.layers.", "tf.keras.layers.")) for name in called)
+        return self.parts.modes[statement] == {"eval"} and "infer" in self.parts.specs and not makes
+
+    def _called(self, statement):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call):
+                yield self.rewriter.called(node) or ""
+
+    def _is_summary(self, statement):
+        is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        return is_call and (self.rewriter.called(statement.value) or "").startswith("tf.summary.")
+
+
+class _ReturnedError(Exception):
+    """The mode's spec was returned."""
+
+
+def read(module, function):
+    """The parts of a model_fn.
+
+    Raises:
+        StaysError: It is written in a way that is not understood.
+    """
+    return _Reader(module, function).read()
+
+
+def reads_of(node):
+    """The names that a node reads."""
+    loads = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return {n.id for n in loads if isinstance(n.ctx, ast.Load)}
+
+
+def writes_of(node):
+    """The names that a statement assigns, also the entries of."""
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
+            found |= {n.id for n in ast.walk(inner.value) if isinstance(n, ast.Name)}
+    return found
+
+
+def _is_stored(node):
+    return isinstance(node.ctx, ast.Store)
+
+
+def _trains(name):
+    return name in names.STEPS or name.startswith(
+        ("tf.keras.optimizers.", "tf.train.", "tf.gradients", "tf.trainable_variables")
+    )
+
+
+def _collects_updates(statement):
+    """True for `tf.get_collection(tf.GraphKeys.UPDATE_OPS)`: layers of Keras update themselves."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "UPDATE_OPS" for n in ast.walk(statement))
+
+
+def _counts(name):
+    return name.startswith(("tf.keras.metrics.", "tf.metrics."))
+
+
+def _last(call):
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -1,0 +1,116 @@
+"""Lines of code within a limit, broken as black breaks them.
+
+wrapped("x = f(a, b)", 8)      # "x = f(\\n    a, b\\n)"
+"""
+
+_OPENING, _CLOSING = "([{", ")]}"
+INDENT = "    "
+_SHORT = 12
+
+
+def joined(text):
+    """A statement of several lines, without comments, on one line."""
+    lines = [line.strip() for line in text.splitlines()]
+    one = lines[0]
+    for line in lines[1:]:
+        tight = one[-1:] in _OPENING or line[:1] in _CLOSING
+        one += line if tight else f" {line}"
+    return one.replace(",)", ")") if one.count("(") and not one.endswith(",)") else one
+
+
+def wrapped(text, limit, indent=""):
+    """The lines of a statement, each within the limit if it can be broken at brackets."""
+    line = indent + text
+    if len(line) <= limit or text.lstrip().startswith("#"):
+        return [line]
+    pairs = _brackets(text)
+    fitting = [pair for pair in pairs if len(indent) + pair[0] < limit]
+    if not pairs:
+        return [line]
+    start, end = (fitting or pairs)[-1]
+    head, body, tail = text[: start + 1], text[start + 1 : end].strip(), text[end:]
+    if not body:
+        return [line]
+    inner = indent + INDENT
+    parts, clauses = _parts(body), _clauses(body)
+    is_display = len(parts) > 1 and not _is_called(text[:start])
+    if len(inner + body) <= limit and not body.endswith(",") and not is_display:
+        lines = [inner + body]
+    elif len(clauses) > 1:
+        lines = [line for clause in clauses for line in wrapped(clause, limit, inner)]
+    elif len(parts) == 1 and not body.endswith(","):
+        lines = wrapped(body, limit, inner)
+    else:
+        lines = []
+        for part in parts:
+            *above, last = wrapped(part, limit - 1, inner)
+            starred = part.startswith("*")
+            lines += [*above, last if starred and part is parts[-1] else f"{last},"]
+    return [indent + head, *lines, indent + tail]
+
+
+def _is_called(before):
+    """True if the bracket behind is of a call or an index, not of a list or a dict."""
+    return before[-1:].isalnum() or before[-1:] in ("_", ")", "]")
+
+
+def _brackets(text):
+    """(start, end) of the pairs of brackets that are in no other, and have something in them."""
+    found, depth, start = [], 0, 0
+    for position, character in _code(text):
+        if character in _OPENING:
+            if depth == 0:
+                start = position
+            depth += 1
+        elif character in _CLOSING:
+            depth -= 1
+            # A short index behind a call is no place to break.
+            is_index = text[start] == "[" and found and position - start < _SHORT
+            if depth == 0 and position > start + 1 and not is_index:
+                found.append((start, position))
+    return found
+
+
+def _parts(body):
+    """What commas outside of brackets part."""
+    found, depth, begin = [], 0, 0
+    for position, character in _code(body):
+        depth += (character in _OPENING) - (character in _CLOSING)
+        if character == "," and depth == 0:
+            found.append(body[begin:position].strip())
+            begin = position + 1
+    rest = body[begin:].strip()
+    return [*found, rest] if rest else found
+
+
+def _clauses(body):
+    """The element of a comprehension, and its `for` and `if`; the body alone if it is none."""
+    found, depth, begin = [], 0, 0
+    for position, character in _code(body):
+        depth += (character in _OPENING) - (character in _CLOSING)
+        is_clause = body.startswith((" for ", " if "), position) and (found or " for " in body)
+        if character == "," and depth == 0 and not found:
+            return [body]
+        if is_clause and depth == 0 and (found or body.startswith(" for ", position)):
+            found.append(body[begin:position].strip())
+            begin = position + 1
+    return [*found, body[begin:].strip()] if found else [body]
+
+
+def _code(text):
+    """(position, character) of what is not in a string."""
+    quote, position = "", 0
+    while position < len(text):
+        character = text[position]
+        if quote:
+            if character == "\\":
+                position += 1
+            elif text.startswith(quote, position):
+                position += len(quote) - 1
+                quote = ""
+        elif character in "'\"":
+            quote = character * 3 if text.startswith(character * 3, position) else character
+            position += len(quote) - 1
+        else:
+            yield position, character
+        position += 1

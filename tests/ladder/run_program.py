@@ -1,0 +1,94 @@
+"""Runs a program of stage 7 or 8 from recorded first weights, and prints what it did as JSON.
+
+python run_program.py PROGRAM GOLDEN MODEL_DIR
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from typing import Any
+
+import keras
+import numpy as np
+
+FOUND: dict[str, Any] = {"losses": []}
+
+
+class Losses(keras.callbacks.Callback):
+    """Keeps the loss of each step."""
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.reset_metrics()
+
+    def on_train_batch_end(self, batch, logs=None):
+        FOUND["losses"].append(float(logs["loss"]))
+
+
+def first_weights(golden: str) -> dict[str, np.ndarray]:
+    """Name -> value, of the variables before the first step; "/" is "_"."""
+    with np.load(golden) as values:
+        return {
+            name.removeprefix("first/").replace("/", "_"): values[name]
+            for name in values.files
+            if name.startswith("first/")
+        }
+
+
+def give(model: keras.Model, values: dict[str, np.ndarray]) -> None:
+    """Gives a Keras model its first weights."""
+    for weight in model.weights:
+        name = weight.path.partition("/")[2].replace("/", "_").removesuffix("_embeddings")
+        weight.assign(values[name])
+
+
+def watch(module: Any, values: dict[str, np.ndarray]) -> None:
+    """Has the losses and the evaluation kept, and training begin with the values."""
+    fit, evaluate = keras.Model.fit, keras.Model.evaluate
+
+    def watched_fit(self, *args, **kwargs):
+        kwargs["callbacks"] = [Losses(), *kwargs["callbacks"]]
+        return fit(self, *args, **kwargs)
+
+    def watched_evaluate(self, *args, **kwargs):
+        FOUND["evaluation"] = evaluate(self, *args, **kwargs)
+        return FOUND["evaluation"]
+
+    keras.Model.fit, keras.Model.evaluate = watched_fit, watched_evaluate
+    if hasattr(module, "train"):
+        train = module.train
+
+        def train_from_values(model, data, *args, **kwargs):
+            model(next(iter(data))[0])
+            give(model, values)
+            return train(model, data, *args, **kwargs)
+
+        module.train = train_from_values
+    else:
+        from estimator2strategy import LegacyModel
+
+        build = LegacyModel.build
+
+        def build_from_values(self, batch):
+            build(self, batch)
+            for name, variable in self.legacy_variables.items():
+                if name.replace("/", "_") in values:
+                    variable.assign(values[name.replace("/", "_")])
+
+        LegacyModel.build = build_from_values
+
+
+def main(program: str, golden: str, model_dir: str) -> None:
+    spec = importlib.util.spec_from_file_location("program", program)
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    sys.modules["program"] = module
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    watch(module, first_weights(golden))
+    module.FLAGS(["program", f"--model_dir={model_dir}"])
+    module.main(None)
+    print(json.dumps(FOUND, default=float))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
