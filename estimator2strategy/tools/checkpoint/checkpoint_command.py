@@ -88,7 +88,8 @@ def _diff(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps([dataclasses.asdict(d) for d in found], indent=1) + "\n")
     else:
-        _say(checkpoint_report.diff_text(found, first, second))
+        left_out = checkpoint_report.not_comparable(first, second, pairs)
+        _say(checkpoint_report.diff_text(found, first, second, left_out))
     return int(bool(found))
 
 

@@ -241,7 +241,7 @@ def _named_as_source(source: Store, out: str) -> Converted:
         identity = what[entry.label]
         # A checkpoint of TF1 has all of its program's; others have what is the optimizer's alone.
         is_tf1 = source.kind is Format.TF1
-        if identity.role in (roles.RATE, roles.POWER, roles.COUNTER) and not is_tf1:
+        if identity.is_special and identity.role != roles.STEP and not is_tf1:
             continue
         owner = owners.get(identity[:2], entry.label)
         name = entry.key if is_tf1 else roles.tf1_name(identity, owner, centered)
