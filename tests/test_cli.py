@@ -100,6 +100,10 @@ def test_version_is_that_of_the_package(capsys):
         ("e2s checkpoint in", {"inspect "}),
         ("e2s run --emul", {"--emulate-tpu-cores"}),
         ("e2s migrate --wri", {"--write"}),
+        ("e2s explain E2S20", {f"E2S20{n}" for n in range(1, 10)}),
+        ("e2s explain fixed-b", {"fixed-batch-size"}),
+        ("e2s guide trouble", {"troubleshooting"}),
+        ("e2s guide rules/e2s2", {"rules/e2s2"}),
     ],
 )
 def test_a_shell_completes_commands_and_options(tmp_path, written, completed):

@@ -62,6 +62,7 @@ class Plan:
         skipped: The files that could not be understood, and are left alone.
         unseen: Places where the program decides what it uses only when it runs.
         problems: The reasons why the tool could not do its job, if it could not.
+        changes: The names of the codemods, and the tier.
     """
 
     files: int = 0
@@ -74,6 +75,7 @@ class Plan:
     skipped: list[Place] = dataclasses.field(default_factory=list)
     unseen: list[Place] = dataclasses.field(default_factory=list)
     problems: list[str] = dataclasses.field(default_factory=list)
+    changes: str = ""
 
     def add(self, planned: Planned) -> None:
         """Takes the results of a file; its texts only if they differ."""
@@ -106,7 +108,7 @@ def make_plan(
         exclude: Patterns of paths to leave out.
         together: How many bytes of source are in memory, as trees of syntax, at a time.
     """
-    plan = Plan()
+    plan = Plan(changes=" ".join([*(codemod.name for codemod in chosen), str(tier)]))
     facts = Facts()
     groups = list(neighbours(_collected(paths, exclude, plan), together))
     readable: list[list[Path]] = []

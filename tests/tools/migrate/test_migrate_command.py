@@ -113,6 +113,15 @@ def test_file_changed_since_the_dry_run_is_refused(program, capsys):
     assert main(["migrate", "--stage", "2", ".", "--write"]) == 0
 
 
+def test_a_dry_run_of_other_changes_is_none_of_these(program, capsys):
+    main(["migrate", "--stage", "3", "--tier", "review", "."])
+    main(["migrate", "--stage", "1", "."])
+    (program / "task.py").write_text(LEGACY + "\nmore = 1\n")
+    commit(program)
+    assert main(["migrate", "--stage", "2", ".", "--write"]) == 0
+    assert "dry run" not in capsys.readouterr().err
+
+
 def test_file_changed_while_it_is_worked_on_is_refused(program, monkeypatch, capsys):
     from estimator2strategy.tools.migrate import files
 
