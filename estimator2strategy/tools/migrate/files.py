@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from estimator2strategy.tools.check import notebooks
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 # Of the record of dry runs.
@@ -55,13 +56,27 @@ class TextFile:
         return text.encode(self.encoding)
 
 
+@dataclasses.dataclass(frozen=True)
+class NotebookFile(TextFile):
+    """A notebook; `text` has its cells, one after the other."""
+
+    notebook: notebooks.Notebook
+
+    def encoded(self, text: str) -> bytes:
+        return self.data if text == self.text else self.notebook.with_text(text)
+
+
 def read(path: Path) -> TextFile:
-    """Reads a file as Python does.
+    """Reads a file as Python does; of a notebook, the cells.
 
     Raises:
+        NotebookError: It is a notebook that cannot be read.
         OSError: It cannot be read.
         SyntaxError: Its encoding is not what it says, or cannot be written again.
     """
+    if notebooks.is_notebook(path):
+        found = notebooks.read(path)
+        return NotebookFile(path, found.text, found.data, "utf-8", found)
     data = read_bytes(path)
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     try:
@@ -127,8 +142,9 @@ def check_as_shown(files: Iterable[TextFile], changes: str) -> None:
     """
     for file in files:
         shown = _records(file).get(str(file.path.resolve()))
-        was_shown = isinstance(shown, dict) and shown.get("changes") == changes
-        if was_shown and shown.get("digest") != file.digest:
+        if not isinstance(shown, dict) or shown.get("changes") != changes:
+            continue
+        if shown.get("digest") != file.digest:
             raise RefusedError(
                 f"{file.path} has changed since the dry run. Look at the changes again (the same "
                 "command without --write), then write."
