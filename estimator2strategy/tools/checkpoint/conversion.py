@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -142,6 +143,11 @@ def _object_based(model: str, folder: str) -> str:
     import tensorflow as tf
 
     made: Any = keras_file.built(model)
+    if (backend := os.environ.get("KERAS_BACKEND", "tensorflow")) != "tensorflow":
+        raise CheckpointError(
+            f"--to tf2 writes the objects of a model of TensorFlow, and KERAS_BACKEND={backend}; "
+            "unset it, or write --to keras"
+        )
     objects = {"model": made}
     if getattr(made, "optimizer", None) is not None:
         objects["optimizer"] = made.optimizer
