@@ -9,6 +9,7 @@ the command takes.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -60,6 +61,11 @@ _COMMANDS = {
     ),
 }
 
+# Commands that run a program's graphs, and the options with which `check` does.
+_OF_GRAPHS = {"run", "record", "verify", "check", "export-step"}
+_RUNNING = ("--levels", "--input", "--program", "--golden")
+_BACKENDS = ("tensorflow", "jax", "torch")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs `e2s` with these arguments, by default those of the process; returns the exit code."""
@@ -68,6 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         importlib.import_module("estimator2strategy.tools.shell.completion").complete(_COMMANDS)
     if argv and argv[0] in _COMMANDS:
         module, _ = _COMMANDS[argv[0]]
+        if problem := _keras_backend(argv):
+            sys.stderr.write(f"e2s {argv[0]}: {problem}\n")
+            return 2
         try:
             command = importlib.import_module(module)
         except ModuleNotFoundError as error:
@@ -84,6 +93,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     sys.stderr.write((_unknown(argv[0]) if argv else "") + _help())
     return 2
+
+
+def _keras_backend(argv: Sequence[str]) -> str | None:
+    """Chooses Keras's backend for a command; returns why it cannot be, if so.
+
+    Commands that run a legacy program build TensorFlow's graphs, also of its Keras layers.
+    """
+    command, wanted = argv[0], os.environ.get("KERAS_BACKEND", "")
+    if command in _OF_GRAPHS:
+        os.environ["KERAS_BACKEND"] = "tensorflow"
+        runs = command != "check" or any(a.startswith(_RUNNING) for a in argv)
+        if wanted not in ("", "tensorflow") and runs:
+            sys.stderr.write(
+                f"e2s {command}: KERAS_BACKEND={wanted} is not used, because the graphs of a "
+                "legacy program are TensorFlow's\n"
+            )
+    elif command == "checkpoint" and wanted not in ("", "tensorflow"):
+        if wanted not in _BACKENDS:
+            return f"KERAS_BACKEND={wanted}: Keras has {', '.join(_BACKENDS)}; set one, or none"
+        if importlib.util.find_spec(wanted) is None:
+            return (
+                f"KERAS_BACKEND={wanted}, and {wanted} is not installed in this environment: "
+                f"pip install {wanted}, or unset KERAS_BACKEND"
+            )
+    return None
 
 
 def _unknown(command: str) -> str:

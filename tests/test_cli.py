@@ -87,6 +87,36 @@ def test_a_wrong_number_is_refused_with_what_to_give(capsys, arguments):
     assert "give a whole number of at least 1" in capsys.readouterr().err
 
 
+def test_a_backend_of_keras_that_is_not_installed_is_told_in_a_sentence(capsys, monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert __main__.main(["checkpoint", "inspect", "model_dir"]) == 2
+    assert capsys.readouterr().err == (
+        "e2s checkpoint: KERAS_BACKEND=torch, and torch is not installed in this environment: "
+        "pip install torch, or unset KERAS_BACKEND\n"
+    )
+    monkeypatch.setenv("KERAS_BACKEND", "theano")
+    assert __main__.main(["checkpoint", "inspect", "model_dir"]) == 2
+    assert "Keras has tensorflow, jax, torch" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "record", "verify", "export-step"])
+def test_graphs_of_a_legacy_program_are_tensorflows_whatever_the_backend(
+    command, capsys, monkeypatch
+):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    monkeypatch.setitem(__main__._COMMANDS, command, ("tests.test_cli", ""))
+    assert __main__.main([command, "train.py"]) == 0
+    assert os.environ["KERAS_BACKEND"] == "tensorflow"
+    assert "KERAS_BACKEND=torch is not used" in capsys.readouterr().err
+
+
+def main(argv):
+    """Stands for a command."""
+    del argv
+    return 0
+
+
 def test_version_is_that_of_the_package(capsys):
     assert __main__.main(["--version"]) == 0
     assert capsys.readouterr().out == "e2s 0.1.0\n"
@@ -100,6 +130,10 @@ def test_version_is_that_of_the_package(capsys):
         ("e2s checkpoint in", {"inspect "}),
         ("e2s run --emul", {"--emulate-tpu-cores"}),
         ("e2s migrate --wri", {"--write"}),
+        ("e2s explain E2S20", {f"E2S20{n}" for n in range(1, 10)}),
+        ("e2s explain fixed-b", {"fixed-batch-size"}),
+        ("e2s guide trouble", {"troubleshooting"}),
+        ("e2s guide rules/e2s2", {"rules/e2s2"}),
     ],
 )
 def test_a_shell_completes_commands_and_options(tmp_path, written, completed):

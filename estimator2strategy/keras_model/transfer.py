@@ -34,9 +34,11 @@ def transfer_weights(
 ) -> list[Pair]:
     """Gives Keras layers the weights of the legacy scopes that they take the place of.
 
-    In a scope, a weight gets the variable of its own name (`kernel`, `moving_mean`); if there is
-    none, the weights get the scope's variables in their order, which is that in which `tf.layers`
-    made them. Nothing is changed unless all fits.
+    In a scope, a weight gets the variable of its own name (`kernel`, `moving_mean`). If there is
+    none, the weights of a LegacyModel get the scope's variables in their order, which is that in
+    which `tf.layers` made them; a checkpoint has no order, and there their shapes decide. The one
+    weight of a layer may also be a variable with the scope's name, as a table of
+    `tf.get_variable("words", ...)` is. Nothing is changed unless all fits.
 
     Args:
         source: A LegacyModel, or the path of a legacy checkpoint or of a folder of them.
@@ -51,18 +53,24 @@ def transfer_weights(
         CheckpointError: A layer's scope is missing, or its shapes differ; the message lists each.
     """
     values = _values(source)
+    ordered = hasattr(source, "legacy_variables")
     given: list[tuple[Any, Pair]] = []
     problems: list[str] = []
     for layer in _leaves(target):
         scope = (scopes or {}).get(layer.name, layer.name)
-        names = _matched(layer, scope, values)
+        names = _matched(layer, scope, values, ordered)
         if names is None:
             problems.append(_described(layer, scope, values))
             continue
         for weight, name in zip(layer.weights, names, strict=True):
             given.append((weight, Pair(name, _path(weight))))
     if problems:
-        raise CheckpointError("These layers do not fit:\n" + "\n".join(problems))
+        raise CheckpointError(
+            "These layers do not fit:\n"
+            + "\n".join(problems)
+            + "\nGive `scopes`, the scope of each such layer; or pair variable with variable by "
+            "`e2s checkpoint convert ... --to keras --model FILE.py:FUNCTION --write-map map.csv`."
+        )
     for weight, pair in given:
         weight.assign(values[pair.legacy])
     return [pair for _, pair in given]
@@ -86,17 +94,28 @@ def _leaves(layer: Any) -> Iterator[Any]:
         yield layer
 
 
-def _matched(layer: Any, scope: str, values: Mapping[str, np.ndarray]) -> list[str] | None:
+def _matched(
+    layer: Any, scope: str, values: Mapping[str, np.ndarray], ordered: bool
+) -> list[str] | None:
     """The name of a legacy variable for each weight of `layer`; None if they do not fit."""
     by_name = [_in_scope(layer, scope, weight) for weight in layer.weights]
-    in_order = [n for n in values if n.rpartition("/")[0] == scope]
-    for names in (by_name, in_order):
+    inside = [n for n in values if n.rpartition("/")[0] == scope and scope not in values]
+    others = inside if ordered else _by_shape(layer, inside, values)
+    for names in (by_name, [scope], others):
         if len(names) == len(layer.weights) and all(
             name in values and tuple(values[name].shape) == tuple(weight.shape)
             for name, weight in zip(names, layer.weights, strict=True)
         ):
             return names
     return None
+
+
+def _by_shape(layer: Any, names: list[str], values: Mapping[str, np.ndarray]) -> list[str]:
+    """The names in the order of the layer's weights; none if two have the same shape."""
+    of_shape = {tuple(values[name].shape): name for name in names}
+    if len(of_shape) != len(names):
+        return []
+    return [of_shape.get(tuple(weight.shape), "") for weight in layer.weights]
 
 
 def _in_scope(layer: Any, scope: str, weight: Any) -> str:
@@ -111,5 +130,5 @@ def _path(weight: Any) -> str:
 
 def _described(layer: Any, scope: str, values: Mapping[str, np.ndarray]) -> str:
     wanted = ", ".join(f"{_path(w).rpartition('/')[2]} {tuple(w.shape)}" for w in layer.weights)
-    there = [f"{n} {v.shape}" for n, v in values.items() if n.startswith(f"{scope}/")]
+    there = [f"{n} {v.shape}" for n, v in values.items() if f"{n}/".startswith(f"{scope}/")]
     return f"  {layer.name} wants {wanted}; scope {scope!r} has {', '.join(there) or 'nothing'}"

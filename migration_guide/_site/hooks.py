@@ -11,6 +11,7 @@ _OUTSIDE = re.compile(
 )
 _LEGACY = re.compile(r"^```python legacy$", re.MULTILINE)
 _OF_TESTS = re.compile(r"\s+Each row names the tests.*?is missing\.", re.DOTALL)
+_RULE = re.compile(r"^## (E2S\d+) (\S+)\n\n(.+)\. \((\w+)\)$", re.MULTILINE)
 _ROW = re.compile(r"^\|.*\|$")
 
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
@@ -48,6 +49,8 @@ def on_page_markdown(markdown, page, **unused):
         page.meta["search"] = {"boost": 4}  # who searches for a message wants this page
     if page.file.src_uri in _WIDE:
         page.meta["hide"] = ["toc"]
+    if page.file.src_uri.startswith("rules/"):
+        markdown = _RULE.sub(_titled, markdown)
     # Python-Markdown knows one word after the fence.
     markdown = _LEGACY.sub("```python", _OUTSIDE.sub(r"`\1`", markdown))
     if page.file.src_uri == "contract.md":  # which test shows a row is for those who change it
@@ -58,6 +61,13 @@ def on_page_markdown(markdown, page, **unused):
 def on_page_content(html, **unused):
     """Gives each cell the head of its column, which a phone shows before it: _site.css."""
     return _TABLE.sub(lambda table: _labelled(table[0]), html)
+
+
+def _titled(rule):
+    """The heading of a rule says what it finds; its address stays, as reports name it."""
+    number, name, title, severity = rule.groups()
+    anchor = f"{number}-{name}".lower()
+    return f"## {number}: {title} {{ #{anchor} }}\n\n`{name}`, {severity}."
 
 
 def _labelled(table):

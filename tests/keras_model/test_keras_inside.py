@@ -174,6 +174,35 @@ def test_layers_of_other_names_are_named(legacy):
     assert pairs["bn/moving_mean"].endswith("norm/moving_mean")
 
 
+def checkpoint_of(folder, values):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        for name, value in values.items():
+            tf.compat.v1.get_variable(name, initializer=np.asarray(value, np.float32))
+        session.run(tf.compat.v1.global_variables_initializer())
+        return tf.compat.v1.train.Saver().save(session, str(folder / "model.ckpt"))
+
+
+def test_a_table_of_get_variable_is_the_weight_of_an_embedding(tmp_path):
+    table = np.arange(6.0).reshape(3, 2)
+    source = checkpoint_of(tmp_path, {"words": table, "words/Adam": table * 0})
+    layer = keras.layers.Embedding(3, 2, name="words")
+    layer.build()
+    assert [pair.legacy for pair in transfer_weights(source, layer)] == ["words"]
+    np.testing.assert_array_equal(layer.get_weights()[0], table)
+
+
+def test_weights_of_other_names_in_a_checkpoint_are_paired_by_shape_or_refused(tmp_path):
+    values = {"first/biases": np.ones(2), "first/weights": np.ones([3, 2])}
+    values |= {"norm/offset": np.zeros(2), "norm/scale": np.ones(2)}
+    source = checkpoint_of(tmp_path, values)
+    dense, norm = keras.layers.Dense(2, name="first"), keras.layers.LayerNormalization(name="norm")
+    dense.build([None, 3])
+    norm.build([None, 2])
+    assert [p.legacy for p in transfer_weights(source, dense)] == ["first/weights", "first/biases"]
+    with pytest.raises(ValueError, match="pair variable with variable by `e2s checkpoint convert"):
+        transfer_weights(source, norm)  # which is gamma cannot be told
+
+
 def test_parts_of_a_layer_and_weights_in_order():
     values = {f"att/{part}/kernel": np.ones([4, 2, 2]) for part in ("query", "key", "value")}
     values |= {"att/attention_output/kernel": np.ones([2, 2, 4]), "old/w": np.ones([3, 5])}

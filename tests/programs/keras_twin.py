@@ -26,6 +26,14 @@ def weights_only():
     return keras.Model(model.inputs, model.outputs)
 
 
+def without_relu():
+    inputs = keras.Input((6,), name="x")
+    x = keras.layers.BatchNormalization(momentum=0.9, name="norm")(
+        keras.layers.Dense(8, name="hidden")(inputs)
+    )
+    return keras.Model(inputs, keras.layers.Dense(3, activation="softmax", name="logits")(x))
+
+
 def larger():
     inputs = keras.Input((6,), name="x")
     x = keras.layers.Dense(9, name="hidden")(inputs)

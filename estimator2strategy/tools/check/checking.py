@@ -13,7 +13,7 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import (
@@ -21,6 +21,7 @@ from estimator2strategy.tools.check import (
     all_calls,
     estimator_programs,
     features,
+    notebooks,
     own_classes,
     symbol_uses,
     unreached,
@@ -46,6 +47,8 @@ from estimator2strategy.tools.check.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable
 
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
+
+_Found = TypeVar("_Found", Finding, NotChecked)
 
 # Bytes of source that are read as one program: their trees take some 70 times as much memory.
 MOST_TOGETHER = 10 * 2**20
@@ -227,9 +230,13 @@ def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any
         try:
             text = read_source(path)
             sources.append(parse(str(path), shown, text))
+            if notebooks.is_notebook(path):
+                _read_cells(path, shown, reading)
             continue
         except OSError as error:
             reading.problems.append(f"{printable(shown)}: {error.strerror}")
+        except notebooks.NotebookError as error:
+            reading.skipped.append(NotChecked(shown, 0, str(error)))
         except UNREADABLE as error:
             reading.findings.append(_unparsable(shown, text, error))
             unread.append(text)
@@ -238,7 +245,7 @@ def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any
     for source in sources:
         try:
             found, silenced = _check_source(source, context)
-            reading.findings += found
+            reading.findings += [_in_cell(finding, source) for finding in found]
             reading.suppressed += silenced
         except RecursionError as error:
             reading.findings.append(_unparsable(source.shown, source.text, error))
@@ -246,11 +253,29 @@ def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any
             reading.problems.append(
                 f"{printable(source.shown)}: the check itself failed ({error!r}); please report it"
             )
-        reading.skipped += blind_spots(source)
+        reading.skipped += [_in_cell(place, source) for place in blind_spots(source)]
         done()
 
 
+def _read_cells(path: Path, shown: str, reading: _Reading) -> None:
+    """Tells which cells of a notebook are left out; the others are its text."""
+    for cell, error, why in notebooks.read(path).unread:
+        where = f"{shown}#cell-{cell}"
+        if error is None:
+            reading.skipped.append(NotChecked(where, 0, why))
+        else:
+            reading.findings.append(_unparsable(where, error.text or "", error))
+
+
 # Findings.
+
+
+def _in_cell(found: _Found, source: Source) -> _Found:
+    """A finding or a place with the cell and its line, if it is in a notebook."""
+    if not notebooks.is_notebook(source.path):
+        return found
+    path, line = notebooks.shown_cell(source.shown, source.text, found.line)
+    return dataclasses.replace(found, path=path, line=line)
 
 
 def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]:

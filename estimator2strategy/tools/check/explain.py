@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.tools.check.all_rules import matching, rules
 from estimator2strategy.tools.check.rule import Rule
-from estimator2strategy.tools.shell.command_line import Parser
+from estimator2strategy.tools.shell.command_line import Parser, completed_by
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,7 +36,10 @@ def parser() -> Parser:
         description="Explains a rule of `e2s check`. Without one, lists them all.",
         epilog="example: e2s explain E2S203",
     )
-    made.add_argument("rules", nargs="*", metavar="RULE", help="E2S203, its name, or E2S2")
+    named = made.add_argument("rules", nargs="*", metavar="RULE", help="E2S203, its name, or E2S2")
+    completed_by(
+        named, lambda: [word for rule in rules().values() for word in (rule.id, rule.name)]
+    )
     return made
 
 

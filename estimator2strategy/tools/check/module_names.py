@@ -17,7 +17,11 @@ from estimator2strategy.tools.check.source import Import, Source
 BINDERS = frozenset({"exec", "execfile", "globals", "vars", "setattr", "eval"})
 # Words of a module that may have such names for others.
 _OPEN = BINDERS | {"__getattr__", "modules"}
-_GIVEN = {"__file__", "__name__", "__doc__", "__path__", "__version__", "__all__"}
+_GIVEN = {
+    "__all__", "__annotations__", "__builtins__", "__cached__", "__dict__", "__doc__", "__file__",
+    "__loader__", "__name__", "__package__", "__path__", "__spec__", "__version__",
+    *dir(object),
+}  # fmt: skip
 
 
 def names(source: Source, project: Project, seen: tuple[str, ...] = ()) -> set[str] | None:

@@ -23,7 +23,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from estimator2strategy.tools.check.check_report import Finding, LevelReport, Report
+    from estimator2strategy.tools.check.check_report import (
+        Finding,
+        LevelReport,
+        Report,
+        Severity,
+    )
     from estimator2strategy.tools.check.levels.request import Asked
     from estimator2strategy.tools.check.settings import Settings
 
@@ -92,7 +97,17 @@ class Checked:
         kept = tuple(f for f in self.report.findings if f.rule not in allowed)
         left = dataclasses.replace(self.report, findings=kept)
         if left.exit_code(parse_severity(fail_on)):
-            raise AssertionError("\n" + formats.render("text", left, Path.cwd()))
+            # pytest's summary has the first line alone.
+            text = formats.render("text", left, Path.cwd())
+            raise AssertionError(f"{_first(left, parse_severity(fail_on))}\n\n{text}")
+
+
+def _first(report: Report, least: Severity | None) -> str:
+    """The gravest finding, or what could not be done, in one line."""
+    found = [f for f in report.findings if least is not None and f.severity >= least]
+    said = [f"{f.rule} {f.message} ({f.path}:{f.line})" for f in found] or list(report.problems)
+    more = f", and {len(said) - 1} more" if len(said) > 1 else ""
+    return " ".join(f"{said[0]}{more}".split())
 
 
 Check = Callable[..., Checked]

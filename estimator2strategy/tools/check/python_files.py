@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from estimator2strategy.tools.check import notebooks
 from estimator2strategy.tools.check.check_report import NotChecked
 from estimator2strategy.tools.check.settings import Settings
 from estimator2strategy.tools.untrusted.printable import printable
@@ -116,14 +117,13 @@ def _python_files(
         folders = [entry for entry in found if entry.is_dir(follow_symlinks=False)]
         todo += [e.path for e in reversed(folders) if not _is_skipped(e.name, at)]
         for entry in found:
-            if entry.name.endswith(".py") and not entry.is_dir(follow_symlinks=False):
+            is_read = entry.name.endswith((".py", notebooks.ENDING))
+            if is_read and not entry.is_dir(follow_symlinks=False):
                 why = _MACOS if entry.name.startswith("._") else _why_left_out(entry.path)
                 if why is None:
                     yield Path(entry.path)
                 else:
                     leave_out(entry.path, why)
-            elif entry.name.endswith(".ipynb"):
-                leave_out(entry.path, "a notebook; only .py files are read")
             elif _is_linked_folder(entry) and not _is_skipped(entry.name, at):
                 leave_out(entry.path, "a link to a folder, which is not followed")
 
@@ -169,14 +169,17 @@ def shown(path: Path, root: Path) -> str:
 
 
 def read_source(path: str | os.PathLike[str]) -> str:
-    """The text of a file of Python, as Python reads it.
+    """The text of a file of Python, as Python reads it, or of a notebook.
 
     Bytes that are not in the encoding that the file declares are taken for Latin-1.
 
     Raises:
         OSError: It cannot be read.
         EncodingError: The encoding that it declares is not there, or is none of text.
+        NotebookError: It is a notebook that cannot be read.
     """
+    if notebooks.is_notebook(path):
+        return notebooks.read(path).text
     data = read_bytes(path)
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)

@@ -16,24 +16,33 @@ from estimator2strategy.tools.check.rule import Rule
 _FOLDER = Path(__file__).resolve().parents[3] / "migration_guide" / "rules"
 _MADE = "<!-- Made by `python -m estimator2strategy.tools.check.rules_guide`. -->"
 _FAMILIES = {
-    "E2S0": ("Files", "Files that cannot be read or run, and comments that silence findings."),
-    "E2S1": ("Names of TensorFlow", "Names that are gone, have changed, or never were there."),
-    "E2S2": ("Estimator", "Code of an Estimator program that is refused, or means something else."),
+    "E2S0": (
+        "Files that cannot be read or run, and comments",
+        "Files that cannot be read or run, and comments that silence findings.",
+    ),
+    "E2S1": (
+        "Names that are gone from TensorFlow, or changed",
+        "Names that are gone, have changed, or never were there.",
+    ),
+    "E2S2": (
+        "Estimator code that is refused, or means something else",
+        "Code of an Estimator program that is refused, or means something else.",
+    ),
     "E2S3": (
-        "Input pipelines",
+        "Inputs that a pipeline or a TPU refuses",
         "Code that an input_fn must not have, and inputs that a TPU refuses.",
     ),
     "E2S4": (
-        "Code for TPUs",
+        "Code that a TPU cannot execute",
         "Code that a TPU cannot execute, in model_fn and in all that it calls.",
     ),
-    "E2S5": ("TensorFlow 2", "Traps for a program that moves to TensorFlow 2."),
+    "E2S5": ("Traps on the way to TensorFlow 2", "Traps for a program that moves to TensorFlow 2."),
     "E2S6": (
-        "Recorded graphs",
+        "Faults in recorded graphs",
         "Faults in the graphs of a model_fn and an input_fn that you name to the check.",
     ),
     "E2S7": (
-        "Compiled steps",
+        "Faults in compiled steps",
         "Faults that compilers and a TPUStrategy find in the step of a model, without a TPU.",
     ),
 }

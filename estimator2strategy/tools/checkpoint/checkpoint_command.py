@@ -1,4 +1,4 @@
-"""`e2s checkpoint`: inspect, diff and convert."""
+"""`e2s checkpoint`: inspect, diff, convert and verify."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ examples:
   e2s checkpoint convert model.ckpt-20 new.weights.h5 --to keras --model model.py:build
   e2s checkpoint convert new.weights.h5 back/model.ckpt-20 --to tf1 --like model.ckpt-20 \\
       --model model.py:build
+  e2s checkpoint verify golden/ --model model.py:build --backend jax   # leaves TensorFlow
   e2s checkpoint convert trained.npz model_dir/model.ckpt-20 --to tf1     # of an exported step
 
 exit code: 0 done, or no difference; 1 differences, or something could not be decided; 2 an error.
@@ -89,7 +90,8 @@ def _diff(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps([dataclasses.asdict(d) for d in found], indent=1) + "\n")
     else:
-        _say(checkpoint_report.diff_text(found, first, second))
+        left_out = checkpoint_report.not_comparable(first, second, pairs)
+        _say(checkpoint_report.diff_text(found, first, second, left_out))
     return int(bool(found))
 
 
@@ -114,6 +116,27 @@ def _convert(options: argparse.Namespace) -> int:
     return 0
 
 
+def _verify(options: argparse.Namespace) -> int:
+    from estimator2strategy.tools.checkpoint import backend_proof, mapping
+    from estimator2strategy.tools.golden.result import CheckStatus
+
+    found = backend_proof.checks(
+        options.golden,
+        options.model,
+        options.backend,
+        mapping.read(options.map) if options.map else None,
+        options.tolerance,
+        options.python,
+    )
+    failed = [check for check in found if check.status is CheckStatus.FAILED]
+    head = "DIFFERENT" if failed else "the same model"
+    _say(f"{head}: {options.golden} and {options.model} on {options.backend}, no TensorFlow\n\n")
+    for check in found:
+        said = "; ".join(filter(None, (f"within {check.tolerance}", check.detail)))
+        _say(f"{check.what:32}{check.status.value:8}{check.slack:16}{said}\n")
+    return int(bool(failed))
+
+
 def _write_map(path: str, found: Mapping) -> None:
     from estimator2strategy.tools.checkpoint import mapping
 
@@ -125,11 +148,11 @@ def parser() -> Parser:
     """Returns the parser of `e2s checkpoint`."""
     made = Parser(
         prog="e2s checkpoint",
-        description="Lists, compares and converts checkpoints of TF1, TF2 and Keras.",
+        description="Lists, compares, converts and verifies checkpoints of TF1, TF2 and Keras.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parts = made.add_subparsers(required=True, metavar="inspect | diff | convert")
+    parts = made.add_subparsers(required=True, metavar="inspect | diff | convert | verify")
     inspect = parts.add_parser(
         "inspect",
         help="list the variables and slots of a checkpoint",
@@ -156,7 +179,8 @@ def parser() -> Parser:
         part.add_argument("--json", action="store_true", help="print JSON, not a table")
         part.set_defaults(run=run, write_map=None)
     convert = _add_convert(parts)
-    for part in (diff, convert):
+    verify = _add_verify(parts)
+    for part in (diff, convert, verify):
         part.add_argument("--map", metavar="FILE", help="use a mapping that --write-map wrote")
     for part in (inspect, diff, convert):
         part.add_argument(
@@ -164,7 +188,33 @@ def parser() -> Parser:
             metavar="MODULE:FUNCTION",
             help="a function that builds the Keras model, for the names of its variables",
         )
+    verify.add_argument(
+        "--model", metavar="MODULE:FUNCTION", required=True, help="builds the Keras model"
+    )
     return made
+
+
+def _add_verify(parts: Any) -> Parser:
+    """Adds the parser of `e2s checkpoint verify`, except for the options that others share."""
+    verify: Parser = parts.add_parser(
+        "verify",
+        help="compare a migrated model on JAX or torch with a golden",
+        description="Gives a Keras model the weights of a golden's last checkpoint, runs it in a "
+        "process without TensorFlow, and compares predictions and losses with the golden's.",
+        epilog="example: e2s checkpoint verify golden --model model.py:build --backend jax",
+    )
+    verify.add_argument("golden", metavar="GOLDEN", help="the folder that `e2s record` wrote")
+    verify.add_argument(
+        "--backend", choices=("jax", "torch"), default="jax", help="of Keras; jax by default"
+    )
+    verify.add_argument(
+        "--tolerance", type=float, default=1.0, metavar="FACTOR", help="widen the tolerances"
+    )
+    verify.add_argument(
+        "--python", metavar="PATH", help="the Python that has the backend; this one by default"
+    )
+    verify.set_defaults(run=_verify, write_map=None)
+    return verify
 
 
 def _add_convert(parts: Any) -> Parser:

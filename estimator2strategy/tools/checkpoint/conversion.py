@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -142,6 +143,11 @@ def _object_based(model: str, folder: str) -> str:
     import tensorflow as tf
 
     made: Any = keras_file.built(model)
+    if (backend := os.environ.get("KERAS_BACKEND", "tensorflow")) != "tensorflow":
+        raise CheckpointError(
+            f"--to tf2 writes the objects of a model of TensorFlow, and KERAS_BACKEND={backend}; "
+            "unset it, or write --to keras"
+        )
     objects = {"model": made}
     if getattr(made, "optimizer", None) is not None:
         objects["optimizer"] = made.optimizer
@@ -241,7 +247,7 @@ def _named_as_source(source: Store, out: str) -> Converted:
         identity = what[entry.label]
         # A checkpoint of TF1 has all of its program's; others have what is the optimizer's alone.
         is_tf1 = source.kind is Format.TF1
-        if identity.role in (roles.RATE, roles.POWER, roles.COUNTER) and not is_tf1:
+        if identity.is_special and identity.role != roles.STEP and not is_tf1:
             continue
         owner = owners.get(identity[:2], entry.label)
         name = entry.key if is_tf1 else roles.tf1_name(identity, owner, centered)

@@ -8,6 +8,7 @@ Example:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ STEP = "step"
 RATE = "learning rate"
 POWER = "power"  # of a beta, which Keras computes from the step
 COUNTER = "counter"  # of saves, which says nothing of the model
+SETTING = "setting of the optimizer"  # of Keras 2, a variable there and an argument elsewhere
 
 
 class Identity(NamedTuple):
@@ -34,7 +36,7 @@ class Identity(NamedTuple):
 
     @property
     def is_special(self) -> bool:
-        return self.role in (STEP, RATE, POWER, COUNTER)
+        return self.role in (STEP, RATE, POWER, COUNTER, SETTING)
 
 
 # Slot -> how the optimizers of TF1, of Keras 2 (as a path) and of Keras 3 call it.
@@ -88,6 +90,18 @@ _SPECIAL = {
     "save_counter": COUNTER,
 }
 _UNNAMED = "optimizer/vars/"
+OTHER_SLOT = "of the optimizer"
+
+# `Adam/beta_1`: the scalars that the optimizers of Keras 2 keep in a graph, below their name.
+_SETTING = re.compile(
+    r"(adadelta|adagrad|adam|adamax|ftrl|nadam|rmsprop|sgd)(_\d+)?/"
+    r"(beta|beta_1|beta_2|decay|l1_regularization_strength|l2_regularization_strength|"
+    r"learning_rate_power|momentum|momentum_cache|rho)"
+)
+# Of `tf.train.experimental.DynamicLossScale`, and of Keras's LossScaleOptimizer.
+_LOSS_SCALE = re.compile(
+    r"current_loss_scale|good_steps|loss_scale_optimizer/(step_counter|dynamic_scale)"
+)
 
 
 def identified(labels: Iterable[str]) -> dict[str, Identity]:
@@ -106,12 +120,28 @@ def _identity(
     last = label.rpartition("/")[2]
     if label.startswith(_UNNAMED):
         # A file of weights alone, without the model: the first two are always these.
-        return Identity((), {"0": STEP, "1": RATE}.get(last, last), "of the optimizer")
-    if last in _SPECIAL:
-        return Identity((), _SPECIAL[last])
-    owner, slot = _slot_by_path(label, variables, slots) or _slot_by_suffix(label, flat) or ("", "")
+        return Identity((), {"0": STEP, "1": RATE}.get(last, last), OTHER_SLOT)
+    if special := _special(label, last):
+        return Identity((), special)
+    owner, slot = (
+        _slot_by_path(label, variables, slots)
+        or _slot_by_suffix(label, flat)
+        or _slot_of_another_name(label, variables)
+        or ("", "")
+    )
     *layer, role = (owner or label).split("/")
     return Identity(tuple(layer), _ROLES.get(role, role), slot)
+
+
+def _special(label: str, last: str) -> str | None:
+    """The role of what belongs to no layer; a second optimizer's names end in a number."""
+    without_number = re.sub(r"_\d+$", "", last)
+    if last in _SPECIAL or without_number in ("beta1_power", "beta2_power"):
+        return _SPECIAL.get(last, POWER)
+    ending = "/".join(label.split("/")[-2:]).lower()
+    if _SETTING.fullmatch(ending) or _LOSS_SCALE.fullmatch(label):
+        return SETTING
+    return None
 
 
 def _slot_by_path(label: str, labels: set[str], slots: dict[str, str]) -> tuple[str, str] | None:
@@ -137,6 +167,15 @@ def _slot_by_suffix(label: str, flat: dict[str, str]) -> tuple[str, str] | None:
         if rest.endswith(f"_{name}") and owner and owner != label:
             return owner, _KERAS_SLOTS.get((kind, name), slot)
     return None
+
+
+def _slot_of_another_name(label: str, variables: set[str]) -> tuple[str, str] | None:
+    """`hidden/kernel/MyAdam` -> (`hidden/kernel`, its slot): a name below that of a variable.
+
+    TF1 names a slot so, by the name that the optimizer was given.
+    """
+    owner, _, name = label.rpartition("/")
+    return (owner, f"{OTHER_SLOT}: {name}") if owner in variables else None
 
 
 def tf1_name(identity: Identity, name: str, centered: bool = False) -> str:

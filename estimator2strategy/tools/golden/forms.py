@@ -59,6 +59,7 @@ _ABOUT = {
         "gradients": [_TEXT],
         "draws": [{"kind": _TEXT, "shape": _ANY}],
         "uncontrolled": [_TEXT],
+        "race?": {"step": _COUNT, "variables": [_TEXT]},
     },
     "evaluate?": {"metrics": [_TEXT]},
     "predict?": {"keys": [_TEXT]},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from estimator2strategy.engine import patches
@@ -45,11 +46,22 @@ class Here(Platform):
 class HostRecorder(Recorder):
     """Records on the host what an Estimator does that may be meant for cores.
 
+    Args:
+        tell: Is told each part as it begins; else as of Recorder.
+
     Attributes:
         trained: The Estimator that was trained, as the program made it.
     """
 
     trained: Any = None
+
+    def __init__(self, *args: Any, tell: Callable[[str], object] = str, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._tell = tell
+
+    def _alone(self, what: str) -> Any:
+        self._tell(what)
+        return super()._alone(what)
 
     def prepared(self, estimator: Any) -> Any:
         self.trained = self.trained or estimator

@@ -23,6 +23,7 @@ _MODULES = (
             "structures",
             "batches",
             "draws",
+            "again",
             "feeds",
             "exports",
             "recorder",

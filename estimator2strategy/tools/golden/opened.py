@@ -166,6 +166,12 @@ def _check_results(golden: Golden) -> None:
             raise _WrongError(f"train/{name} of results.npz has no floating-point numbers")
         if array.size or math.prod(shape):
             _check_shape(f"train/{name}", array.shape, shape)
+    if "race" in train:
+        again = _array(golden._results, "train/again")
+        runs = again.shape[0] if again.ndim else 0
+        _check_shape("train/again", again.shape, [runs, variables, 3])
+        if not runs or again.dtype.kind != "f" or train["race"]["step"] >= steps:
+            raise _WrongError("train/again of results.npz is not of a step that ran again")
     if "evaluate" in golden.about:
         _array(golden._results, "evaluate/losses")
 

@@ -21,9 +21,11 @@ def headline(comparison: Comparison) -> str:
     where = f"TensorFlow {sides[0]} (golden) and {sides[1]} (here)"
     failed = comparison.first_failure
     if failed:
-        return f"DIFFERENT: {where} differ in tier {failed[0].name!r}, {failed[1].what}"
+        return f"DIFFERENT: {where} differ in tier '{failed[0].name}', {failed[1].what}"
     left = [t.name for t in comparison.tiers if t.status is CheckStatus.UNCHECKED]
     rest = f"; not checked: {', '.join(left)}" if left else ""
+    raced = any(side.about["train"].get("race") for side in (comparison.golden, comparison.here))
+    rest += "; the original races, see the note" if raced else ""
     return f"the same model: {where}{rest}"
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,17 @@ from estimator2strategy.engine import patches, quiet_import, user_code
 from estimator2strategy.tools.golden import output, tiers
 from estimator2strategy.tools.golden.opened import read
 from estimator2strategy.tools.golden.recorder.folder import (
+    PARTS,
     Golden,
     RecordError,
     unpacked,
 )
-from estimator2strategy.tools.golden.recorder.options import add_source, source_of
+from estimator2strategy.tools.golden.recorder.options import (
+    add_parts,
+    add_source,
+    parts_of,
+    source_of,
+)
 from estimator2strategy.tools.golden.result import (
     Check,
     Comparison,
@@ -60,7 +66,9 @@ def main(argv: Sequence[str]) -> int:
         golden = read(options.golden)
         with _quiet_stdout():
             factors = dict(pair for given in options.tolerance for pair in given.items())
-            comparison, _ = verified(golden, _source(golden, options), options.cores, factors)
+            source, parts = _source(golden, options), parts_of(options)
+            _tell(f"replaying {options.golden}; TensorFlow starts")
+            comparison, _ = verified(golden, source, options.cores, factors, parts, _tell)
         for name, path in outputs:
             output.write(name, path, comparison)
     except (RecordError, OSError) as error:
@@ -75,6 +83,12 @@ def main(argv: Sequence[str]) -> int:
             _complain(f"it cannot be replayed here: {type(error).__name__}: {said}")
         return 2
     return comparison.exit_code
+
+
+def _tell(said: str) -> None:
+    """Says at once what is going on: a replay may take minutes."""
+    printable.write(f"e2s verify: {printable.printable_lines(said)} ...\n", sys.stderr)
+    sys.stderr.flush()
 
 
 def _complain(said: str) -> None:
@@ -123,6 +137,7 @@ def parser() -> Parser:
         metavar="NAME[=FILE]",
         help=f"{', '.join(output.NAMES)}; may be repeated",
     )
+    add_parts(made, "replay")
     add_source(made)
     return made
 
@@ -159,9 +174,22 @@ def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def verified(
-    golden: Golden, source: dict[str, Any], cores: int, factors: Factors | None = None
+    golden: Golden,
+    source: dict[str, Any],
+    cores: int,
+    factors: Factors | None = None,
+    parts: Sequence[str] = PARTS,
+    tell: Callable[[str], object] = str,
 ) -> tuple[Comparison, Any]:
     """Replays a golden in this process, whose devices must not have started.
+
+    Args:
+        golden: The golden.
+        source: The source of the Estimator, as of `source_of`.
+        cores: The cores of the tier `replicas`.
+        factors: The factors by which the tolerances of tiers are widened.
+        parts: The parts to replay.
+        tell: Is told each part as it begins.
 
     Returns:
         The comparison, and the Estimator that was trained for it.
@@ -177,9 +205,11 @@ def verified(
     if cores:
         devices.emulate(cores)
     platform = here_lib.Here()
-    recorder = here_lib.HostRecorder(platform.calls(), None, like=golden)
+    recorder = here_lib.HostRecorder(platform.calls(), None, like=golden, parts=parts, tell=tell)
     with contextlib.closing(recorder):
         record(platform, recorder, source)
+        if cores > 1:
+            tell(f"train on {cores} emulated cores")
         return compared(golden, recorder, cores, factors), recorder.trained
 
 

@@ -1,7 +1,7 @@
 """Reads the user's files, and refuses to write those that could not be brought back.
 
-A file must not have changed since the last dry run showed it. In a git repository git must be able
-to bring its text back.
+A file must not have changed since the last dry run of the same changes showed it. In a git
+repository git must be able to bring its text back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import subprocess
 import tokenize
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+from estimator2strategy.tools.check import notebooks
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 # Of the record of dry runs.
@@ -54,13 +56,27 @@ class TextFile:
         return text.encode(self.encoding)
 
 
+@dataclasses.dataclass(frozen=True)
+class NotebookFile(TextFile):
+    """A notebook; `text` has its cells, one after the other."""
+
+    notebook: notebooks.Notebook
+
+    def encoded(self, text: str) -> bytes:
+        return self.data if text == self.text else self.notebook.with_text(text)
+
+
 def read(path: Path) -> TextFile:
-    """Reads a file as Python does.
+    """Reads a file as Python does; of a notebook, the cells.
 
     Raises:
+        NotebookError: It is a notebook that cannot be read.
         OSError: It cannot be read.
         SyntaxError: Its encoding is not what it says, or cannot be written again.
     """
+    if notebooks.is_notebook(path):
+        found = notebooks.read(path)
+        return NotebookFile(path, found.text, found.data, "utf-8", found)
     data = read_bytes(path)
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     try:
@@ -102,10 +118,15 @@ def check_clean(files: Sequence[TextFile]) -> None:
             raise RefusedError(f"{file.path} is not in git yet. Commit it; or add --allow-dirty.")
 
 
-def remember(files: Iterable[TextFile]) -> None:
-    """Keeps what a dry run has shown the user: the files as they are now."""
+def remember(files: Iterable[TextFile], changes: str) -> None:
+    """Keeps what a dry run has shown the user: the files as they are now.
+
+    Args:
+        files: The files.
+        changes: The names of the codemods, and the tier, of the dry run.
+    """
     for file in files:
-        _update(file, file.digest)
+        _update(file, {"changes": changes, "digest": file.digest})
 
 
 def forget(file: TextFile) -> None:
@@ -113,22 +134,24 @@ def forget(file: TextFile) -> None:
     _update(file, None)
 
 
-def check_as_shown(files: Iterable[TextFile]) -> None:
-    """Compares with the last dry run, where there was one.
+def check_as_shown(files: Iterable[TextFile], changes: str) -> None:
+    """Compares with the last dry run of the same changes, where there was one.
 
     Raises:
         RefusedError: A file has changed since.
     """
     for file in files:
         shown = _records(file).get(str(file.path.resolve()))
-        if shown is not None and shown != file.digest:
+        if not isinstance(shown, dict) or shown.get("changes") != changes:
+            continue
+        if shown.get("digest") != file.digest:
             raise RefusedError(
                 f"{file.path} has changed since the dry run. Look at the changes again (the same "
                 "command without --write), then write."
             )
 
 
-def _records(file: TextFile) -> dict[str, str]:
+def _records(file: TextFile) -> dict[str, Any]:
     try:
         found = json.loads(read_bytes(_record_path(file), _MOST_RECORDS))
     except (OSError, ValueError, RecursionError):
@@ -136,11 +159,11 @@ def _records(file: TextFile) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def _update(file: TextFile, digest: str | None) -> None:
+def _update(file: TextFile, shown: dict[str, str] | None) -> None:
     records = _records(file)
     records.pop(str(file.path.resolve()), None)
-    if digest is not None:
-        records[str(file.path.resolve())] = digest
+    if shown is not None:
+        records[str(file.path.resolve())] = shown
     path = _record_path(file)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

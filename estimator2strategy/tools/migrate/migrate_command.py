@@ -116,7 +116,7 @@ def _write(plan: Plan, *, allow_dirty: bool) -> None:
     from estimator2strategy.tools.migrate import files, replacing
 
     changed = [planned.file for planned in plan.changed]
-    files.check_as_shown(changed)
+    files.check_as_shown(changed, plan.changes)
     if changed and not allow_dirty:
         files.check_clean(changed)
     replacing.replace_all((planned.file, planned.migrated.text) for planned in plan.changed)
@@ -127,7 +127,7 @@ def _write(plan: Plan, *, allow_dirty: bool) -> None:
 def _remember(plan: Plan) -> None:
     from estimator2strategy.tools.migrate import files
 
-    files.remember(planned.file for planned in plan.changed)
+    files.remember((planned.file for planned in plan.changed), plan.changes)
 
 
 def parser() -> Parser:

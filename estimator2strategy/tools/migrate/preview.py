@@ -17,6 +17,7 @@ from pathlib import Path
 import libcst as cst
 
 from estimator2strategy.legacy import python2
+from estimator2strategy.tools.check import notebooks
 from estimator2strategy.tools.check.check_report import NotChecked
 from estimator2strategy.tools.check.checking import MOST_TOGETHER, blind_spots, forget, neighbours
 from estimator2strategy.tools.check.project import Project
@@ -26,7 +27,7 @@ from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
 from estimator2strategy.tools.migrate import era
 from estimator2strategy.tools.migrate.apply import MigratedFile, TooSlowError, apply
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
-from estimator2strategy.tools.migrate.files import TextFile, read
+from estimator2strategy.tools.migrate.files import NotebookFile, TextFile, read
 from estimator2strategy.tools.migrate.module import Facts
 from estimator2strategy.tools.untrusted.printable import printable
 
@@ -62,6 +63,7 @@ class Plan:
         skipped: The files that could not be understood, and are left alone.
         unseen: Places where the program decides what it uses only when it runs.
         problems: The reasons why the tool could not do its job, if it could not.
+        changes: The names of the codemods, and the tier.
     """
 
     files: int = 0
@@ -74,6 +76,7 @@ class Plan:
     skipped: list[Place] = dataclasses.field(default_factory=list)
     unseen: list[Place] = dataclasses.field(default_factory=list)
     problems: list[str] = dataclasses.field(default_factory=list)
+    changes: str = ""
 
     def add(self, planned: Planned) -> None:
         """Takes the results of a file; its texts only if they differ."""
@@ -81,10 +84,11 @@ class Plan:
         self.files += 1
         self.counts += migrated.counts
         self.withheld += migrated.withheld
-        self.marks += [
-            Place(planned.shown, mark.line, f"{mark.codemod}: {mark.message}")
-            for mark in migrated.marks
-        ]
+        for mark in migrated.marks:
+            where = planned.shown, mark.line
+            if isinstance(planned.file, NotebookFile):
+                where = notebooks.shown_cell(planned.shown, migrated.text, mark.line)
+            self.marks.append(Place(*where, f"{mark.codemod}: {mark.message}"))
         if migrated.changed:
             self.changed.append(planned)
 
@@ -106,7 +110,7 @@ def make_plan(
         exclude: Patterns of paths to leave out.
         together: How many bytes of source are in memory, as trees of syntax, at a time.
     """
-    plan = Plan()
+    plan = Plan(changes=" ".join([*(codemod.name for codemod in chosen), str(tier)]))
     facts = Facts()
     groups = list(neighbours(_collected(paths, exclude, plan), together))
     readable: list[list[Path]] = []
@@ -150,7 +154,15 @@ def _collected(paths: Iterable[str], exclude: tuple[str, ...], plan: Plan) -> It
 def _source(path: Path, plan: Plan) -> Source | None:
     """A file as the rules of `e2s check` see it; if it cannot be read, the plan says why."""
     try:
-        return _parsed(read(path), plan.skipped)
+        file = read(path)
+        if isinstance(file, NotebookFile):
+            plan.unseen += [
+                Place(f"{_shown(path)}#cell-{cell}", error.lineno or 0 if error else 0, why)
+                for cell, error, why in file.notebook.unread
+            ]
+        return _parsed(file, plan.skipped)
+    except notebooks.NotebookError as error:
+        plan.skipped.append(Place(_shown(path), 0, str(error)))
     except OSError as error:
         plan.problems.append(f"{printable(_shown(path))}: {error.strerror}")
     except SyntaxError as error:
@@ -169,7 +181,7 @@ def _migrate(
         file.encoded(migrated.text)
     except (cst.ParserSyntaxError, RecursionError) as error:
         plan.skipped.append(Place(shown, 0, f"libcst cannot read it: {error}"))
-    except TooSlowError as error:
+    except (TooSlowError, notebooks.NotebookError) as error:
         plan.skipped.append(Place(shown, 0, str(error)))
     except Exception as error:  # of ours: the file stays as it is, and so do the others
         plan.problems.append(

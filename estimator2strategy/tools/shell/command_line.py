@@ -8,7 +8,7 @@
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from estimator2strategy.engine.spelling import did_you_mean
@@ -66,6 +66,11 @@ class Parser(argparse.ArgumentParser):
             self.error(f"there is no place for {argument!r}. {otherwise}")
         hint = did_you_mean(option.replace("_", "-"), self.options(), otherwise)
         self.error(f"there is no option {option}. {hint}")
+
+
+def completed_by(action: argparse.Action, words: "Callable[[], list[str]]") -> None:
+    """Lets a shell complete an argument: argcomplete asks for the words when <TAB> is pressed."""
+    action.completer = lambda **asked: words()  # type: ignore[attr-defined]
 
 
 def positive(text: str) -> int:

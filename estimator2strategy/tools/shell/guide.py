@@ -11,7 +11,7 @@ from pathlib import Path
 
 from estimator2strategy import __file__ as _package
 from estimator2strategy.engine.spelling import did_you_mean
-from estimator2strategy.tools.shell.command_line import Parser
+from estimator2strategy.tools.shell.command_line import Parser, completed_by
 
 # A wheel carries the pages inside of the package; in a checkout they stand beside it.
 _PLACES = (Path(_package).parent, Path(_package).parents[1])
@@ -48,7 +48,8 @@ def parser() -> Parser:
         description="Prints a page of the migration guide; without one, lists them all.",
         epilog="example: e2s guide troubleshooting",
     )
-    made.add_argument("page", nargs="?", metavar="PAGE", help="tpu, rules/e2s2 or tpu.md")
+    page = made.add_argument("page", nargs="?", metavar="PAGE", help="tpu, rules/e2s2 or tpu.md")
+    completed_by(page, lambda: list(pages(folder)) if (folder := guide_folder()) else [])
     return made
 
 

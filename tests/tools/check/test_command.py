@@ -14,6 +14,7 @@ from checked_programs import ENVIRONMENT, PROGRAM, e2s, inside, write
 
 from estimator2strategy.tools.check import check_command, formats
 from estimator2strategy.tools.check.all_rules import rules
+from tests.notebooks import notebook
 
 
 def check(folder, *arguments):
@@ -205,11 +206,36 @@ class TestFiles:
         assert [p["path"] for p in report["not_checked"]] == ["._a.py"]
         assert "E2S001" not in {f["rule"] for f in report["findings"]}
 
-    def test_notebook_is_listed_as_not_checked(self, folder, capsys):
-        (folder / "a.ipynb").write_text("{}")
+    def test_notebook_is_read_cell_by_cell(self, folder, capsys):
+        cells = (
+            "%matplotlib inline\nimport tensorflow as tf",
+            "!pip install x \\\n  y\nfiles = !ls\nx = tf.redcue_mean([1.0])\nprint('a %s'\n  % x)",
+            "%%bash\nls",
+            "x = 1\ndef broken(:",
+            "%%time\ny = tf.redcue_sum(x)\ntf.reduce_mean?",
+        )
+        (folder / "a.ipynb").write_text(notebook(*cells))
+        check(folder, "a.ipynb", "--format", "json")
+        report = json.loads(capsys.readouterr().out)
+        found = [(f["path"], f["line"], f["rule"]) for f in report["findings"]]
+        assert [row for row in found if row[2] in ("E2S105", "E2S001")] == [
+            ("a.ipynb#cell-2", 4, "E2S105"),
+            ("a.ipynb#cell-4", 2, "E2S001"),
+            ("a.ipynb#cell-5", 2, "E2S105"),
+        ]
+        (left,) = report["not_checked"]
+        assert (left["path"], left["why"][:6]) == ("a.ipynb#cell-3", "%%bash")
+
+    @pytest.mark.parametrize(
+        ("text", "why"),
+        [("{}", "no notebook of format 4"), (notebook("x", language="R"), "language 'r'")],
+    )
+    def test_notebook_that_cannot_be_read_is_listed_as_not_checked(self, text, why, folder, capsys):
+        (folder / "a.ipynb").write_text(text)
         check(folder, ".", "--format", "json")
-        places = json.loads(capsys.readouterr().out)["not_checked"]
-        assert [p["path"] for p in places] == ["a.ipynb"]
+        (place,) = json.loads(capsys.readouterr().out)["not_checked"]
+        assert place["path"] == "a.ipynb"
+        assert why in place["why"]
 
 
 class TestSettings:

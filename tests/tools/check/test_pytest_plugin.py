@@ -96,6 +96,17 @@ def test_a_check_that_could_not_be_done_is_not_clean():
         checked.assert_clean()
 
 
+def test_the_first_line_of_a_failure_is_the_finding_as_in_the_summary_of_pytest():
+    from estimator2strategy.tools.check.checking import check_text
+
+    report = check_text("import tensorflow as tf\n\nx = tf.redcue_mean([1.0])\ny = tf.lgo(x)\n")
+    with pytest.raises(AssertionError) as failed:
+        Checked(report).assert_clean()
+    assert str(failed.value).splitlines()[0] == (
+        "E2S105 tf.redcue_mean is neither in TensorFlow 1.15 nor in 2 (program.py:3), and 1 more"
+    )
+
+
 def test_it_is_an_entry_point():
     if sys.version_info < (3, 11):
         pytest.skip("tomllib is in the standard library since Python 3.11")

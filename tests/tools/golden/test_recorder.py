@@ -17,8 +17,10 @@ import tensorflow as tf
 
 from estimator2strategy.tools.golden import one_file, verify
 from estimator2strategy.tools.golden.recorder import (
+    again,
     batches,
     draws,
+    feeds,
     folder,
     programs,
     structures,
@@ -222,8 +224,13 @@ def test_a_program_that_cannot_be_recorded_is_named(program, said, tmp_path, mon
     Path("idle.py").touch()
     platform = object.__new__(programs.Platform)  # there is no Estimator in this TensorFlow
     platform.classes, platform.FinalExporter = set(), types.SimpleNamespace(export=None)
+    recorder = types.SimpleNamespace(done=set(), leave_out=_raise)
     with pytest.raises(folder.RecordError, match=said):
-        programs.record_program(platform, types.SimpleNamespace(done=set()), program)
+        programs.record_program(platform, recorder, program)
+
+
+def _raise(what, error):
+    raise error
 
 
 @pytest.mark.parametrize("program", [["trainer/task.py"], ["-m", "trainer.task"]])
@@ -298,6 +305,43 @@ def test_datasets_with_iterators_of_their_own_are_looked_at():
         assert batches.shuffles_and_repeats()
 
 
+def _changed_at_random(session, times):
+    """Again, after a step whose second variable gets a random number each time."""
+    loss = tf1.constant(1.0)
+    steady = tf1.get_variable("steady", initializer=[1.0, 2.0])
+    moved = tf1.get_variable("moved", initializer=[1.0])
+    train_op = tf.group(steady.assign_add([0.5, 0.5]), moved.assign(tf1.random_normal([1])))
+    session.run(tf1.global_variables_initializer())
+    made = again.Again()
+    made.begin(uncontrolled=[])
+    variables, spec = [steady, moved], types.SimpleNamespace(train_op=train_op, loss=loss)
+    for _ in range(times):
+        before = session.run(variables)
+        made.read(session)
+        session.run(train_op)
+        after = session.run(variables)
+        made.run(session, spec, {}, variables, before, after, feeds._size, [False, False])
+        np.testing.assert_array_equal(session.run(moved), after[1])
+        np.testing.assert_array_equal(session.run(steady), after[0])
+    return made
+
+
+def test_a_step_that_races_is_found_by_running_it_again_and_leaves_no_trace():
+    with tf.Graph().as_default(), tf1.Session() as session:
+        made = _changed_at_random(session, 2)
+    assert made.race == (0, [1])
+    assert np.ptp(np.array(made.updates)[:, 0, 0]) == 0
+    assert np.ptp(np.array(made.updates)[:, 1, 0]) > 0
+
+
+def test_a_step_with_random_ops_that_are_not_fed_or_with_python_is_not_run_again():
+    with tf.Graph().as_default(), tf1.Session():
+        tf1.py_func(lambda: 1.0, [], tf.float32)
+        made = again.Again()
+        made.begin(uncontrolled=[])
+        assert made._left == 0
+
+
 _EMPTY = """
 import tensorflow as tf
 
@@ -330,3 +374,50 @@ def test_an_empty_prediction_leaves_the_rest_recorded_also_of_v1_checkpoints(tmp
     assert same.returncode == 0, same.stderr
     compared = {t["tier"]: t["status"] for t in json.loads(same.stdout)["tiers"]}
     assert compared["evaluation"] == compared["N steps"] == "passed"
+
+
+_FAILS = """
+import tensorflow as tf
+
+def model_fn(features, labels, mode):
+    out = tf.layers.dense(features, 1, name="out")
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.EstimatorSpec(mode, predictions={"out": out})
+    loss = tf.losses.mean_squared_error(labels, out)
+    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+estimator = tf.estimator.Estimator(model_fn)
+estimator.train(lambda: tf.data.Dataset.from_tensors(([[1.0]], [[2.0]])).repeat(), steps=2)
+estimator.evaluate(lambda: tf.data.Dataset.from_tensors(([1.0], [2.0])).batch(1))
+
+def receiver():
+    raise ValueError("no vocabulary here")
+
+estimator.export_saved_model("out", receiver)
+"""
+
+
+def test_a_program_that_fails_in_its_export_is_recorded_without_that_part(tmp_path):
+    (tmp_path / "fails.py").write_text(_FAILS)
+    ran = e2s("record", "--out", "golden", "--program", "fails.py", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "wrote golden: evaluate, train, 2 steps" in ran.stderr
+    assert "without predict, export: ValueError: no vocabulary here" in ran.stderr
+    # What fails in the replay of a golden is no reason to leave it out.
+    assert e2s("verify", "golden", "--cores=0", cwd=tmp_path).returncode == 2
+    part = e2s("verify", "golden", "--cores=0", "--part=evaluate", cwd=tmp_path)
+    assert part.returncode == 0, part.stderr
+    first = part.stderr.splitlines()[0]
+    assert first == "e2s verify: replaying golden; TensorFlow starts ..."
+
+
+def test_part_chooses_what_is_recorded(tmp_path):
+    (tmp_path / "fails.py").write_text(_FAILS)
+    command = ("record", "--out", "golden", "--part", "evaluate", "--program", "fails.py")
+    ran = e2s(*command, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "e2s record: note" not in ran.stderr
+    about = json.loads((tmp_path / "golden" / "golden.json").read_text())
+    assert "evaluate" in about
+    assert set(about["batches"]) == {"train", "eval"}

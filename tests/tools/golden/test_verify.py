@@ -18,7 +18,7 @@ from estimator2strategy.tools.golden import (
     verify,
 )
 from estimator2strategy.tools.golden.recorder.feeds import Feed
-from tests.tools.golden.parity_replay import details, replayed, statuses
+from tests.tools.golden.parity_replay import GOLDENS, details, replayed, statuses
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,34 @@ def test_a_mistake_is_found_at_its_tier(mistake):
     assert cause in comparison.cause
     failures = ElementTree.fromstring(output.junit_of(comparison)).findall(".//failure")
     assert cause in failures[0].text
+
+
+@pytest.fixture(scope="module")
+def raced():
+    """The comparison with a golden of TF 1.15 whose first step moved the weights; ours does not."""
+    program = GOLDENS.parent / "programs" / "warmup.py"
+    golden = verify.read(str(GOLDENS / "warmup_tf115"))
+    return verify.verified(golden, {"program": [str(program)]}, 0)[0]
+
+
+def test_a_race_of_the_original_is_shown_as_such_and_is_no_difference(raced):
+    first = raced.golden.results["train/updates"][0]
+    assert first.any()
+    assert not raced.here.results["train/updates"][0, 1:].any()  # but for the global step
+    assert statuses(raced)["one step"] == statuses(raced)["N steps"] == "EXPLAINED"
+    assert raced.exit_code == 0
+    said = output.text_of(raced)
+    assert said.startswith("the same model: ")
+    assert "the original races, see the note" in said
+    assert "the program races: step 1 run again from the same values gives other updates" in said
+
+
+def test_a_difference_beside_a_race_is_still_found(raced):
+    results = dict(raced.here.results)
+    results["train/updates"] = raced.here.results["train/updates"] + 3.0  # of no run there
+    other = tiers.comparison(raced.golden, raced.here._replace(results=results), ())
+    assert other.exit_code == 1
+    assert "differ in tier 'one step', updates" in output.text_of(other)
 
 
 def test_the_first_step_and_tensor_that_differ_are_named():

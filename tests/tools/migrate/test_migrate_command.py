@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from estimator2strategy.__main__ import main
+from tests.notebooks import notebook, sources
 
 LEGACY = "import tensorflow as tf\n\nlogits = tf.layers.dense(tf.gfile.Open, 1)\n"
 STAGE_2 = "import estimator2strategy.tf1 as tf\n\nlogits = tf.layers.dense(tf.io.gfile.GFile, 1)\n"
@@ -111,6 +112,15 @@ def test_file_changed_since_the_dry_run_is_refused(program, capsys):
     assert (program / "task.py").read_text() == changed
     main(["migrate", "--stage", "2", "."])
     assert main(["migrate", "--stage", "2", ".", "--write"]) == 0
+
+
+def test_a_dry_run_of_other_changes_is_none_of_these(program, capsys):
+    main(["migrate", "--stage", "3", "--tier", "review", "."])
+    main(["migrate", "--stage", "1", "."])
+    (program / "task.py").write_text(LEGACY + "\nmore = 1\n")
+    commit(program)
+    assert main(["migrate", "--stage", "2", ".", "--write"]) == 0
+    assert "dry run" not in capsys.readouterr().err
 
 
 def test_file_changed_while_it_is_worked_on_is_refused(program, monkeypatch, capsys):
@@ -282,3 +292,34 @@ def test_without_libcst_the_message_says_how_to_get_it(monkeypatch, capsys):
     monkeypatch.setattr(builtins, "__import__", without_libcst)
     assert main(["migrate", "."]) == 2
     assert "pip install 'estimator2strategy[migrate]'" in capsys.readouterr().err
+
+
+CELLS = (
+    "%matplotlib inline\nimport tensorflow as tf",
+    "!pip install x\nfiles = !ls\nwith tf.gfile.GFile('é') as file:\n    %time file.read()",
+    "%%bash\nls",
+    "print('unchanged')\n",
+)
+
+
+def test_cells_of_a_notebook_are_changed_and_magics_stay(program):
+    (program / "a.ipynb").write_text(notebook(*CELLS))
+    commit(program)
+    assert main(["migrate", "--stage", "2", "a.ipynb", "--write"]) == 0
+    changed = [cell.replace("tf.gfile", "tf.io.gfile") for cell in CELLS]
+    changed[0] = "%matplotlib inline\nimport estimator2strategy.tf1 as tf"
+    assert (program / "a.ipynb").read_text() == notebook(*changed)
+    assert sources(notebook(*changed)) == changed
+    commit(program)
+    assert main(["migrate", "--stage", "2", "a.ipynb"]) == 0
+
+
+def test_a_notebook_that_would_change_as_a_whole_is_refused_by_name(program, capsys):
+    text = notebook(*CELLS).replace('"cells": [', '"cells":  [')  # not as Jupyter writes it
+    (program / "a.ipynb").write_text(text)
+    commit(program)
+    assert main(["migrate", "--stage", "2", ".", "--write"]) == 1
+    said = capsys.readouterr().out
+    assert "a.ipynb: it is not laid out as Jupyter writes it: open it there and save it" in said
+    assert (program / "a.ipynb").read_text() == text
+    assert (program / "task.py").read_text() == STAGE_2

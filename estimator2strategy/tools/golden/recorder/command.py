@@ -4,7 +4,7 @@ import os
 import sys
 
 from estimator2strategy.tools.golden.recorder.folder import RecordError, say
-from estimator2strategy.tools.golden.recorder.options import record_parser, source_of
+from estimator2strategy.tools.golden.recorder.options import parts_of, record_parser, source_of
 from estimator2strategy.tools.golden.recorder.programs import (
     Platform,
     record_functions,
@@ -33,7 +33,8 @@ def main(argv=None, platform=Platform, prog="record.py"):
             )
         out, here = os.path.abspath(options.out), platform()
         limits = Limits(options.steps, options.eval_batches, options.predict_batches)
-        recorder = Recorder(here.calls(), limits, options.checkpoint)
+        parts = parts_of(options)
+        recorder = Recorder(here.calls(), limits, options.checkpoint, parts=parts)
         record(here, recorder, source)
         recorder.write(out, source)
     except RecordError as error:

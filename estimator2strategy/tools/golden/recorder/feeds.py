@@ -10,6 +10,8 @@ from estimator2strategy.tools.golden.recorder.structures import rebuilt, static
 
 tf1 = tf.compat.v1
 
+_ROUNDING = 1e-6  # of the largest gradient
+
 
 class Feed(tf1.train.SessionRunHook):
     """An input_fn of placeholders, and the hook that feeds it one batch a step.
@@ -87,8 +89,9 @@ def _tensors(value):
 class TrainFeed(Feed):
     """Also watches gradients and variables, at each step."""
 
-    def __init__(self, about, batches):
+    def __init__(self, about, batches, again=None):
         super().__init__(about, batches)
+        self.again = again
         self.gradients, self.values, self.updates, self.notes = [], [], [], []
         self.trainable = []
 
@@ -107,6 +110,8 @@ class TrainFeed(Feed):
     def begin(self):
         numbers = [v for v in tf1.global_variables() if v.dtype.base_dtype != tf.string]
         self.variables = sorted(numbers, key=_name)
+        if self.again:
+            self.again.begin(self.draws.uncontrolled)
 
     def after_create_session(self, session, coord):
         self._last = self._read(session)
@@ -122,6 +127,9 @@ class TrainFeed(Feed):
         missing = [np.nan] * 3
         here = range(len(self._gradients))
         self.gradients.append([_size(values[i]) if i in values else missing for i in here])
+        self._fed = fed
+        if self.again:
+            self.again.read(run_context.session)
         return tf1.train.SessionRunArgs({"loss": self.spec.loss}, feed_dict=fed)
 
     def after_run(self, run_context, run_values):
@@ -134,7 +142,18 @@ class TrainFeed(Feed):
         self.values.append([_size(value) for value in now])
         changes = [_size(new.astype(float) - old) for new, old in zip(now, self._last)]
         self.updates.append(changes)
-        self._last = now
+        before, self._last = self._last, now
+        if self.again:
+            quiet = self._quiet()
+            run = (session, self.spec, self._fed, self.variables, before, now, _size, quiet)
+            self.again.run(*run)
+
+    def _quiet(self):
+        """For each variable, True if its gradient, or that of its owner, is rounding."""
+        norms = np.nan_to_num(np.array(self.gradients[-1])[:, 0]) if self.trainable else []
+        least = _ROUNDING * max(norms, default=0.0)
+        names = [name for name, norm in zip(self.trainable, norms) if norm < least]
+        return [any((_name(v) + "/").startswith(n + "/") for n in names) for v in self.variables]
 
     def inventory(self):
         trained = set(self.trainable)

@@ -16,6 +16,9 @@ class RecordError(Exception):
     """Recording cannot be done; the message says why, and what to do."""
 
 
+PARTS = ("train", "evaluate", "predict", "export")
+
+
 class NoBatchError(RecordError):
     """There is no batch to record a mode with: the input is empty, or the golden has none."""
 

@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 
-from estimator2strategy.tools.golden.recorder.folder import RecordError
+from estimator2strategy.tools.golden.recorder.folder import PARTS, RecordError
 from estimator2strategy.tools.shell.command_line import Parser, positive
 
 _EXAMPLE = """\
@@ -53,6 +53,21 @@ def add_source(parser):
         nargs=argparse.REMAINDER,
         help="instead of model_fn and its options: a program and its flags; must come last",
     )
+
+
+def add_parts(parser, verb):
+    """The option that chooses parts; training is what all others need."""
+    parser.add_argument(
+        "--part",
+        action="append",
+        choices=PARTS[1:],
+        help=f"{verb} only this, beside training; may be repeated; by default all",
+    )
+
+
+def parts_of(options):
+    """The parts that were asked for."""
+    return PARTS[:1] + tuple(options.part or PARTS[1:])
 
 
 def _json(text):
@@ -112,5 +127,6 @@ def record_parser(prog):
         metavar="PATH",
         help="start from this checkpoint, and not from initial values",
     )
+    add_parts(parser, "record")
     add_source(parser)
     return parser

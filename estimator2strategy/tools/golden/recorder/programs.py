@@ -52,7 +52,7 @@ def _replacements(recorder):
 
     def once(what):
         trained = what == "train" or "train" in recorder.done | recorder.active
-        if what in recorder.done or not trained:
+        if what in recorder.done or not trained or recorder.parts <= recorder.done:
             raise Stop(0)
 
     def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
@@ -191,10 +191,18 @@ def record_functions(platform, recorder, source):
         given = source[mode + "_input"]
         inputs[mode] = platform.load(given) if given else inputs["train"]
     recorder.train(estimator, inputs["train"])
-    recorder.evaluate(estimator, inputs["eval"])
-    recorder.predict(estimator, inputs["predict"])
+    others = {
+        "evaluate": lambda: recorder.evaluate(estimator, inputs["eval"]),
+        "predict": lambda: recorder.predict(estimator, inputs["predict"]),
+    }
     if source["serving"]:
-        recorder.export(estimator, platform.load(source["serving"]))
+        others["export"] = lambda: recorder.export(estimator, platform.load(source["serving"]))
+    for part, call in others.items():
+        if part in recorder.parts:
+            try:
+                call()
+            except Exception as error:  # whatever the program's functions raise
+                recorder.leave_out(part, error)
 
 
 def _estimator_of(platform, source):
@@ -232,6 +240,12 @@ def record_program(platform, recorder, argv):
         except SystemExit as end:
             if end.code and not isinstance(end, Stop):
                 how = "" if isinstance(end.code, str) else "exit code "
-                raise RecordError(f"{name} ended with {how}{end.code}") from end
+                error = RecordError(f"{name} ended with {how}{end.code}")
+                error.__cause__ = end
+                if "train" not in recorder.done:
+                    raise error from end
+                recorder.leave_out(name, error)
+        except Exception as error:  # whatever the program raises
+            recorder.leave_out(name, error)
     if "train" not in recorder.done:
         raise RecordError(f"{name} never called train")

@@ -7,15 +7,18 @@ import os
 import platform
 import shutil
 import tempfile
+import traceback
 
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.tools.golden.recorder.again import Again
 from estimator2strategy.tools.golden.recorder.batches import taken_batches
 from estimator2strategy.tools.golden.recorder.exports import described, received
 from estimator2strategy.tools.golden.recorder.feeds import Feed, TrainFeed
 from estimator2strategy.tools.golden.recorder.folder import (
     FORMAT,
+    PARTS,
     VERSION,
     NoBatchError,
     RecordError,
@@ -50,11 +53,13 @@ class Recorder:
         calls: The Estimator's own methods.
         limits: The numbers of batches to record.
         start: A checkpoint to start from; None: the initial values of the program.
+        parts: The parts to record; the Estimator does the others as ever.
         like: A Golden, whose batches and checkpoints are used: no batch is taken. Evaluation,
             prediction and export then use its last checkpoint, whatever training made.
     """
 
-    def __init__(self, calls, limits, start=None, like=None):
+    def __init__(self, calls, limits, start=None, like=None, parts=PARTS):
+        self.parts = frozenset(parts)
         self._calls, self._limits, self._like = calls, limits, like
         self._start = like.checkpoint("first") if like else start
         self._scratch = tempfile.mkdtemp(prefix="e2s_record_")
@@ -79,9 +84,35 @@ class Recorder:
         self.active.add(what)
         try:
             yield
+        except BaseException:
+            self._forget(what)
+            raise
         finally:
             self.active.remove(what)
         self.done.add(what)
+
+    def _forget(self, what):
+        """Leaves nothing of a part that was recorded in part."""
+        self.about.pop(what, None)
+        for name in [name for name in self.results if name.startswith(what + "/")]:
+            del self.results[name]
+
+    def leave_out(self, what, error):
+        """Goes on without what failed, once training is recorded; a replay fails as a whole.
+
+        Raises:
+            Exception: `error`, where nothing is left to record.
+        """
+        if self._like or "train" not in self.done:
+            raise error
+        traceback.print_exception(type(error), error, error.__traceback__)
+        said = (str(error).splitlines() or [""])[0]
+        missing = [part for part in PARTS if part in self.parts - self.done]
+        self.about["notes"].append(
+            "{} failed, so the golden is without {}: {}: {}".format(
+                what, ", ".join(missing), type(error).__name__, said
+            )
+        )
 
     def _unless_empty(self, what, record, call):
         """Records a mode; of one without a batch only a note that there is nothing to record.
@@ -90,8 +121,9 @@ class Recorder:
             The result of `record`, or of the Estimator's own `call`.
         """
         try:
-            with self._alone(what):
-                return record()
+            if what in self.parts:
+                with self._alone(what):
+                    return record()
         except NoBatchError as error:
             self.about["notes"].append(f"{what} is not recorded: {error}")
         self.active.add(what)
@@ -105,7 +137,9 @@ class Recorder:
         estimator = self.prepared(estimator)
         with self._alone("train"):
             about, batches = self._input(estimator, input_fn, "train", most)
-            feed = TrainFeed(about, batches)
+            # Our own engine orders what races in a Session.
+            again = None if hasattr(estimator, "_placement") else Again()
+            feed = TrainFeed(about, batches, again)
             own = [h for h in hooks or [] if not isinstance(h, tf1.train.CheckpointSaverHook)]
             with feed.watching(estimator):
                 self._calls.train(
@@ -173,12 +207,27 @@ class Recorder:
             "uncontrolled": feed.draws.uncontrolled,
         }
         self.about["notes"] += feed.notes
+        if feed.again and feed.again.race:
+            self._keep_race(feed)
         if feed.draws.uncontrolled:
             self.about["notes"].append(
                 "random ops that are not controlled: " + ", ".join(feed.draws.uncontrolled[:5])
             )
         for name in ("losses", "gradients", "values", "updates"):
             self.results["train/" + name] = np.array(getattr(feed, name), np.float64)
+
+    def _keep_race(self, feed):
+        step, differing = feed.again.race
+        names = [feed.variables[i].op.name for i in differing]
+        self.about["train"]["race"] = {"step": step, "variables": names}
+        self.results["train/again"] = np.array(feed.again.updates, np.float64)
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        self.about["notes"].append(
+            "the program races: step {} run again from the same values gives other updates of {}{}."
+            " It reads a variable (the global step?) beside an assignment to it".format(
+                step + 1, ", ".join(names[:3]), more
+            )
+        )
 
     def _trained(self, estimator):
         """The checkpoint that is evaluated, asked for predictions, and exported."""
@@ -248,14 +297,20 @@ class Recorder:
     def export(self, estimator, receiver_fn):
         """Records the signatures of an export, and what they answer to recorded features."""
         estimator = self.prepared(estimator)
-        with self._alone("export"):
+
+        def call():
             folder = os.path.join(self._scratch, "export")
             path = self._calls.export(
                 estimator, folder, receiver_fn, checkpoint_path=self._trained(estimator)
             )
-            path = path.decode() if isinstance(path, bytes) else path
+            return path.decode() if isinstance(path, bytes) else path
+
+        def record():
+            path = call()
             self._keep_export(path)
-        return path
+            return path
+
+        return self._unless_empty("export", record, call)
 
     def _keep_export(self, path):
         with tf1.Session(graph=tf.Graph()) as session:
