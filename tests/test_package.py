@@ -81,8 +81,10 @@ def settings():
     return {
         "environment": dict(os.environ),
         "import": builtins.__import__,
-        # One finds modules of the facade, and no others.
-        "finders": [f for f in sys.meta_path if type(f).__name__ != "DeepImports"],
+        # One finds modules of the facade, the other libraries that were written for Estimators.
+        "finders": [
+            f for f in sys.meta_path if type(f).__name__ not in ("DeepImports", "LibraryFinder")
+        ],
         "path": list(sys.path),
         "hooks": (sys.excepthook, sys.displayhook, sys.getprofile(), sys.gettrace()),
         "handlers": (list(logging.getLogger().handlers), logging.getLogger().level),

@@ -74,7 +74,7 @@ class Scope:
             return False
         if module.partition(".")[0] in self.legacy:
             return True
-        return origin is not None and not _is_installed(origin) and not is_migrated(origin)
+        return origin is not None and not is_installed_file(origin) and not is_migrated(origin)
 
 
 _NEVER = frozenset(sys.stdlib_module_names) | {
@@ -101,8 +101,13 @@ def scope_of(module: str, origin: str | None) -> Scope | None:
     return next((scope for scope in reversed(_added) if scope.holds(module, origin)), None)
 
 
+def may_be_legacy(module: str) -> bool:
+    """True if a module of this name is none of Python's, of TensorFlow or of this package."""
+    return module.partition(".")[0] not in _NEVER
+
+
 def may_hold(module: str) -> bool:
-    """True if a module of this name can be legacy code at all."""
+    """True if a module of this name is in a scope, as far as its name tells."""
     return any(scope.may_hold(module) for scope in _added)
 
 
@@ -194,7 +199,7 @@ def _is_empty(cell: CellType) -> bool:
 
 
 @functools.cache
-def _is_installed(origin: str) -> bool:
+def is_installed_file(origin: str) -> bool:
     """True if a file belongs to an installed package, and not to the program."""
     return any(_is_installation(str(folder)) for folder in Path(origin).parents)
 
@@ -211,7 +216,7 @@ def _is_installation(folder: str) -> bool:
 def is_installed(module: str) -> bool:
     """True if a module, found by its name, belongs to an installed package."""
     spec = importlib.util.find_spec(module.partition(".")[0])
-    return spec is not None and spec.origin is not None and _is_installed(spec.origin)
+    return spec is not None and spec.origin is not None and is_installed_file(spec.origin)
 
 
 def is_migrated(origin: str) -> bool:

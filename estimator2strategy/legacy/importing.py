@@ -33,6 +33,7 @@ from typing import Any
 from estimator2strategy.engine import legacy_code, patches, quiet_import
 from estimator2strategy.engine.legacy_code import LEGACY_PACKAGES as LEGACY_PACKAGES
 from estimator2strategy.engine.legacy_code import Scope
+from estimator2strategy.engine.libraries import serving
 from estimator2strategy.legacy import python2, removed_names
 
 
@@ -58,7 +59,13 @@ def install(scope: Scope | None = None) -> None:
     if not any(isinstance(finder, _LegacyFinder) for finder in sys.meta_path):
         patches.noted("legacy imports")
         sys.meta_path.insert(0, _LegacyFinder())
+    serving.install()
     _cover_loaders()
+
+
+def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
+    """The spec of a module that `install` has just made legacy code, with our loader."""
+    return _LegacyFinder().find_spec(name, path, target)
 
 
 class _LegacyFinder(importlib.abc.MetaPathFinder):
@@ -68,7 +75,7 @@ class _LegacyFinder(importlib.abc.MetaPathFinder):
         if not legacy_code.may_hold(fullname):
             return None
         for finder in sys.meta_path:
-            if finder is self or not hasattr(finder, "find_spec"):
+            if isinstance(finder, _LegacyFinder) or not hasattr(finder, "find_spec"):
                 continue
             spec = finder.find_spec(fullname, path, target)
             if spec is None:

@@ -76,6 +76,20 @@ def _reshape(a: Any, newshape: Any, order: Any = "C") -> Any:
     return np.reshape(a, newshape, order)
 
 
+def _of_order(name: str) -> Callable:
+    """A quantile function of NumPy, whose `method` was called `interpolation` until NumPy 1.22."""
+
+    def quantile(*args: Any, **kwargs: Any) -> Any:
+        import numpy as np
+
+        if "interpolation" in kwargs and "method" not in kwargs:
+            kwargs["method"] = kwargs.pop("interpolation")
+        return getattr(np, name)(*args, **kwargs)
+
+    quantile.__name__ = name
+    return quantile
+
+
 class _Cast(dict):
     """`np.cast[np.float32](values)`."""
 
@@ -127,8 +141,12 @@ _DROPPED: dict[str, dict[str, Any]] = {
         "int0": "numpy:intp",
         "long": int,
         "mat": "numpy:asmatrix",
+        "nanpercentile": _of_order("nanpercentile"),
+        "nanquantile": _of_order("nanquantile"),
         "object": object,
+        "percentile": _of_order("percentile"),
         "product": "numpy:prod",
+        "quantile": _of_order("quantile"),
         "reshape": _reshape,
         "round_": "numpy:round",
         "row_stack": "numpy:vstack",
@@ -148,7 +166,19 @@ _DROPPED: dict[str, dict[str, Any]] = {
     "time": {"clock": "time:perf_counter"},
 }
 # Still there, but no longer for what it was used for then.
-CHANGED = {("numpy", name) for name in ("array", "asarray", "fromstring", "reshape")}
+CHANGED = {
+    ("numpy", name)
+    for name in (
+        "array",
+        "asarray",
+        "fromstring",
+        "nanpercentile",
+        "nanquantile",
+        "percentile",
+        "quantile",
+        "reshape",
+    )
+}
 
 # Today's spelling of names that only legacy modules still get.
 _OWN = {

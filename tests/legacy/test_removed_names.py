@@ -67,6 +67,27 @@ def test_modules_of_sklearn_that_moved_have_their_old_names(line):
     assert executed(line).cross_validation is selection
 
 
+@pytest.mark.parametrize(
+    ("interpolation", "expected"),
+    [("linear", 1.9), ("lower", 1.0), ("higher", 2.0), ("midpoint", 1.5), ("nearest", 2.0)],
+)
+def test_quantiles_take_interpolation(interpolation, expected):
+    """The expected values are those of NumPy 1.18."""
+    program = executed(
+        "import numpy as np\n"
+        "row = [1.0, 2.0, 4.0, 8.0]\n"
+        f"how = {interpolation!r}\n"
+        "got = [\n"
+        "    np.percentile(row, 30, interpolation=how),\n"
+        "    np.quantile(row, 0.3, None, None, False, how),\n"
+        "    np.nanpercentile(row + [np.nan], 30, interpolation=how),\n"
+        "    np.nanquantile(row + [np.nan], 0.3, interpolation=how),\n"
+        "    np.quantile(row, 0.3, method=how),\n"
+        "]\n"
+    )
+    assert program.got == pytest.approx([expected] * 5)
+
+
 def test_rows_of_different_lengths_are_an_array_of_objects():
     program = executed(
         "import numpy as np\n"

@@ -61,8 +61,16 @@ def test_a_call_that_may_fail_is_no_finding():
     assert refused(f"import keras\n\ntry:\n{call}except TypeError:\n    x = None\n") == []
 
 
-def test_arguments_that_legacy_modules_may_give_numpy_are_errors_on_tensorflow_2_only():
-    text = "import numpy as np\n\nx = np.reshape([1], newshape=[1, 1])\n"
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.reshape([1], newshape=[1, 1])",
+        "np.percentile([1.0, 2.0], 30, interpolation='lower')",
+        "np.nanquantile([1.0, 2.0], 0.3, interpolation='lower')",
+    ],
+)
+def test_arguments_that_legacy_modules_may_give_numpy_are_errors_on_tensorflow_2_only(call):
+    text = f"import numpy as np\n\nx = {call}\n"
     assert refused(text) == []
     assert len(refused(text, Target.TF2)) == 1
 

@@ -1,0 +1,1 @@
+"""Installed libraries that were written for Estimators: which, and for which TensorFlow."""
