@@ -377,7 +377,7 @@ class Estimator(Exporting):
         """The devices and processes that `mode` runs on; a TPU among them has been started."""
         target = jax_target_of(self._training_options, most=1)
         if target is not None:
-            check_no_strategy_under_jax(self._strategy)
+            check_no_strategy_under_jax(self._strategy or self._config.eval_distribute)
             return UnderJax(OnHost(), target)
         if mode == ModeKeys.TRAIN and (worker := worker_of(self._config, self._strategy)):
             return worker

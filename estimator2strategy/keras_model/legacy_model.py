@@ -21,6 +21,8 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.runtime.requested_runtime import Runtime
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
@@ -32,7 +34,12 @@ from estimator2strategy.keras_model.legacy_program import (
     features_and_labels,
     naming_failures_in,
 )
-from estimator2strategy.keras_model.refused_strategies import check_one_process, check_strategy
+from estimator2strategy.keras_model.loops_of_jax import LoopsOfJax, unpacked
+from estimator2strategy.keras_model.refused_strategies import (
+    check_one_process,
+    check_strategy,
+    target_beside,
+)
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
 # Arguments of `compile` of a Keras model that model_fn brings along.
@@ -40,7 +47,7 @@ _OF_MODEL_FN = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metric
 
 
 @keras.saving.register_keras_serializable(package="estimator2strategy")
-class LegacyModel(keras.Model):
+class LegacyModel(LoopsOfJax):
     """A model_fn as a Keras model: `fit`, `evaluate`, `predict`, callbacks, weights.
 
     Loss, optimizer and metrics are those of model_fn. Make it in a strategy's scope to train on its
@@ -61,9 +68,13 @@ class LegacyModel(keras.Model):
             each replica is one core, and a CrossShardOptimizer sums. `params` gets `use_tpu`, and
             `batch_size` where the batch has a fixed size.
         name: The model's name.
+        runtime: As of TrainingOptions. JAX runs the steps on its first device, one by one; it
+            knows no strategies, and nothing can trace the steps into a `tf.function`.
+        precision: As of TrainingOptions.
 
     Raises:
-        UnsupportedError: It is made under a ParameterServerStrategy, or one of several processes.
+        UnsupportedError: It is made under a ParameterServerStrategy, one of several processes, or
+            under JAX any of several replicas.
     """
 
     @checked(MODEL_RULES)
@@ -75,14 +86,17 @@ class LegacyModel(keras.Model):
         *,
         use_tpu: bool | None = None,
         name: str | None = None,
+        runtime: Runtime | None = None,
+        precision: Precision | None = None,
     ):
         super().__init__(name=name or "legacy_model", autocast=False)
         strategy = self.distribute_strategy
         check_strategy("LegacyModel", strategy)
         check_one_process(strategy)
         check_program(model_fn, params, config, use_tpu)
+        where = (strategy, target_beside(strategy, runtime, precision))
         self._legacy = LegacyProgram(
-            model_fn, params, config or RunConfig(), use_tpu, strategy, self._add_scope
+            model_fn, params, config or RunConfig(), use_tpu, *where, self._add_scope
         )
         self._mean_loss = keras.metrics.Mean(name="loss")
         self._counting: Any = _Untracked()
@@ -110,7 +124,7 @@ class LegacyModel(keras.Model):
                 training needs, `features` alone what prediction needs.
         """
         spec = batch.element_spec if hasattr(batch, "element_spec") else batch
-        x, y = _unpacked(spec)
+        x, y = unpacked(spec)
         mode = ModeKeys.PREDICT if y is None else ModeKeys.TRAIN
         self._legacy.model(mode, features_and_labels(x, y))
 
@@ -190,7 +204,7 @@ class LegacyModel(keras.Model):
         """(features, labels) of what Keras hands to a step; on a TPU, of a fixed size."""
         if is_tpu(self.distribute_strategy):
             data = _of_fixed_size(data, self._batch_of_core)
-        return _unpacked(data)
+        return unpacked(data)
 
     # Steps, which Keras's loops call in each replica.
 
@@ -257,6 +271,8 @@ class LegacyModel(keras.Model):
         features = tf.nest.map_structure(tf.convert_to_tensor, features)
         self._model(ModeKeys.PREDICT, features, None)
         with self._legacy.naming_failures(ModeKeys.PREDICT):
+            if self.under_jax:
+                return self.make_predict_function()([features])
             return tf.function(self.predict_step, autograph=False)(features)
 
     def _uneven_size(self, x: Any) -> tf.Tensor | None:
@@ -272,13 +288,8 @@ class LegacyModel(keras.Model):
     def _model(self, mode: str, x: Any, y: Any) -> Any:
         """The replay; the first replica has it recorded while the others wait."""
         context = tf.distribute.get_replica_context()
-        batch = features_and_labels(x, y)
+        batch = self._kind_of(x, y)
         return context.merge_call(lambda _: _Holder(self._legacy.model(mode, batch))).value
-
-    def make_test_function(self, force: bool = False) -> Any:
-        # Each kind of batch has metrics of its own; a new trace says which of them count.
-        kinds = [mode for mode, _ in self._legacy.replayed if mode == ModeKeys.EVAL]
-        return super().make_test_function(force=force or len(kinds) > 1)
 
     # Metrics.
 
@@ -477,17 +488,6 @@ def _assert_some(size: tf.Tensor) -> tf.Operation:
 def _after(operation: tf.Operation, x: Any) -> Any:
     with tf.control_dependencies([operation]):
         return tf.nest.map_structure(tf.identity, x, expand_composites=True)
-
-
-def _unpacked(data: Any) -> tuple[Any, Any]:
-    """(features, labels) of what Keras hands to a step."""
-    x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-    if sample_weight is not None:
-        raise ValueError(
-            "model_fn takes features and labels, and no sample_weight: put weights among the "
-            "features."
-        )
-    return x, y
 
 
 def _found(name: str) -> Any:

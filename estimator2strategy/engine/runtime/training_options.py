@@ -39,9 +39,12 @@ def _one_of(name: str, kind: type[enum.Enum], none: bool = False) -> ArgumentRul
     )
 
 
-_RULES = {
+RUNTIME_RULES = {
     "runtime": _one_of("runtime", Runtime, none=True),
     "precision": _one_of("precision", Precision, none=True),
+}
+_RULES = {
+    **RUNTIME_RULES,
     "resume_input": _switch("resume_input"),
     "jit_compile": _switch("jit_compile"),
     "check_compiled": _switch("check_compiled"),

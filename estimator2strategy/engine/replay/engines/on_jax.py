@@ -86,7 +86,7 @@ class OnJax(Engine):
     Args:
         replay: The graph and its state.
         step: The definition of a step; None: it is one run, without a step's counter or loss.
-        request: The fetches to run, without feeds.
+        request: The fetches and feeds to run.
         parts: The request's parts.
     """
 
@@ -97,7 +97,8 @@ class OnJax(Engine):
         self._values: DeviceValues = replay.device
         loss = step.loss if step else None
         self._loss = request.tensors.index(loss) if loss in request.tensors else None
-        self._take = take_function(replay, parts)
+        self._take = take_function(replay, parts, request.feeds)
+        self._feeds: Sequence[tf.Tensor] = ()
         self._after = after_function(replay, parts, request, self._values.replicas)
         self.functions = (self._take, self._after)
         self._shared, self._written_by_host = parts.shared_variables()
@@ -107,7 +108,7 @@ class OnJax(Engine):
         self._waiting: list[list[tf.Tensor]] = []  # a batch of another shape than those before it
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
-        del feeds  # there are none
+        self._feeds = feeds
         # global_step has 64 bits: JAX has such values in here, and nowhere else.
         with jax.enable_x64(True):
             try:
@@ -183,7 +184,7 @@ class OnJax(Engine):
     def _take_one(self) -> list[tf.Tensor]:
         """Runs the host's first part."""
         self._values.to_host(self._shared)
-        tensors: list[tf.Tensor] = self._take()
+        tensors: list[tf.Tensor] = self._take(*self._feeds)
         self._values.forget(self._written_by_host)
         return tensors
 
@@ -273,8 +274,6 @@ def build(replay: Replay, step: Step | None, request: Request) -> OnJax | None:
     Raises:
         UnsupportedError: The host would have to act in the middle of a step.
     """
-    if request.feeds:
-        return None
     parts = parts_of(replay, request, replay.device.replicas)
     return OnJax(replay, step, request, parts) if parts else None
 

@@ -97,6 +97,11 @@ class DeviceValues:
             self._values.pop(node, None)
             self._newer.discard(node)
 
+    def give_back(self) -> None:
+        """Gives the host all values, and drops them here: others share its variables."""
+        self.to_host(list(self._newer))
+        self.clear()
+
     def clear(self) -> None:
         """Drops all values."""
         self._values.clear()

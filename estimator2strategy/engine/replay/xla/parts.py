@@ -79,15 +79,18 @@ def parts_of(replay: Replay, request: Request, replicas: int) -> StepParts | Non
     roots = {*map(input_node, request.tensors), *request.ops}
     splices = splice_lib.needed(splices, recorded, roots, fed=set())
     if splices:
-        return _around_splice(recorded, request, splices, replicas)
+        return None if request.feeds else _around_splice(recorded, request, splices, replicas)
     return _around_segment(recorded, request)
 
 
 def _around_segment(recorded: RecordedGraph, request: Request) -> StepParts | None:
     """Of a model that was recorded for one device."""
+    fed = set(map(input_node, request.feeds))
+    if any(recorded[name].input for name in fed):
+        return None  # a step with a value in place of one that it would compute
 
     def on_host(name: str) -> bool:
-        return any(map(why_not_compiled, recorded.with_functions([name])))
+        return name in fed or any(map(why_not_compiled, recorded.with_functions([name])))
 
     found = segments.compiled(recorded, request.tensors, request.ops, on_host)
     if not found:
@@ -140,19 +143,23 @@ def _with_kept(parts: StepParts, request: Request, after: Iterable[str]) -> Step
     return dataclasses.replace(parts, before=before, after=after, kept=tuple(kept))
 
 
-def take_function(replay: Replay, parts: StepParts) -> Any:
+def take_function(replay: Replay, parts: StepParts, feeds: Sequence[str]) -> Any:
     """The ConcreteFunction of the host's first part; returns `takes`, then `kept`.
 
     Must be called in the `modern_world`. It ends with an OutOfRangeError where the input has ended.
+
+    Args:
+        feeds: Names of the tensors that it is given.
     """
     names = dict.fromkeys([*parts.takes, *parts.kept])
 
-    def take() -> list[tf.Tensor]:
-        importer = replay.importer({})
+    def take(*given: tf.Tensor) -> list[tf.Tensor]:
+        importer = replay.importer(dict(zip(feeds, given, strict=True)))
         values = dict(zip(names, importer.fetch(list(names), sorted(parts.before)), strict=True))
         return [values[name] for name in (*parts.takes, *parts.kept)]
 
-    return tf.function(take, [], autograph=False).get_concrete_function()
+    specs = [replay.spec(name) for name in feeds]
+    return tf.function(take, specs, autograph=False).get_concrete_function()
 
 
 def after_function(replay: Replay, parts: StepParts, request: Request, replicas: int) -> Any:
