@@ -28,6 +28,7 @@ from estimator2strategy.engine.replay.engines.step import (
 )
 from estimator2strategy.engine.replay.failed_op import named_ops
 from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.swallowed import swallowed
 from estimator2strategy.engine.replay.xla.block import block_of, on_mesh
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
@@ -39,6 +40,7 @@ from estimator2strategy.engine.replay.xla.parts import (
     take_function,
 )
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
+from estimator2strategy.engine.replay.xla.watch import Watch
 from estimator2strategy.errors import UnsupportedError
 
 # The tensors of one step for the program: its feeds, on each replica.
@@ -104,6 +106,8 @@ class OnJax(Engine):
         self._shared, self._written_by_host = parts.shared_variables()
         self._after_each = parts.has_effects_after
         self._one_by_one = bool(self._shared) or step is None or step.how is How.ONE_BY_ONE
+        watched = swallowed(replay.recorded, parts.program.nodes) if self._values.checks else []
+        self._watch = Watch(replay.recorded, watched)
         self._programs: dict[tuple[Any, ...], _Program] = {}
         self._waiting: list[list[tf.Tensor]] = []  # a batch of another shape than those before it
 
@@ -137,6 +141,7 @@ class OnJax(Engine):
                 launches[-1 - _IN_FLIGHT].nan_since.block_until_ready()
         if done and not self._after_each:
             results = self._run_after(outputs, last_kept)
+        self._watch.tell()
         return self._ran(done, results, done == steps, launches)
 
     def _ran(
@@ -215,7 +220,7 @@ class OnJax(Engine):
         after = program.function(before, batches, np.int32(len(taken)))
         values.put(nodes, after.variables[: len(nodes)], program.changed)
         values.put_streams(blocks, after.variables[len(nodes) :])
-        return after.outputs, after.nan_since
+        return self._watch.without_flags(after.outputs), after.nan_since
 
     def _stacked(self, taken: Sequence[Taken], steps: int) -> list[np.ndarray]:
         """The values of each feed at all steps: [steps, ...], or [steps, replicas, ...]."""
@@ -241,12 +246,14 @@ class OnJax(Engine):
         values, program = self._values, self._parts.program
         specs = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
         try:
-            lowered = lower_step(program, self._replay.state.random_streams(), specs)
+            streams, watched = self._replay.state.random_streams(), self._watch.failures
+            lowered = lower_step(program, streams, specs, watched)
             step = StepFunction(lowered, values.precision)
         except (LoweringError, ValueError) as error:
             raise not_lowered(self._replay.recorded, error) from error
         steps = 1 if self._one_by_one else _steps_of_launch(values, step, feeds)
-        block = block_of(step, steps, self._number_of_loss(), collects=self._after_each)
+        of_block = {"collects": self._after_each, "flags": bool(self._watch.failures)}
+        block = block_of(step, steps, self._number_of_loss(), **of_block)
         if values.replicas > 1:
             block = on_mesh(block, values.mesh, len(lowered.streams))
         function = jax.jit(block, donate_argnums=0)

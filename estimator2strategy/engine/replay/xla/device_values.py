@@ -31,16 +31,20 @@ class DeviceValues:
         state: TensorFlow's variables; one copy of each, for the host.
         devices: The devices of JAX; each has all variables, and is a replica.
         precision: Of float32 products on them.
+        checks: True if steps watch for failures that XLA does not report.
 
     Attributes:
         mesh: The devices, on one axis.
-        precision: As above.
+        precision, checks: As above.
     """
 
-    def __init__(self, state: State, devices: Sequence[Any], precision: Precision):
+    def __init__(
+        self, state: State, devices: Sequence[Any], precision: Precision, checks: bool = False
+    ):
         self._state = state
         self.mesh = Mesh(np.array(devices), (REPLICAS,))
         self.precision = precision
+        self.checks = checks
         self._everywhere = NamedSharding(self.mesh, PartitionSpec())
         self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
         self._values: dict[str, Any] = {}

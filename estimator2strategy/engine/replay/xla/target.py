@@ -15,7 +15,9 @@ class JaxTarget:
     Attributes:
         devices: The devices (`jax.Device`), one for each replica.
         precision: The precision of float32 products on them.
+        checks: True if steps watch for failures that XLA does not report.
     """
 
     devices: tuple[Any, ...]
     precision: Precision = Precision.DEFAULT
+    checks: bool = False
