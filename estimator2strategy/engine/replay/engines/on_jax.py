@@ -32,6 +32,7 @@ from estimator2strategy.engine.replay.swallowed import swallowed
 from estimator2strategy.engine.replay.xla.block import block_of, on_mesh
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
+from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
 from estimator2strategy.engine.replay.xla.parts import (
     StepParts,
@@ -282,7 +283,10 @@ def build(replay: Replay, step: Step | None, request: Request) -> OnJax | None:
         UnsupportedError: The host would have to act in the middle of a step.
     """
     parts = parts_of(replay, request, replay.device.replicas)
-    return OnJax(replay, step, request, parts) if parts else None
+    if parts is None:
+        return None
+    warn_of_lost_seeds(replay.recorded, parts.program.nodes)
+    return OnJax(replay, step, request, parts)
 
 
 def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:

@@ -23,7 +23,7 @@ from estimator2strategy.engine.plan.rewrites import (
     Rewrite,
     seeding,
 )
-from estimator2strategy.engine.replay.draw_functions import draw_function
+from estimator2strategy.engine.replay.draw_functions import draw_function, drawing
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 from estimator2strategy.engine.replay.swallowed import Failure, raised
@@ -100,7 +100,7 @@ def lower_step(
     Raises:
         LoweringError: TensorFlow cannot turn it into a program of XLA.
     """
-    rewrite = seeding(_rewrite(program))
+    rewrite = drawing(seeding(_rewrite(program)))
     return _compiler_ir(program, rewrite, "hlo_serialized", streams, specs, watched)
 
 
