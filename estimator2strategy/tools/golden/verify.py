@@ -15,6 +15,13 @@ from typing import Any
 import numpy as np
 
 from estimator2strategy.engine import quiet_import, user_code
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.runtime.requested_runtime import (
+    PRECISION_VARIABLE,
+    RUNTIME_VARIABLE,
+    Runtime,
+    requested_runtime,
+)
 from estimator2strategy.tools.golden import output, tiers
 from estimator2strategy.tools.golden.opened import read
 from estimator2strategy.tools.golden.recorder.folder import (
@@ -41,6 +48,7 @@ examples:
   e2s verify golden/                                       as it was recorded
   e2s verify golden/ --program train.py --use_tpu=True     the program with its flags for a TPU
   e2s verify golden/ --tolerance 10 --tolerance one-step=2   ten times as wide, of one tier twice
+  e2s verify golden/ --runtime=jax                         on a device of JAX
   e2s verify golden/ --format text --format html=parity.html --format json=parity.json
 
 exit code: 0 every tier that could be checked passed; 1 one failed; 2 it could not be verified.
@@ -59,7 +67,8 @@ def main(argv: Sequence[str]) -> int:
         golden = read(options.golden)
         with _quiet_stdout():
             factors = dict(pair for given in options.tolerance for pair in given.items())
-            comparison, _ = verified(golden, _source(golden, options), options.cores, factors)
+            cores = _cores(options)
+            comparison, _ = verified(golden, _source(golden, options), cores, factors)
         for name, path in outputs:
             output.write(name, path, comparison)
     except (RecordError, OSError) as error:
@@ -74,6 +83,23 @@ def main(argv: Sequence[str]) -> int:
             _complain(f"it cannot be replayed here: {type(error).__name__}: {said}")
         return 2
     return comparison.exit_code
+
+
+def _cores(options: argparse.Namespace) -> int:
+    """The number of emulated cores; sets the runtime, which the Estimators of the program ask for.
+
+    Raises:
+        RecordError: There are none under JAX.
+    """
+    if options.runtime:
+        os.environ[RUNTIME_VARIABLE] = options.runtime
+    if requested_runtime() is not Runtime.JAX:
+        return 8 if options.cores is None else int(options.cores)
+    if options.cores:
+        raise RecordError("--cores are emulated by TensorFlow: leave them out, or --runtime=jax")
+    os.environ[PRECISION_VARIABLE] = Precision.HIGHEST.value
+    _complain("JAX runs the model, on one device, with the highest precision of float32 products.")
+    return 0
 
 
 def _complain(said: str) -> None:
@@ -102,9 +128,14 @@ def parser() -> Parser:
     made.add_argument(
         "--cores",
         type=int,
-        default=8,
         metavar="N",
         help="emulated cores of the tier `replicas`, by default 8; 0 leaves it out",
+    )
+    made.add_argument(
+        "--runtime",
+        choices=[runtime.value for runtime in Runtime],
+        help="jax: JAX runs the model, on one device, with the highest precision of float32 "
+        "products; without the tier `replicas`",
     )
     made.add_argument(
         "--tolerance",

@@ -85,21 +85,22 @@ def parts_of(replay: Replay, request: Request, replicas: int) -> StepParts | Non
 
 def _around_segment(recorded: RecordedGraph, request: Request) -> StepParts | None:
     """Of a model that was recorded for one device."""
-    fed = set(map(input_node, request.feeds))
-    if any(recorded[name].input for name in fed):
-        return None  # a step with a value in place of one that it would compute
 
     def on_host(name: str) -> bool:
-        return name in fed or any(map(why_not_compiled, recorded.with_functions([name])))
+        return any(map(why_not_compiled, recorded.with_functions([name])))
 
-    found = segments.compiled(recorded, request.tensors, request.ops, on_host)
+    found = segments.compiled(recorded, request.tensors, request.ops, on_host, request.feeds)
     if not found:
         return None
     if len(found) > 1:
         raise _in_the_middle(recorded, found, on_host)
     (segment,) = found
     program = CoreProgram(recorded, segment.takes, segment.gives, segment.ops, done=segment.done)
-    behind = recorded.ancestors([*map(input_node, request.tensors), *request.ops])
+    fed = set(map(input_node, request.feeds))
+    roots = [*map(input_node, request.tensors), *request.ops]
+    behind = recorded.ancestors(
+        (name for name in roots if name not in fed), lambda edge: input_node(edge) in fed
+    )
     inside, before = set(segment.ops), segment.done
     after = [name for name in behind if name not in inside and name not in before]
     return _with_kept(StepParts(program, segment.takes, before, (), frozenset()), request, after)
@@ -139,7 +140,8 @@ def _with_kept(parts: StepParts, request: Request, after: Iterable[str]) -> Step
     wanted = [*map(tensor_name, edges), *request.tensors]
     for splice in parts.later:
         wanted += splice.inputs
-    kept = dict.fromkeys(name for name in wanted if input_node(name) in before)
+    there = before.union(map(input_node, request.feeds))
+    kept = dict.fromkeys(name for name in wanted if input_node(name) in there)
     return dataclasses.replace(parts, before=before, after=after, kept=tuple(kept))
 
 
