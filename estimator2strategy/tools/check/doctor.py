@@ -11,14 +11,15 @@ import dataclasses
 import glob
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
 from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
 from estimator2strategy.engine.runtime.tf_config_form import check_form
+from estimator2strategy.tools.check import probes
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.probes import probe
 from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
 
@@ -53,23 +54,6 @@ _SETTINGS = (
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")
 _ON_A_TPU_VM = "migration_guide/tpu.md says how to install beside tensorflow-tpu."
 _OLDEST, _NEWEST_TRIED = (2, 16), (2, 21)
-
-_PROBE = """
-import json, time
-start = time.time()
-import tensorflow as tf
-seconds = time.time() - start
-try:
-    keras = tf.keras.__version__
-except Exception as error:
-    keras = f"{type(error).__name__}: {error}"
-print(json.dumps({
-    "tensorflow": tf.__version__,
-    "seconds": round(seconds, 1),
-    "tf.keras": keras,
-    "devices": sorted({d.device_type for d in tf.config.list_physical_devices()}),
-}))
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -395,30 +379,6 @@ _CHECKS: tuple[Callable[[Environment], Problem | None], ...] = (
 )
 
 
-def probe(seconds: float, program: str = _PROBE) -> dict[str, object]:
-    """TensorFlow's facts about itself, from another process; {"error": why} if it fails.
-
-    Args:
-        seconds: How long it may take.
-        program: Prints the facts as JSON in its last line.
-    """
-    try:
-        result = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"`import tensorflow` was not done after {seconds:g} s"}
-    if result.returncode:
-        lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
-        return {"error": f"`import tensorflow` failed: {lines[-1]}"}
-    return json.loads(result.stdout.strip().splitlines()[-1])
-
-
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s doctor`; returns 1 if something clashes."""
     options = parser().parse_args(argv)
@@ -433,6 +393,10 @@ def main(argv: Sequence[str]) -> int:
             )
         if unseen := unseen_tpu(here, imported):
             found.append(unseen)
+    if "jax" in here.versions and not options.no_import:
+        of_jax = probe(min(options.timeout, probes.SECONDS), probes.OF_JAX, "jax")
+        found += _not_fitting(here, of_jax)
+        imported |= {name: value for name, value in of_jax.items() if name != "error"}
     if options.json:
         text = json.dumps(
             {
@@ -448,6 +412,16 @@ def main(argv: Sequence[str]) -> int:
     return int(any(problem.severity is Severity.ERROR for problem in found))
 
 
+def _not_fitting(here: Environment, of_jax: Mapping[str, object]) -> list[Problem]:
+    """The problem of a JAX that does not start; an ERROR if it is to run the steps."""
+    why = probes.what_does_not_fit(of_jax, here.versions.get("jaxlib"))
+    if not why:
+        return []
+    asked = here.settings.get("E2S_RUNTIME") == "jax"
+    fix = "Install jax and jaxlib of one version (on a GPU 'jax[cuda13]', on a TPU 'jax[tpu]')."
+    return [Problem(Severity.ERROR if asked else Severity.WARNING, why, fix)]
+
+
 def parser() -> Parser:
     """Returns the parser of `e2s doctor`."""
     made = Parser(
@@ -460,7 +434,7 @@ def parser() -> Parser:
     made.add_argument(
         "--no-import",
         action="store_true",
-        help="do not try to import TensorFlow (in another process)",
+        help="do not try to import TensorFlow and JAX (in other processes)",
     )
     made.add_argument(
         "--timeout",
