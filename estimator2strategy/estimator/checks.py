@@ -207,6 +207,6 @@ def check_no_strategy_under_jax(strategy: Any) -> None:
     if strategy is not None:
         raise UnsupportedError(
             f"Under the runtime of JAX there is no {type(strategy).__name__}: leave out "
-            "train_distribute= and strategy=. A TPUEstimator with use_tpu=True trains on all "
-            "devices of JAX."
+            "train_distribute=, eval_distribute= and strategy=. A TPUEstimator with use_tpu=True "
+            "trains on all devices of JAX."
         )

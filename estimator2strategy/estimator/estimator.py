@@ -384,7 +384,7 @@ class Estimator(Exporting):
     def _placement(self, mode: str) -> Placement:
         """The devices and processes that `mode` runs on; a TPU among them has been started."""
         if uses_jax(self._training_options):
-            check_no_strategy_under_jax(self._strategy)
+            check_no_strategy_under_jax(self._strategy or self._config.eval_distribute)
             check_cores_of_several_hosts(mode)
         target = jax_target_of(self._training_options, most=1, here=True)
         if target is not None:

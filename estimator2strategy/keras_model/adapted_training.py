@@ -16,6 +16,7 @@ from estimator2strategy.engine.replay.failed_op import naming_failures
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.errors import UnsupportedError
 
 tf1 = tf.compat.v1
 
@@ -105,7 +106,7 @@ class AdaptedTraining:
                 raise RuntimeError(f"A hook of model_fn asked to stop, at global step {before}.")
             self.session.expect(self._step, steps)
             try:
-                loss = self._monitored.run(self._fetches)[1]
+                loss = self._ran_loss()
             except tf.errors.OutOfRangeError:
                 # The steps before the end have run, but their results are lost with the call.
                 ran, kept = self._global_step() - before, self.session.last_loss()
@@ -114,6 +115,14 @@ class AdaptedTraining:
                 raise tf.errors.OutOfRangeError(None, None, _ENDED % before) from None
             assert self.session.ran
             return self.session.ran.steps, loss
+
+    def _ran_loss(self) -> np.ndarray:
+        try:
+            loss: np.ndarray = self._monitored.run(self._fetches)[1]
+            return loss
+        finally:
+            with modern_world():
+                self.session.runs.give_back()  # evaluation and the user's loop read variables
 
     def _global_step(self) -> int:
         """The global step; loading a checkpoint and `block` change it behind the session."""
@@ -126,7 +135,15 @@ class AdaptedTraining:
 
         Returns the number of steps that ran, fewer at a NaN loss or at the end of the input, and
         the loss of the last. It calls no hooks.
+
+        Raises:
+            UnsupportedError: JAX runs the steps.
         """
+        if self.session.replay.device is not None:
+            raise UnsupportedError(
+                "train_step is a tf.function, and the steps run under JAX: call train(), or leave "
+                "out runtime=Runtime.JAX and E2S_RUNTIME."
+            )
         op, loss = self._fetches
         request = Request((loss.name,), (op.name,))
         with self._inside(), modern_world():

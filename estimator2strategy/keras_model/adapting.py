@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.run_config import RunConfig
@@ -34,6 +37,8 @@ def adapt(
     train_batch_size: int | None = None,
     eval_batch_size: int | None = None,
     predict_batch_size: int | None = None,
+    runtime: Runtime | None = None,
+    precision: Precision | None = None,
 ) -> AdaptedModel:
     """Makes the steps of a legacy program callable from a loop of one's own.
 
@@ -61,8 +66,9 @@ def adapt(
         use_tpu: None: model_fn was written for Estimator. True or False: for TPUEstimator, with
             this `use_tpu`.
         train_batch_size: With `use_tpu` given: the global batch size, in examples.
-        eval_batch_size: Likewise; default: `train_batch_size`.
-        predict_batch_size: Likewise.
+        eval_batch_size, predict_batch_size: Likewise; default: `train_batch_size`.
+        runtime, precision: As of TrainingOptions. Under JAX variables return to the host after each
+            call, so a larger `steps_per_execution` is faster; there is no `train_step`.
 
     Returns:
         The model: its `train`, `evaluate` and `predict` run on the same variables.
@@ -70,11 +76,11 @@ def adapt(
     Raises:
         TypeError: An argument is of the wrong type.
         ValueError: An argument has a wrong value, or goes with no other that is given.
-        UnsupportedError: The strategy is a ParameterServerStrategy.
+        UnsupportedError: The strategy is a ParameterServerStrategy, or goes with no JAX.
     """
     inputs = _checked_inputs(input_fn, eval_input_fn, predict_input_fn)
     sizes = (train_batch_size, eval_batch_size, predict_batch_size)
-    program = _Program(params, config, model_dir, strategy, use_tpu, *sizes)
+    program = _Program(params, config, model_dir, strategy, use_tpu, *sizes, runtime, precision)
     return AdaptedModel(program.estimator(model_fn), inputs, steps_per_execution)
 
 
@@ -89,6 +95,12 @@ class _Program(NamedTuple):
     train_batch_size: int | None
     eval_batch_size: int | None
     predict_batch_size: int | None
+    runtime: Runtime | None
+    precision: Precision | None
+
+    @property
+    def _options(self) -> TrainingOptions:
+        return TrainingOptions(runtime=self.runtime, precision=self.precision)
 
     def estimator(self, model_fn: Any) -> Estimator:
         """The Estimator that knows how to call model_fn, and where it runs."""
@@ -117,7 +129,8 @@ class _Program(NamedTuple):
         config = self.config or RunConfig()
         if strategy and isinstance(config, RunConfig):
             config = config.replace(eval_distribute=strategy)
-        return Estimator(model_fn, self.model_dir, config, self.params, strategy=strategy)
+        of_training = {"strategy": strategy, "options": self._options}
+        return Estimator(model_fn, self.model_dir, config, self.params, **of_training)
 
     def _strategy(self) -> tf.distribute.Strategy | None:
         strategy = self.strategy
@@ -148,6 +161,7 @@ class _Program(NamedTuple):
             self.eval_batch_size or train,
             self.predict_batch_size or train,
             strategy=strategy if self.use_tpu else None,
+            options=self._options,
         )
 
 

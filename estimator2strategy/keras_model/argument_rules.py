@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator2strategy.engine.runtime.training_options import RUNTIME_RULES
 from estimator2strategy.engine.wrong_argument import ArgumentRule
 from estimator2strategy.estimator import contract_rules
 
@@ -32,6 +33,7 @@ def _is_number_of_steps(value: Any) -> bool:
 
 RULES: Mapping[str, ArgumentRule] = {
     **contract_rules.RULES,
+    **RUNTIME_RULES,
     "model_fn": ArgumentRule(lambda value: True, "", "Pass a function, or an Estimator."),
     "input_fn": _INPUT_FN,
     "eval_input_fn": _INPUT_FN,

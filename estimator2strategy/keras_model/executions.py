@@ -66,3 +66,22 @@ class Executions:
     def _made(self, steps: int) -> Callable:
         self._functions[steps] = self._make()
         return self._functions[steps]
+
+
+def renew(model: Any, name: str, of_keras: Callable[..., Any]) -> None:
+    """Gives a model new executions.
+
+    Args:
+        model: The model.
+        name: "train_function" or "test_function", the attribute that Keras's loop calls.
+        of_keras: Keras's method that makes it.
+    """
+
+    def make() -> Callable:
+        of_keras(force=True)
+        made: Callable = getattr(model, name)
+        setattr(model, name, executions)
+        return made
+
+    executions = Executions(model, make)
+    setattr(model, name, executions)

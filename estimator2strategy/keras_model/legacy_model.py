@@ -22,26 +22,27 @@ import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.runtime.requested_runtime import Runtime
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.keras_model import parts_of_batches
 from estimator2strategy.keras_model.argument_rules import MODEL_RULES
-from estimator2strategy.keras_model.executions import Executions
+from estimator2strategy.keras_model.executions import Executions, renew
 from estimator2strategy.keras_model.legacy_program import (
     LegacyProgram,
     check_program,
     features_and_labels,
     naming_failures_in,
 )
-from estimator2strategy.keras_model.parts_of_batches import (
-    after,
-    assert_some,
-    of_fixed_size,
-    uneven_size,
-    unpacked,
+from estimator2strategy.keras_model.loops_of_jax import LoopsOfJax
+from estimator2strategy.keras_model.refused_strategies import (
+    check_one_process,
+    check_strategy,
+    target_beside,
 )
-from estimator2strategy.keras_model.refused_strategies import check_one_process, check_strategy
 from estimator2strategy.keras_model.variable_scopes import VariableScope
 
 # Arguments of `compile` of a Keras model that model_fn brings along.
@@ -49,7 +50,7 @@ _OF_MODEL_FN = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metric
 
 
 @keras.saving.register_keras_serializable(package="estimator2strategy")
-class LegacyModel(keras.Model):
+class LegacyModel(LoopsOfJax):
     """A model_fn as a Keras model: `fit`, `evaluate`, `predict`, callbacks, weights.
 
     Loss, optimizer and metrics are those of model_fn. Make it in a strategy's scope to train on its
@@ -70,9 +71,13 @@ class LegacyModel(keras.Model):
             each replica is one core, and a CrossShardOptimizer sums. `params` gets `use_tpu`, and
             `batch_size` where the batch has a fixed size.
         name: The model's name.
+        runtime: As of TrainingOptions. JAX runs the steps on its first device, one by one; it
+            knows no strategies, and nothing can trace the steps into a `tf.function`.
+        precision: As of TrainingOptions.
 
     Raises:
-        UnsupportedError: It is made under a ParameterServerStrategy, or one of several processes.
+        UnsupportedError: It is made under a ParameterServerStrategy, one of several processes, or
+            under JAX any of several replicas.
     """
 
     train_function: Any
@@ -87,14 +92,17 @@ class LegacyModel(keras.Model):
         *,
         use_tpu: bool | None = None,
         name: str | None = None,
+        runtime: Runtime | None = None,
+        precision: Precision | None = None,
     ):
         super().__init__(name=name or "legacy_model", autocast=False)
         strategy = self.distribute_strategy
         check_strategy("LegacyModel", strategy)
         check_one_process(strategy)
         check_program(model_fn, params, config, use_tpu)
+        where = (strategy, target_beside(strategy, runtime, precision))
         self._legacy = LegacyProgram(
-            model_fn, params, config or RunConfig(), use_tpu, strategy, self._add_scope
+            model_fn, params, config or RunConfig(), use_tpu, *where, self._add_scope
         )
         self._mean_loss = keras.metrics.Mean(name="loss")
         self._counting: Any = _Untracked()
@@ -123,7 +131,7 @@ class LegacyModel(keras.Model):
                 training needs, `features` alone what prediction needs.
         """
         spec = batch.element_spec if hasattr(batch, "element_spec") else batch
-        x, y = unpacked(spec)
+        x, y = parts_of_batches.unpacked(spec)
         mode = ModeKeys.PREDICT if y is None else ModeKeys.TRAIN
         self._legacy.model(mode, features_and_labels(x, y))
 
@@ -216,16 +224,16 @@ class LegacyModel(keras.Model):
     def _data(self, data: Any) -> tuple[Any, Any]:
         """(features, labels) of what Keras hands to a step; on a TPU, of a fixed size."""
         if is_tpu(self.distribute_strategy):
-            data = of_fixed_size(data, self._batch_of_core)
-        return unpacked(data)
+            data = parts_of_batches.of_fixed_size(data, self._batch_of_core)
+        return parts_of_batches.unpacked(data)
 
     # Steps, which Keras's loops call in each replica.
 
     def train_step(self, data: Any) -> dict[str, Any]:
         x, y = self._data(data)
-        size = uneven_size(x, self.distribute_strategy)
+        size = parts_of_batches.uneven_size(x, self.distribute_strategy)
         if size is not None:
-            x = after(assert_some(size), x)
+            x = parts_of_batches.after(parts_of_batches.assert_some(size), x)
         loss, _ = self._model(ModeKeys.TRAIN, x, y).step(features_and_labels(x, y))
         self._count(loss)
         return {"loss": self._mean_loss.result()}
@@ -240,7 +248,7 @@ class LegacyModel(keras.Model):
             self._count(loss)
             return tf.constant(True)
 
-        size = uneven_size(x, self.distribute_strategy)
+        size = parts_of_batches.uneven_size(x, self.distribute_strategy)
         if size is None:
             count()
         else:  # of the last batch there may be nothing left for some replicas
@@ -284,36 +292,26 @@ class LegacyModel(keras.Model):
         features = tf.nest.map_structure(tf.convert_to_tensor, features)
         self._model(ModeKeys.PREDICT, features, None)
         with self._legacy.naming_failures(ModeKeys.PREDICT):
+            if self.under_jax:
+                return self.make_predict_function()([features])
             return tf.function(self.predict_step, autograph=False)(features)
 
     def _model(self, mode: str, x: Any, y: Any) -> Any:
         """The replay; the first replica has it recorded while the others wait."""
         context = tf.distribute.get_replica_context()
-        batch = features_and_labels(x, y)
+        batch = self._kind_of(x, y)
         return context.merge_call(lambda _: _Holder(self._legacy.model(mode, batch))).value
 
     def make_train_function(self, force: bool = False) -> Any:
         if force or not isinstance(self.train_function, Executions):
-
-            def make() -> Any:
-                keras.Model.make_train_function(self, force=True)
-                made, self.train_function = self.train_function, executions
-                return made
-
-            self.train_function = executions = Executions(self, make)
+            renew(self, "train_function", super().make_train_function)
         return self.train_function
 
     def make_test_function(self, force: bool = False) -> Any:
         # Each kind of batch has metrics of its own; a new trace says which of them count.
         kinds = [mode for mode, _ in self._legacy.replayed if mode == ModeKeys.EVAL]
         if force or len(kinds) > 1 or not isinstance(self.test_function, Executions):
-
-            def make() -> Any:
-                keras.Model.make_test_function(self, force=True)
-                made, self.test_function = self.test_function, executions
-                return made
-
-            self.test_function = executions = Executions(self, make)
+            renew(self, "test_function", super().make_test_function)
         self.test_function.expect(self._steps_of_test)
         return self.test_function
 

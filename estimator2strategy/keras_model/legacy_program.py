@@ -16,12 +16,15 @@ import tensorflow as tf
 from estimator2strategy.engine.record.fed_replica import FedReplica
 from estimator2strategy.engine.record.model_fn import call_model_fn
 from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
+from estimator2strategy.engine.record.placement import Placement
 from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.record.replicated import one_shard_of
+from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.replay.xla.target import JaxTarget
 from estimator2strategy.engine.runtime import checkpoints
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint
-from estimator2strategy.engine.worlds import legacy_world
+from estimator2strategy.engine.worlds import legacy_world, modern_world
 from estimator2strategy.engine.wrong_argument import check, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.calling import call_tpu_model_fn, checked_spec
@@ -43,6 +46,7 @@ class LegacyProgram:
     Args:
         model_fn, params, config, use_tpu: See `LegacyModel`.
         strategy: Over whose replicas it runs.
+        target: The device of JAX that runs it; None: TensorFlow does.
         add_scope: Called with each new VariableScope.
 
     Attributes:
@@ -58,6 +62,7 @@ class LegacyProgram:
         config: RunConfig,
         use_tpu: bool | None,
         strategy: tf.distribute.Strategy,
+        target: JaxTarget | None,
         add_scope: Callable[[VariableScope], None],
     ):
         self.model_fn = model_fn
@@ -65,6 +70,7 @@ class LegacyProgram:
         self.config = config
         self.use_tpu = use_tpu
         self.strategy = strategy
+        self.target = target
         self.variables: dict[str, keras.Variable] = {}
         self.scopes: dict[str, VariableScope] = {}
         self.replayed: dict[tuple[str, str], ReplayedModel] = {}
@@ -97,6 +103,12 @@ class LegacyProgram:
     def _new(self, mode: str, batch: Any) -> ReplayedModel:
         with self.strategy.scope() if self._several else contextlib.nullcontext():
             return self._made(self._record(mode, batch))
+
+    def give_back(self) -> None:
+        """Gives the variables the values that a device of JAX has."""
+        with modern_world():
+            for model in self.replayed.values():
+                model.session.runs.give_back()
 
     @contextlib.contextmanager
     def naming_failures(self, *modes: str) -> Iterator[None]:
@@ -137,7 +149,11 @@ class LegacyProgram:
         program = ModelProgram(self.model_fn, self.params, self.config, EstimatorSpec, calls)
         return record_model(program, self._placement(), mode, batch)
 
-    def _placement(self) -> FedReplica:
+    def _placement(self) -> Placement:
+        replica = self._replica()
+        return UnderJax(replica, self.target) if self.target else replica
+
+    def _replica(self) -> FedReplica:
         count = self.strategy.num_replicas_in_sync
         if self.use_tpu:
             return FedReplica(count, one_shard_of)
@@ -176,7 +192,7 @@ class LegacyProgram:
         fresh = [name for name in made if name not in self.variables]
         for name in fresh:
             self._make(name, made[name], {*made, *self.variables})
-        model = ReplayedModel(recording, self._several, self.variables)
+        model = ReplayedModel(recording, self._several, self.variables, self.target)
         model.initialise(fresh)
         if self._checkpoint and fresh:
             self._restore(model, self._checkpoint)

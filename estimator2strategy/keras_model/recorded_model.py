@@ -18,6 +18,7 @@ from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
 from estimator2strategy.engine.record.model_program import ModelProgram
 from estimator2strategy.engine.record.placement import Placement, record
 from estimator2strategy.engine.replay import tpu_step
+from estimator2strategy.engine.replay.engines import How, Request, Step
 from estimator2strategy.engine.replay.failed_op import named_failure
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.replicas import ReplicatedPart
@@ -25,8 +26,11 @@ from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.replay.session import ReplaySession
 from estimator2strategy.engine.replay.shared_state import SharedState
 from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.replay.xla.target import JaxTarget
+from estimator2strategy.engine.runtime import jax_devices
 from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
-from estimator2strategy.engine.worlds import legacy_world, recording
+from estimator2strategy.engine.worlds import legacy_world, modern_world, recording
+from estimator2strategy.errors import UnsupportedError
 
 tf1 = tf.compat.v1
 
@@ -66,7 +70,7 @@ def record_model(
 
     Args:
         program: The model_fn.
-        placement: A FedReplica.
+        placement: A FedReplica, for TensorFlow or under JAX.
         mode: A value of ModeKeys.
         batch: (features, labels), or (features,): nested tensors or TensorSpecs of one batch.
     """
@@ -98,6 +102,7 @@ class ReplayedModel:
         recording: The recording of model_fn.
         strategy: Over whose replicas it runs; None: on one device.
         shared: Name -> variable.
+        target: The device of JAX that runs it; None: TensorFlow does.
 
     Attributes:
         recording: As above.
@@ -110,13 +115,16 @@ class ReplayedModel:
         recording: RecordedModel,
         strategy: tf.distribute.Strategy | None,
         shared: Mapping[str, Any],
+        target: JaxTarget | None = None,
     ):
         self.recording = recording
         self._recorded = RecordedGraph(recording.graph)
         nodes = [node.name for node in self._recorded.nodes if node.op == "VarHandleOp"]
         values = {name: shared[name].value for name in nodes if name in shared}
         self._state = SharedState(self._recorded, strategy, nodes, values)
-        self.session = ReplaySession(recording.graph, Runs(Replay(self._recorded, self._state)))
+        self._device = jax_devices.values_on(target, self._state) if target else None
+        replay = Replay(self._recorded, self._state, device=self._device)
+        self.session = ReplaySession(recording.graph, Runs(replay))
         self.keras_metrics = self._keras_metrics()
         self._outputs, self._ops = self._wanted()
         self._on_tpu = is_tpu(strategy)
@@ -143,7 +151,7 @@ class ReplayedModel:
         return named_failure(self._recorded, self.recording.graph, error)
 
     def step(self, batch: Any) -> tuple[tf.Tensor | None, Any]:
-        """Traces one step of the replica that calls it, metrics included.
+        """Traces one step of the replica that calls it, metrics included; under JAX it runs it.
 
         In training the summaries of model_fn are written where a writer of `tf.summary` is the
         default one, by the tags and at the steps that an Estimator gave them.
@@ -153,12 +161,17 @@ class ReplayedModel:
 
         Returns:
             The loss (None in prediction), and the predictions (None unless in prediction).
+
+        Raises:
+            UnsupportedError: It is traced, and JAX is to run it.
         """
         flat = tf.nest.flatten(batch, expand_composites=True)
         feeds = dict(zip((feed.name for feed in self.recording.feeds), flat, strict=True))
         if self._on_tpu:
             of_step = (self._outputs, self._ops, feeds)
             values = tpu_step.trace_replica(self._recorded, self._state, *of_step)
+        elif self._device is not None:
+            values = self._on_jax(feeds)
         else:
             values = self._of_replica(feeds)
         if self.recording.mode == ModeKeys.PREDICT:
@@ -175,12 +188,35 @@ class ReplayedModel:
         """The outputs of a step; its summaries are written."""
         writes = self._may_write_summaries()
         if writes not in self._parts:
-            merged = [self.recording.scaffold.summary_op.name] if writes else []
-            outputs = [*self._outputs, *merged]
+            outputs = self._with_summaries(writes)
             self._parts[writes] = ReplicatedPart.of(self._recorded, outputs, self._ops)
         values = self._parts[writes].replay(self._recorded, self._state, feeds)
-        if not writes:
-            return values
+        return self._written(values) if writes else values
+
+    def _on_jax(self, feeds: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+        """The same, of a step that is run at once."""
+        if not tf.executing_eagerly():
+            raise UnsupportedError(
+                "A tf.function calls the model, and its steps run under JAX: call it from Python, "
+                "or leave out runtime=Runtime.JAX and E2S_RUNTIME."
+            )
+        writes = self._may_write_summaries()
+        request = Request(tuple(self._with_summaries(writes)), tuple(self._ops), tuple(feeds))
+        step = Step((*self._ops, *map(input_node, self._outputs))[0], How.ONE_BY_ONE)
+        with modern_world():
+            given = [
+                tf.convert_to_tensor(value, self.session.replay.spec(name).dtype)
+                for name, value in feeds.items()
+            ]
+            values = self.session.runs.run(step, request, 1, given).results
+        return self._written(values) if writes else values
+
+    def _with_summaries(self, writes: bool) -> list[str]:
+        merged = [self.recording.scaffold.summary_op.name] if writes else []
+        return [*self._outputs, *merged]
+
+    def _written(self, values: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Writes the last of `values`, a summary; returns the others."""
         *values, summary = values
         tf.summary.experimental.write_raw_pb(summary, step=self._global_step.value)
         return values

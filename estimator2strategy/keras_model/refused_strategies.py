@@ -6,6 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.replay.tpu_variables import is_tpu
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.replay.xla.target import JaxTarget
+from estimator2strategy.engine.runtime.requested_runtime import Runtime
+from estimator2strategy.engine.runtime.training_options import TrainingOptions, jax_target_of
 from estimator2strategy.errors import UnsupportedError
 
 
@@ -36,6 +41,25 @@ def check_strategy(what: str, strategy: Any) -> None:
             "  write the model in TF2 and give its step to a ClusterCoordinator. "
             "See migration_guide/servers.md."
         )
+
+
+def target_beside(
+    strategy: tf.distribute.Strategy, runtime: Runtime | None, precision: Precision | None
+) -> JaxTarget | None:
+    """The device of JAX that runs a LegacyModel; None: TensorFlow runs it.
+
+    Raises:
+        DeviceError, ValueError: See `jax_target_of`.
+        UnsupportedError: JAX runs it, and it is made in the scope of several replicas.
+    """
+    target = jax_target_of(TrainingOptions(runtime=runtime, precision=precision), most=1)
+    if target is not None and (strategy.num_replicas_in_sync > 1 or is_tpu(strategy)):
+        raise UnsupportedError(
+            f"LegacyModel is made under a {type(strategy).__name__}, and runs under JAX, where it "
+            "has one device: make it outside of strategy.scope(). A TPUEstimator with use_tpu=True "
+            "trains on all devices of JAX."
+        )
+    return target
 
 
 def check_one_process(strategy: tf.distribute.Strategy) -> None:

@@ -37,7 +37,7 @@ class SharedVariables:
         had: they were restored. In training each replica has moving averages of its own. So a
         recording for replicas that is not the first one has copies; see `give_values`.
         """
-        if self.by_name and recording.strategy is not None:
+        if self.by_name and recording.host_strategy is not None:
             return Runs(replay_of(recording, {}))
         return Runs(replay_of(recording, self._of(recording)))
 
@@ -48,7 +48,7 @@ class SharedVariables:
             name = variable.handle.op.name
             names.append(name)
             if name not in self.by_name:
-                strategy = recording.strategy if name in recording.replicated else None
+                strategy = recording.host_strategy if name in recording.replicated else None
                 shape = tf.TensorShape(variable.shape.as_proto())
                 with modern_world(), tf.init_scope():
                     self.by_name[name] = uninitialized_variable(

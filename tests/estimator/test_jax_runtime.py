@@ -132,6 +132,25 @@ def test_what_the_host_must_do_in_the_middle_of_a_step_is_refused(tmp_path, jax_
         trained(tmp_path, steps=1, fn=through_python)
 
 
+def test_a_seed_that_xla_forgets_in_a_branch_is_told_with_its_line(tmp_path, jax_devices, log):
+    def noisy(features, labels, mode):
+        w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())
+        step = tf1.train.get_global_step()
+        noise = tf.cond(step < 9, lambda: tf1.random_uniform([2, 1], seed=3), lambda: labels)
+        stateless = tf.random.stateless_uniform([2, 1], [7, 8])
+        loss = tf.reduce_mean(tf.square(features @ w - labels + noise + stateless))
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    jax_devices(1)
+    for _ in range(2):
+        trained(tmp_path, steps=1, fn=noisy)
+    told = [line for line in log.text.splitlines() if "has no effect" in line]
+    assert len(told) == 1
+    assert "RandomUniform" in told[0]
+    assert "test_jax_runtime.py:" in told[0]
+
+
 def test_a_strategy_of_tensorflow_is_refused(tmp_path, jax_devices):
     jax_devices(1)
     strategy = tf.distribute.OneDeviceStrategy("/CPU:0")

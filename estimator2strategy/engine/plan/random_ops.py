@@ -31,6 +31,18 @@ _TWINS = {
     "RandomStandardNormal": _Twin("StatelessRandomNormalV2", "dtype"),
     "TruncatedNormal": _Twin("StatelessTruncatedNormalV2", "dtype"),
 }
+# Stateless op, of a seed on an edge or (V2) of a key and a counter -> the op that draws the same
+# numbers.
+_DRAWN_AS = {
+    f"{name}{version}": op
+    for name, op in {
+        "StatelessRandomUniform": "RandomUniform",
+        "StatelessRandomUniformInt": "RandomUniformInt",
+        "StatelessRandomNormal": "RandomStandardNormal",
+        "StatelessTruncatedNormal": "TruncatedNormal",
+    }.items()
+    for version in ("", "V2")
+}
 # Seeded ops without a twin, which a program that XLA compiles can draw for all the same.
 _IN_XLA_ALONE = frozenset({"RandomShuffle", "Multinomial"})
 
@@ -64,6 +76,21 @@ def is_drawn_in_xla(node: NodeDef) -> bool:
     return (node.op in _TWINS or node.op in _IN_XLA_ALONE) and _has_seed(node)
 
 
+def drawn_as(node: NodeDef) -> str | None:
+    """The op whose numbers the stateless op `node` draws; None if it is no such op."""
+    return _DRAWN_AS.get(node.op)
+
+
+def scrambles(node: NodeDef) -> bool:
+    """True if `node` makes a key and a counter of a seed."""
+    return bool(node.op == "StatelessRandomGetKeyCounter")
+
+
+def is_stateful(node: NodeDef) -> bool:
+    """True if `node` draws random numbers from a generator that its kernel keeps."""
+    return bool("seed2" in node.attr) and "Dataset" not in node.op
+
+
 def make_stateless(node: NodeDef) -> Drawn:
     """Turns a seeded op into its twin; the new edges come from outside of the graph."""
     drawn = _drawn(node)._replace(algorithm="random/algorithm")
@@ -88,12 +115,22 @@ def make_call(node: NodeDef, function: Any) -> Drawn:
     drawn = _drawn(node)
     inputs = [edge for edge in node.input if not edge.startswith("^")]
     node.input[:] = [*inputs, drawn.key, drawn.counter, *node.input[len(inputs) :]]
+    call(node, function)
+    return drawn
+
+
+def call(node: NodeDef, function: Any) -> None:
+    """Turns an op into a call of a function of the same inputs.
+
+    Args:
+        node: Changed in place.
+        function: The OpDef of the function.
+    """
     node.op = "PartitionedCall"
     node.attr.clear()
     node.attr["f"].func.name = function.name
     node.attr["Tin"].list.type.extend(arg.type for arg in function.input_arg)
     node.attr["Tout"].list.type.extend(arg.type for arg in function.output_arg)
-    return drawn
 
 
 def moved(op: str, shape: Any, size: Any) -> Any:

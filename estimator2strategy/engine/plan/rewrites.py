@@ -23,14 +23,11 @@ _COLLECTIVE = "CollectiveReduce"
 # Its number, where a program asks which replica it is: XLA alone has a kernel for it.
 _REPLICA_ID = "XlaReplicaId"
 
-# The name of an op's only output, for rewrites that replace one op by another.
-_OUTPUT = {
-    CROSS_REPLICA_SUM: "output",
-    "Identity": "output",
-    _COLLECTIVE: "data",
-    "XlaAllReduce": "output",
-    _REPLICA_ID: "id",
-    "Const": "output",
+# The outputs of an op, for rewrites that replace one op by another. Most have one, "output".
+_OUTPUTS = {
+    _COLLECTIVE: ("data",),
+    _REPLICA_ID: ("id",),
+    "StatelessRandomGetKeyCounter": ("key", "counter"),
 }
 
 # Far apart, so that `seed2 + replica * SEED_STRIDE` of one op meets no other op's seed.
@@ -274,22 +271,26 @@ def _rewritten(function: Any, rewrite: Rewrite) -> Any:
     copy = type(function)()
     copy.CopyFrom(function)
     _say_what_it_must_have_done(copy)
-    renamed = {}
+    renamed: dict[str, str] = {}
     for node in list(copy.node_def):
         name, op = node.name, node.op
         node.name = f"{function.signature.name}/{name}"
         rewrite.node(node)
         node.name = name
         if node.op != op:
-            renamed[f"{name}:{_OUTPUT[op]}:"] = f"{name}:{_OUTPUT[node.op]}:"
+            before = _edges(name, op, 1)
+            renamed.update(zip(before, _edges(name, node.op, len(before)), strict=True))
             copy_summand(copy.node_def, node, ":output:0")
 
-    def now(edge: str) -> str:
-        old = next((old for old in renamed if edge.startswith(old)), "")
-        return edge.replace(old, renamed[old], 1) if old else edge
-
-    rename_edges(copy, now)
+    rename_edges(copy, lambda edge: renamed.get(edge, edge))
     return copy
+
+
+def _edges(name: str, op: str, count: int) -> list[str]:
+    """The edges from the outputs of a node inside a function."""
+    if op == "PartitionedCall":  # all are in one list
+        return [f"{name}:output:{number}" for number in range(count)]
+    return [f"{name}:{output}:0" for output in _OUTPUTS.get(op, ("output",))]
 
 
 def _say_what_it_must_have_done(function: Any) -> None:

@@ -94,6 +94,7 @@ def compiled(
     outputs: Sequence[str],
     ops: Sequence[str],
     on_host: Callable[[str], bool],
+    fed: Sequence[str] = (),
 ) -> list[Segment]:
     """The parts of a step between the host's ops, in order.
 
@@ -103,8 +104,9 @@ def compiled(
     Args:
         outputs, ops: The tensors that the step returns and the ops that it runs.
         on_host: True if the host runs a node.
+        fed: The tensors that are given a value.
     """
-    names = _missing(recorded, [*map(input_node, outputs), *ops], set(), set())
+    names = _missing(recorded, [*map(input_node, outputs), *ops], set(), set(fed))
     names.sort(key=lambda name: not recorded.comes_first(name))  # as a GraphImporter does
     constants = _constants(recorded, names, on_host)
     parts = _alternating(recorded, [n for n in names if n not in constants], on_host)

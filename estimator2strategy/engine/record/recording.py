@@ -45,4 +45,10 @@ class Recording:
     metrics: Mapping[str, tuple[Any, Any]] | None = None
     feeds: tuple[tf.Tensor, ...] = ()
     jax: JaxTarget | None = None
+
+    @property
+    def host_strategy(self) -> tf.distribute.Strategy | None:
+        """The strategy of which TensorFlow has variables; JAX's devices have theirs themselves."""
+        return None if self.jax else self.strategy
+
     queues: QueueSession | None = None

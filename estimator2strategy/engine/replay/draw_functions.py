@@ -1,9 +1,10 @@
-"""The functions that draw, in programs that XLA compiles, in place of seeded random ops.
+"""The functions that draw, in programs that XLA compiles, in place of random ops.
 
     function = draw_function(node, shape)     # an OpDef: random_ops.make_call(node, function)
+    rewrite = drawing(rewrite)                # changes stateless ops, in functions too
 
-A function has the inputs of the op, then `key` and `counter`. There is one for each op, dtype and
-shape, however many nodes call it.
+A function has the inputs of the op; that of a seeded op also `key` and `counter`. There is one for
+each op, dtype and shape, however many nodes call it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator2strategy.engine.plan import random_ops
 from estimator2strategy.engine.plan.graph import NodeDef
+from estimator2strategy.engine.plan.rewrites import Rewrite
 from estimator2strategy.engine.replay import xla_draws
 
 
@@ -88,6 +91,7 @@ def _classes(
     return xla_draws.multinomial(logits, samples, key, counter, spec.dtype)
 
 
+_PLACE = (tf.TensorSpec([1], tf.uint64), tf.TensorSpec([2], tf.uint64))
 _COUNT = tf.TensorSpec([], tf.int32)
 _ROWS = {
     "RandomUniform": _floats(xla_draws.uniform),
@@ -112,12 +116,65 @@ def draw_function(node: NodeDef, shape: tf.TensorShape) -> Any:
     return _traced(_Spec(node.op, dtype, given, known)).function_def.signature
 
 
+def drawing(rewrite: Rewrite) -> Rewrite:
+    """The rewrite that also makes stateless random ops draw what the kernels for CPUs draw.
+
+    They are those that the program calls itself: `tf.random.stateless_uniform`, for example.
+    """
+
+    def node(changed: NodeDef) -> None:
+        rewrite.node(changed)
+        op = random_ops.drawn_as(changed)
+        if random_ops.scrambles(changed):
+            function = _scrambling(changed.attr["Tseed"].type)
+            random_ops.call(changed, function.function_def.signature)
+        elif op is not None:
+            of_shape = "Tshape" if changed.op.endswith("V2") else "T"
+            seed = changed.attr["Tseed"].type if of_shape == "T" else None
+            dtype, given = (tf.as_dtype(changed.attr[a].type) for a in ("dtype", of_shape))
+            function = _stateless(_Spec(op, dtype, given, None), seed)
+            random_ops.call(changed, function.function_def.signature)
+
+    return Rewrite(f"{rewrite.tag}_drawn", node)
+
+
+@functools.cache
+def _scrambling(seed: int) -> Any:
+    """The function of a seed, of a dtype, that makes a key and a counter of it."""
+    with tf.init_scope():
+        spec = tf.TensorSpec([2], tf.as_dtype(seed))
+        return tf.function(xla_draws.scrambled, [spec], autograph=False).get_concrete_function()
+
+
+@functools.cache
+def _stateless(spec: _Spec, seed: int | None) -> Any:
+    """The function of the inputs of a stateless op.
+
+    Args:
+        seed: The dtype of its seed; None: it has a key, a counter and an algorithm.
+    """
+    row, scalar = _ROWS[spec.op], tf.TensorSpec([], tf.int32)
+    shape, *bounds = row.inputs(spec)
+    given = [*_PLACE, scalar] if seed is None else [tf.TensorSpec([2], tf.as_dtype(seed))]
+
+    def draw(shape: tf.Tensor, *rest: tf.Tensor) -> tf.Tensor:
+        if seed is None:
+            key, counter, _, *bounds = rest
+        else:
+            of_seed, *bounds = rest
+            key, counter = xla_draws.scrambled(of_seed)
+        return row.draw(spec, shape, *bounds, key, counter)
+
+    with tf.init_scope():  # it outlives the function that calls it first
+        function = tf.function(draw, [shape, *given, *bounds], autograph=False)
+        return function.get_concrete_function()
+
+
 @functools.cache
 def _traced(spec: _Spec) -> Any:
     row = _ROWS[spec.op]
-    place = [tf.TensorSpec([1], tf.uint64), tf.TensorSpec([2], tf.uint64)]
     function = tf.function(
-        functools.partial(row.draw, spec), [*row.inputs(spec), *place], autograph=False
+        functools.partial(row.draw, spec), [*row.inputs(spec), *_PLACE], autograph=False
     )
     with tf.init_scope():  # it outlives the function that calls it first
         return function.get_concrete_function()

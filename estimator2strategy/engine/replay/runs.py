@@ -111,6 +111,11 @@ class Runs:
         yield
         device.forget(recorded.variables_written(names))
 
+    def give_back(self) -> None:
+        """Gives the host the values that devices of JAX have: others share its variables."""
+        if self.replay.device is not None:
+            self.replay.device.give_back()
+
     @property
     def has_loop(self) -> bool:
         """True if an engine is there that runs many steps in one call."""

@@ -26,6 +26,8 @@ from estimator2strategy.engine.replay import device_math
 
 # The Box-Muller transform of the kernels takes no logarithm of less.
 _LEAST = 1e-7
+# The key under which GenerateKey (tensorflow/core/kernels/stateless_random_ops.cc) scrambles seeds.
+_KEY_OF_SEEDS = 0x02461E29 << 32 | 0x3EC8F720
 # From here on, a truncated normal is drawn again.
 _TRUNCATED_AT = 2.0
 
@@ -44,6 +46,17 @@ _LAYOUTS = {
     tf.float32: _Layout(tf.uint32, 23, 127),
     tf.float64: _Layout(tf.uint64, 52, 1023),
 }
+
+
+def scrambled(seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The key and the counter that `StatelessRandomGetKeyCounter` makes of a seed.
+
+    XLA's kernel takes 32 bits of each half of the seed.
+    """
+    low, high = tf.unstack(tf.bitcast(tf.cast(seed, tf.int64), tf.uint64))
+    words = _philox(low, high, tf.constant(_KEY_OF_SEEDS, tf.uint64))
+    key, of_counter = _joined(words)
+    return key[None], tf.stack([tf.zeros_like(of_counter), of_counter])
 
 
 def uniform(shape: Any, key: tf.Tensor, counter: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

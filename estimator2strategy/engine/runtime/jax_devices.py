@@ -87,4 +87,4 @@ def values_on(target: JaxTarget, state: State) -> Any:
     """The DeviceValues of a state."""
     from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 
-    return DeviceValues(state, target.devices, target.precision)
+    return DeviceValues(state, target.devices, target.precision, target.checks)

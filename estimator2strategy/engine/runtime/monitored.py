@@ -202,8 +202,7 @@ def replay_of(
         first_key: The number of the first collective, where several processes train in step.
     """
     worker = recording.worker
-    # The host has one copy of each variable, and JAX's devices have theirs.
-    strategy = None if recording.jax else recording.strategy
+    strategy = recording.host_strategy
     hosts = {host.device for host in devices.hosts(strategy)} - {""}
     recorded = RecordedGraph(recording.graph, hosts)
     of = (recorded, strategy, recording.replicated)

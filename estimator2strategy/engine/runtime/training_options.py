@@ -39,9 +39,12 @@ def _one_of(name: str, kind: type[enum.Enum], none: bool = False) -> ArgumentRul
     )
 
 
-_RULES = {
+RUNTIME_RULES = {
     "runtime": _one_of("runtime", Runtime, none=True),
     "precision": _one_of("precision", Precision, none=True),
+}
+_RULES = {
+    **RUNTIME_RULES,
     "resume_input": _switch("resume_input"),
     "jit_compile": _switch("jit_compile"),
     "check_compiled": _switch("check_compiled"),
@@ -84,8 +87,9 @@ class TrainingOptions:
             must have one shape (`drop_remainder=True`).
         check_compiled: True: compiled steps watch for failures that XLA does not report (an id
             beyond its table, a label beyond the classes), and raise InvalidArgumentError with the
-            op and its line. This is for debugging, and takes time. False: the environment's
-            E2S_CHECK_COMPILED=1 (`e2s run --check-compiled`) does the same.
+            op and its line. Under JAX they watch for assertions and checks of numbers, too, and
+            tell at the end of a block. This is for debugging, and takes time. False: the
+            environment's E2S_CHECK_COMPILED=1 (`e2s run --check-compiled`) does the same.
         async_checkpoints: True: training goes on while a checkpoint is written, where nobody can
             tell: not with `saving_listeners`, with savers or saver hooks of the program, on a TPU,
             or on several machines. One that cannot be written is then no error, except for the
@@ -163,4 +167,5 @@ def jax_target_of(
     if not uses_jax(options):
         return None
     precision = options.precision or requested_runtime.requested_precision()
-    return jax_devices.jax_target(precision, most, here)
+    target = jax_devices.jax_target(precision, most, here)
+    return dataclasses.replace(target, checks=options.checks_compiled)

@@ -21,12 +21,20 @@ import json
 import os
 import sys
 import time
+import zipfile
+import zlib
 
 import numpy as np
 
 FORMAT, VERSION = "estimator2strategy step", 1
 OLDEST_JAX = (0, 10)
 REPLICAS = "replicas"  # the axis of the mesh that the step was exported for
+_UNREADABLE = (zipfile.BadZipFile, zlib.error)
+# The parts of a description that this file uses.
+_PARTS = (
+    *("feeds", "variables", "outputs", "steps_per_block", "replicas"),
+    *("loss", "precision", "files", "written_by"),
+)
 INSTALL = "pip install 'jax>=0.10' flatbuffers (for a GPU 'jax[cuda13]', for a TPU 'jax[tpu]')"
 
 
@@ -213,6 +221,10 @@ def described(folder):
             f"{path} has version {description.get('version')} of the format, and this file reads "
             f"version {VERSION}: use the run.py that was written with it"
         )
+    if missing := [part for part in _PARTS if part not in description]:
+        raise RefusedStepError(
+            f"{path} is damaged: it has no {missing[0]!r}. Export the step again"
+        )
     return description
 
 
@@ -262,7 +274,7 @@ def arrays_in(path):
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, AttributeError, KeyError) as error:
+    except (*_UNREADABLE, OSError, ValueError, EOFError, AttributeError, KeyError) as error:
         raise RefusedStepError(f"{path} is no .npz file of arrays: {first_line(error)}") from error
 
 
@@ -301,7 +313,13 @@ def batches_of(step, path):
                 f"{path} has no function batches(), which yields {{name: array}}"
             )
         for batch in module.batches():
-            yield batch if hasattr(batch, "keys") else dict(zip(names, batch, strict=True))
+            if not hasattr(batch, "keys"):
+                if len(batch) != len(names):
+                    raise RefusedStepError(
+                        f"{path}: a batch has {len(batch)} arrays, and the step takes {len(names)}"
+                    )
+                batch = dict(zip(names, batch, strict=True))
+            yield batch
     else:
         arrays = arrays_in(path)
         stacked = {name: arrays[name] for name in names if name in arrays}

@@ -17,8 +17,9 @@ from importlib import metadata
 
 from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
 from estimator2strategy.engine.runtime.tf_config_form import check_form
-from estimator2strategy.tools.check import other_process, patches_report
+from estimator2strategy.tools.check import patches_report, probes
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.probes import probe
 from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
 
@@ -390,13 +391,17 @@ def main(argv: Sequence[str]) -> int:
     found = problems(here)
     imported = {}
     if here.tensorflow and not options.no_import:
-        imported = other_process.probe(options.timeout)
+        imported = probe(options.timeout)
         if "error" in imported:
             found.insert(
                 0, Problem(Severity.ERROR, str(imported["error"]), "See the lines above it.")
             )
         if unseen := unseen_tpu(here, imported):
             found.append(unseen)
+    if "jax" in here.versions and not options.no_import:
+        of_jax = probe(min(options.timeout, probes.SECONDS), probes.OF_JAX, "jax")
+        found += _not_fitting(here, of_jax)
+        imported |= {name: value for name, value in of_jax.items() if name != "error"}
     if options.json:
         text = json.dumps(
             {
@@ -413,7 +418,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _show_patches(seconds: float) -> int:
-    found = other_process.probe(seconds, patches_report.PROBE)
+    found = probe(seconds, patches_report.PROBE, "estimator2strategy.tf1")
     if error := found.get("error"):
         sys.stderr.write(f"e2s doctor: {error}\n")
         return 1
@@ -421,6 +426,16 @@ def _show_patches(seconds: float) -> int:
     assert isinstance(in_force, list)
     sys.stdout.write(f"{patches_report.text(in_force)}\n")
     return 0
+
+
+def _not_fitting(here: Environment, of_jax: Mapping[str, object]) -> list[Problem]:
+    """The problem of a JAX that does not start; an ERROR if it is to run the steps."""
+    why = probes.what_does_not_fit(of_jax, here.versions.get("jaxlib"))
+    if not why:
+        return []
+    asked = here.settings.get("E2S_RUNTIME") == "jax"
+    fix = "Install jax and jaxlib of one version (on a GPU 'jax[cuda13]', on a TPU 'jax[tpu]')."
+    return [Problem(Severity.ERROR if asked else Severity.WARNING, why, fix)]
 
 
 def parser() -> Parser:
@@ -435,7 +450,7 @@ def parser() -> Parser:
     made.add_argument(
         "--no-import",
         action="store_true",
-        help="do not try to import TensorFlow (in another process)",
+        help="do not try to import TensorFlow and JAX (in other processes)",
     )
     made.add_argument(
         "--timeout",

@@ -15,6 +15,13 @@ from typing import Any
 import numpy as np
 
 from estimator2strategy.engine import patches, quiet_import, user_code
+from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.engine.runtime.requested_runtime import (
+    PRECISION_VARIABLE,
+    RUNTIME_VARIABLE,
+    Runtime,
+    requested_runtime,
+)
 from estimator2strategy.tools.golden import output, tiers
 from estimator2strategy.tools.golden.opened import read
 from estimator2strategy.tools.golden.recorder.folder import (
@@ -47,6 +54,7 @@ examples:
   e2s verify golden/                                       as it was recorded
   e2s verify golden/ --program train.py --use_tpu=True     the program with its flags for a TPU
   e2s verify golden/ --tolerance 10 --tolerance one-step=2   ten times as wide, of one tier twice
+  e2s verify golden/ --runtime=jax                         on a device of JAX
   e2s verify golden/ --format text --format html=parity.html --format json=parity.json
 
 exit code: 0 every tier that could be checked passed; 1 one failed; 2 it could not be verified.
@@ -66,9 +74,10 @@ def main(argv: Sequence[str]) -> int:
         golden = read(options.golden)
         with _quiet_stdout():
             factors = dict(pair for given in options.tolerance for pair in given.items())
+            cores = _cores(options)
             source, parts = _source(golden, options), parts_of(options)
             _tell(f"replaying {options.golden}; TensorFlow starts")
-            comparison, _ = verified(golden, source, options.cores, factors, parts, _tell)
+            comparison, _ = verified(golden, source, cores, factors, parts, _tell)
         for name, path in outputs:
             output.write(name, path, comparison)
     except (RecordError, OSError) as error:
@@ -89,6 +98,25 @@ def _tell(said: str) -> None:
     """Says at once what is going on: a replay may take minutes."""
     printable.write(f"e2s verify: {printable.printable_lines(said)} ...\n", sys.stderr)
     sys.stderr.flush()
+
+
+def _cores(options: argparse.Namespace) -> int:
+    """The number of emulated cores; sets the runtime, which the Estimators of the program ask for.
+
+    Raises:
+        RecordError: There are none under JAX.
+    """
+    if options.runtime:
+        patches.noted("program")
+        os.environ[RUNTIME_VARIABLE] = options.runtime
+    if requested_runtime() is not Runtime.JAX:
+        return 8 if options.cores is None else int(options.cores)
+    if options.cores:
+        raise RecordError("--cores are emulated by TensorFlow: leave them out, or --runtime=jax")
+    patches.noted("program")
+    os.environ[PRECISION_VARIABLE] = Precision.HIGHEST.value
+    _complain("JAX runs the model, on one device, with the highest precision of float32 products.")
+    return 0
 
 
 def _complain(said: str) -> None:
@@ -117,9 +145,14 @@ def parser() -> Parser:
     made.add_argument(
         "--cores",
         type=int,
-        default=8,
         metavar="N",
         help="emulated cores of the tier `replicas`, by default 8; 0 leaves it out",
+    )
+    made.add_argument(
+        "--runtime",
+        choices=[runtime.value for runtime in Runtime],
+        help="jax: JAX runs the model, on one device, with the highest precision of float32 "
+        "products; without the tier `replicas`",
     )
     made.add_argument(
         "--tolerance",

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from estimator2strategy.tools.check import doctor, other_process
+from estimator2strategy.tools.check import doctor, probes
 
 GOOD = doctor.Environment(
     python=(3, 11),
@@ -133,13 +133,34 @@ def test_this_environment_is_described_as_json_without_importing_tensorflow():
 
 
 def test_tensorflow_that_cannot_be_imported_is_reported():
-    assert (
-        "no such symbol" in other_process.probe(30, "raise ImportError('no such symbol')")["error"]
-    )
+    assert "no such symbol" in doctor.probe(30, "raise ImportError('no such symbol')")["error"]
 
 
 def test_import_that_hangs_ends():
-    assert "not done after 1 s" in other_process.probe(1, "import time; time.sleep(60)")["error"]
+    assert "not done after 1 s" in doctor.probe(1, "import time; time.sleep(60)")["error"]
+
+
+def test_devices_of_jax_are_named_or_what_keeps_them_away(monkeypatch):
+    pytest.importorskip("jax", minversion="0.10")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.setenv("JAX_NUM_CPU_DEVICES", "2")
+    found = doctor.probe(60, probes.OF_JAX, "jax")
+    assert found["jax devices"] == "2 x cpu (cpu)"
+    assert probes.what_does_not_fit(found, "0.10.2") == ""
+    monkeypatch.setenv("JAX_PLATFORMS", "tpu_of_nobody")
+    found = doctor.probe(60, probes.OF_JAX, "jax")
+    assert "has no device" in probes.what_does_not_fit(found, "0.10.2")
+
+
+@pytest.mark.parametrize(
+    ("asked", "severity"), [({}, "warning"), ({"E2S_RUNTIME": "jax"}, "error")]
+)
+def test_a_jax_that_does_not_start_is_an_error_where_it_is_to_run_the_steps(asked, severity):
+    found = doctor.probe(30, "raise ImportError('jaxlib is too new')", "jax")
+    here = environment({"jax": "0.10.2", "jaxlib": "0.11.0"}, settings=asked)
+    (problem,) = doctor._not_fitting(here, found)
+    assert str(problem.severity) == severity
+    assert "`import jax` failed: ImportError: jaxlib is too new" in problem.what
 
 
 def test_the_tpu_compiler_is_named_or_how_to_get_it():

@@ -31,10 +31,12 @@ from estimator2strategy.engine.replay.engines.step import (
 )
 from estimator2strategy.engine.replay.failed_op import named_ops
 from estimator2strategy.engine.replay.replay import Replay
+from estimator2strategy.engine.replay.swallowed import swallowed
 from estimator2strategy.engine.replay.xla import hosts
 from estimator2strategy.engine.replay.xla.block import BlockResults, block_of, on_mesh
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
+from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
 from estimator2strategy.engine.replay.xla.parts import (
     StepParts,
@@ -43,6 +45,7 @@ from estimator2strategy.engine.replay.xla.parts import (
     take_function,
 )
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
+from estimator2strategy.engine.replay.xla.watch import Watch
 from estimator2strategy.errors import DeviceError, UnsupportedError
 
 # The tensors of one step for the program: its feeds, on each replica.
@@ -90,7 +93,7 @@ class OnJax(Engine):
     Args:
         replay: The graph and its state.
         step: The definition of a step; None: it is one run, without a step's counter or loss.
-        request: The fetches to run, without feeds.
+        request: The fetches and feeds to run.
         parts: The request's parts.
     """
 
@@ -101,17 +104,20 @@ class OnJax(Engine):
         self._values: DeviceValues = replay.device
         loss = step.loss if step else None
         self._loss = request.tensors.index(loss) if loss in request.tensors else None
-        self._take = take_function(replay, parts)
+        self._take = take_function(replay, parts, request.feeds)
+        self._feeds: Sequence[tf.Tensor] = ()
         self._after = after_function(replay, parts, request, self._values.replicas)
         self.functions = (self._take, self._after)
         self._shared, self._written_by_host = parts.shared_variables()
         self._after_each = parts.has_effects_after
         self._one_by_one = bool(self._shared) or step is None or step.how is How.ONE_BY_ONE
+        watched = swallowed(replay.recorded, parts.program.nodes) if self._values.checks else []
+        self._watch = Watch(replay.recorded, watched)
         self._programs: dict[tuple[Any, ...], _Program] = {}
         self._waiting: list[list[tf.Tensor]] = []  # a batch of another shape than those before it
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
-        del feeds  # there are none
+        self._feeds = feeds
         # global_step has 64 bits: JAX has such values in here, and nowhere else.
         with jax.enable_x64(True):
             try:
@@ -144,6 +150,7 @@ class OnJax(Engine):
                 launches[-1 - _IN_FLIGHT].nan_since.block_until_ready()
         if done and not self._after_each:
             results = self._run_after(outputs, last_kept)
+        self._watch.tell()
         return self._ran(done, results, done == steps, launches)
 
     def _ran(
@@ -220,7 +227,7 @@ class OnJax(Engine):
     def _take_one(self) -> list[tf.Tensor]:
         """Runs the host's first part."""
         self._values.to_host(self._shared)
-        tensors: list[tf.Tensor] = self._take()
+        tensors: list[tf.Tensor] = self._take(*self._feeds)
         self._values.forget(self._written_by_host)
         return tensors
 
@@ -251,7 +258,7 @@ class OnJax(Engine):
         after = program.function(before, batches, np.int32(len(taken)))
         values.put(nodes, after.variables[: len(nodes)], program.changed)
         values.put_streams(blocks, after.variables[len(nodes) :])
-        return after.outputs, after.nan_since
+        return self._watch.without_flags(after.outputs), after.nan_since
 
     def _stacked(self, taken: Sequence[Taken], steps: int) -> list[np.ndarray]:
         """The values of each feed at all steps: [steps, ...], or [steps, replicas here, ...]."""
@@ -277,12 +284,14 @@ class OnJax(Engine):
         values, program = self._values, self._parts.program
         specs = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
         try:
-            lowered = lower_step(program, self._replay.state.random_streams(), specs)
+            draws, watched = self._replay.state.random_streams(), self._watch.failures
+            lowered = lower_step(program, draws, specs, watched)
             step = StepFunction(lowered, values.precision)
         except (LoweringError, ValueError) as error:
             raise not_lowered(self._replay.recorded, error) from error
         steps = 1 if self._one_by_one else _steps_of_launch(values, step, feeds)
-        block = block_of(step, steps, self._number_of_loss(), collects=self._after_each)
+        of_block = {"collects": self._after_each, "flags": bool(self._watch.failures)}
+        block = block_of(step, steps, self._number_of_loss(), **of_block)
         variables, streams = len(program.variables), len(lowered.streams)
         if values.replicas > 1:
             block = on_mesh(block, values.mesh, streams)
@@ -315,10 +324,11 @@ def build(replay: Replay, step: Step | None, request: Request) -> OnJax | None:
     Raises:
         UnsupportedError: The host would have to act in the middle of a step.
     """
-    if request.feeds:
-        return None
     parts = parts_of(replay, request, replay.device.replicas)
-    return OnJax(replay, step, request, parts) if parts else None
+    if parts is None:
+        return None
+    warn_of_lost_seeds(replay.recorded, parts.program.nodes)
+    return OnJax(replay, step, request, parts)
 
 
 def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:

@@ -44,7 +44,11 @@ Block: TypeAlias = Callable[[Arrays, Arrays, Any], BlockResults]
 
 
 def block_of(
-    step: StepFunction, steps: int, loss: int | None = None, collects: bool = False
+    step: StepFunction,
+    steps: int,
+    loss: int | None = None,
+    collects: bool = False,
+    flags: bool = False,
 ) -> Block:
     """The block of one device.
 
@@ -53,6 +57,7 @@ def block_of(
         steps: The number of steps that batches are stacked for. A block of one has no loop.
         loss: Number of the output that is watched for NaN; None: none is.
         collects: True if the outputs of all steps are returned.
+        flags: True if the last output has flags: they stay raised until the end of the block.
     """
 
     def one(number: Any, variables: Arrays, batch: Arrays, since: Any) -> tuple[Any, ...]:
@@ -73,6 +78,8 @@ def block_of(
             variables, kept, since = carried
             batch = [jax.lax.dynamic_index_in_dim(b, number, keepdims=False) for b in batches]
             outputs, variables, since = one(number, variables, batch, since)
+            if flags and not collects:
+                outputs[-1] |= kept[-1]
             if collects:
                 outputs = [k.at[number].set(o) for k, o in zip(kept, outputs, strict=True)]
             return variables, outputs, since

@@ -32,17 +32,21 @@ class DeviceValues:
         devices: The devices of JAX; each has all variables, and is a replica. Those of a host are
             in a row.
         precision: Of float32 products on them.
+        checks: True if steps watch for failures that XLA does not report.
 
     Attributes:
         mesh: The devices, on one axis.
-        precision: As above.
+        precision, checks: As above.
         here: The numbers of the replicas of this host.
     """
 
-    def __init__(self, state: State, devices: Sequence[Any], precision: Precision):
+    def __init__(
+        self, state: State, devices: Sequence[Any], precision: Precision, checks: bool = False
+    ):
         self._state = state
         self.mesh = Mesh(np.array(devices), (REPLICAS,))
         self.precision = precision
+        self.checks = checks
         me = jax.process_index()
         mine = [i for i, device in enumerate(devices) if device.process_index == me]
         self.here = range(mine[0], mine[-1] + 1)
@@ -124,6 +128,11 @@ class DeviceValues:
         for node in nodes:
             self._values.pop(node, None)
             self._newer.discard(node)
+
+    def give_back(self) -> None:
+        """Gives the host all values, and drops them here: others share its variables."""
+        self.to_host(list(self._newer))
+        self.clear()
 
     def clear(self) -> None:
         """Drops all values."""

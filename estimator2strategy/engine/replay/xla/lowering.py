@@ -23,9 +23,10 @@ from estimator2strategy.engine.plan.rewrites import (
     Rewrite,
     seeding,
 )
-from estimator2strategy.engine.replay.draw_functions import draw_function
+from estimator2strategy.engine.replay.draw_functions import draw_function, drawing
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
+from estimator2strategy.engine.replay.swallowed import Failure, raised
 from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.engine.worlds import modern_world
 
@@ -82,7 +83,10 @@ def lower(program: CoreProgram) -> bytes:
 
 
 def lower_step(
-    program: CoreProgram, streams: RandomStreams, specs: Sequence[tf.TensorSpec] | None = None
+    program: CoreProgram,
+    streams: RandomStreams,
+    specs: Sequence[tf.TensorSpec] | None = None,
+    watched: Sequence[Failure] = (),
 ) -> LoweredStep:
     """The same program, whose random ops draw from `streams`; those without a seed are given one.
 
@@ -90,11 +94,14 @@ def lower_step(
         program: The step.
         streams: The places of its random ops.
         specs: Shape and dtype of each feed, where the recorded ones are not whole.
+        watched: Failures that XLA does not report: the step returns flags for them behind its
+            outputs.
 
     Raises:
         LoweringError: TensorFlow cannot turn it into a program of XLA.
     """
-    return _compiler_ir(program, seeding(_rewrite(program)), "hlo_serialized", streams, specs)
+    rewrite = drawing(seeding(_rewrite(program)))
+    return _compiler_ir(program, rewrite, "hlo_serialized", streams, specs, watched)
 
 
 def compile_for_cpu(program: CoreProgram) -> float:
@@ -118,6 +125,7 @@ def _compiler_ir(
     stage: str,
     streams: RandomStreams | None = None,
     specs: Sequence[tf.TensorSpec] | None = None,
+    watched: Sequence[Failure] = (),
 ) -> LoweredStep:
     recorded = program.recorded
     specs = specs or [program.spec(name) for name in program.feeds]
@@ -137,7 +145,8 @@ def _compiler_ir(
                 draw=draw_function if streams else None,
             )
             importer.supply({}, program.done, [])
-            return importer.fetch(program.outputs, program.ops)
+            results = importer.fetch(program.outputs, program.ops)
+            return [*results, raised(recorded, importer.fetch, watched)] if watched else results
 
         try:
             variables.update((node, _variable(program, node)) for node in program.variables)

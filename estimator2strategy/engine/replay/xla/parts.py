@@ -79,7 +79,7 @@ def parts_of(replay: Replay, request: Request, replicas: int) -> StepParts | Non
     roots = {*map(input_node, request.tensors), *request.ops}
     splices = splice_lib.needed(splices, recorded, roots, fed=set())
     if splices:
-        return _around_splice(recorded, request, splices, replicas)
+        return None if request.feeds else _around_splice(recorded, request, splices, replicas)
     return _around_segment(recorded, request)
 
 
@@ -89,14 +89,18 @@ def _around_segment(recorded: RecordedGraph, request: Request) -> StepParts | No
     def on_host(name: str) -> bool:
         return any(map(why_not_compiled, recorded.with_functions([name])))
 
-    found = segments.compiled(recorded, request.tensors, request.ops, on_host)
+    found = segments.compiled(recorded, request.tensors, request.ops, on_host, request.feeds)
     if not found:
         return None
     if len(found) > 1:
         raise _in_the_middle(recorded, found, on_host)
     (segment,) = found
     program = CoreProgram(recorded, segment.takes, segment.gives, segment.ops, done=segment.done)
-    behind = recorded.ancestors([*map(input_node, request.tensors), *request.ops])
+    fed = set(map(input_node, request.feeds))
+    roots = [*map(input_node, request.tensors), *request.ops]
+    behind = recorded.ancestors(
+        (name for name in roots if name not in fed), lambda edge: input_node(edge) in fed
+    )
     inside, before = set(segment.ops), segment.done
     after = [name for name in behind if name not in inside and name not in before]
     return _with_kept(StepParts(program, segment.takes, before, (), frozenset()), request, after)
@@ -136,23 +140,28 @@ def _with_kept(parts: StepParts, request: Request, after: Iterable[str]) -> Step
     wanted = [*map(tensor_name, edges), *request.tensors]
     for splice in parts.later:
         wanted += splice.inputs
-    kept = dict.fromkeys(name for name in wanted if input_node(name) in before)
+    there = before.union(map(input_node, request.feeds))
+    kept = dict.fromkeys(name for name in wanted if input_node(name) in there)
     return dataclasses.replace(parts, before=before, after=after, kept=tuple(kept))
 
 
-def take_function(replay: Replay, parts: StepParts) -> Any:
+def take_function(replay: Replay, parts: StepParts, feeds: Sequence[str]) -> Any:
     """The ConcreteFunction of the host's first part; returns `takes`, then `kept`.
 
     Must be called in the `modern_world`. It ends with an OutOfRangeError where the input has ended.
+
+    Args:
+        feeds: Names of the tensors that it is given.
     """
     names = dict.fromkeys([*parts.takes, *parts.kept])
 
-    def take() -> list[tf.Tensor]:
-        importer = replay.importer({})
+    def take(*given: tf.Tensor) -> list[tf.Tensor]:
+        importer = replay.importer(dict(zip(feeds, given, strict=True)))
         values = dict(zip(names, importer.fetch(list(names), sorted(parts.before)), strict=True))
         return [values[name] for name in (*parts.takes, *parts.kept)]
 
-    return tf.function(take, [], autograph=False).get_concrete_function()
+    specs = [replay.spec(name) for name in feeds]
+    return tf.function(take, specs, autograph=False).get_concrete_function()
 
 
 def after_function(replay: Replay, parts: StepParts, request: Request, replicas: int) -> Any:

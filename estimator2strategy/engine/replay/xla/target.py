@@ -15,10 +15,12 @@ class JaxTarget:
     Attributes:
         devices: The devices (`jax.Device`), one for each replica.
         precision: The precision of float32 products on them.
+        checks: True if steps watch for failures that XLA does not report.
     """
 
     devices: tuple[Any, ...]
     precision: Precision = Precision.DEFAULT
+    checks: bool = False
 
     @property
     def of_several_hosts(self) -> bool:

@@ -51,7 +51,8 @@ class Draws:
         for op in tf1.get_default_graph().get_operations():  # in the order of their creation
             if op not in needed:
                 continue
-            inside_loop = op._get_control_flow_context() is not None
+            context = op._get_control_flow_context()
+            inside_loop = context is not None and not context.IsXLAContext()
             if op.type in _KINDS and not inside_loop:
                 self.ops.append(op)
             elif op.type in _KINDS or _is_random(op):
