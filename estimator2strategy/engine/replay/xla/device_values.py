@@ -132,12 +132,14 @@ class DeviceValues:
             block.assign(first if self.replicas == 1 else first[0], read_value=False)
         self._places.clear()
 
-    def deal_out(self, stacked: np.ndarray) -> Any:
+    def deal_out(self, stacked: Sequence[np.ndarray]) -> Sequence[Any]:
         """Puts the batches of some steps on the devices.
 
         Args:
-            stacked: [steps, ...], or on a mesh of several [steps, replicas, ...].
+            stacked: Feeds: [steps, ...], or on a mesh of several [steps, replicas, ...].
         """
-        if self.replicas == 1:
-            return jax.device_put(stacked, self._everywhere)
-        return jax.device_put(stacked, NamedSharding(self.mesh, PartitionSpec(None, REPLICAS)))
+        if not stacked:
+            return []
+        parts = PartitionSpec() if self.replicas == 1 else PartitionSpec(None, REPLICAS)
+        batches: Sequence[Any] = jax.device_put(stacked, NamedSharding(self.mesh, parts))
+        return batches
