@@ -33,6 +33,7 @@ from estimator2strategy.engine.replay.xla.block import block_of, on_mesh
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.host_batches import HostBatches, Taken
+from estimator2strategy.engine.replay.xla.kept_compilations import kept
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
 from estimator2strategy.engine.replay.xla.parts import (
     StepParts,
@@ -285,7 +286,7 @@ class OnJax(Engine):
         block = block_of(step, steps, self._number_of_loss(), collects=self._after_each)
         if values.replicas > 1:
             block = on_mesh(block, values.mesh, len(lowered.streams))
-        function = jax.jit(block, donate_argnums=0)
+        function = kept(jax.jit(block, donate_argnums=0))
         variables = tuple(program.variables)
         changed = frozenset(number for number in step.changed if number < len(variables))
         return _Program(lowered, function, steps, variables, changed)
