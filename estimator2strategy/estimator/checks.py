@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
 from estimator2strategy.engine.runtime.checkpoints import is_there
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import wrong_argument
-from estimator2strategy.errors import UnsupportedError
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -160,9 +160,9 @@ def no_variable(name: Any, names: Sequence[str]) -> tf.errors.NotFoundError:
 
 
 def check_no_strategy_under_jax(strategy: Any) -> None:
-    """Raises UnsupportedError if a program of JAX's runtime asks for a strategy of TensorFlow's."""
+    """Raises NotUnderJaxError if a program of JAX's runtime asks for a strategy of TensorFlow's."""
     if strategy is not None:
-        raise UnsupportedError(
+        raise NotUnderJaxError(
             f"Under the runtime of JAX there is no {type(strategy).__name__}: leave out "
             "train_distribute= and strategy=. A TPUEstimator with use_tpu=True trains on all "
             "devices of JAX."

@@ -35,6 +35,14 @@ def jax_target(precision: Precision, most: int | None = None) -> JaxTarget:
     return target
 
 
+def has_accelerator() -> bool:
+    """True if JAX is installed, and its default platform is no CPU."""
+    try:
+        return bool(_devices()[0].platform != "cpu")
+    except DeviceError:
+        return False
+
+
 @functools.cache
 def _devices() -> tuple[Any, ...]:
     try:

@@ -105,7 +105,8 @@ class TrainingOptions:
         runtime: The runtime that executes the steps of training, evaluation and prediction. With
             `Runtime.JAX` these run on the devices of JAX's default platform: `use_tpu=True` takes
             all of them as its cores, and anything else the first. None: the environment's
-            E2S_RUNTIME, else TensorFlow's.
+            E2S_RUNTIME, else TensorFlow's. With `Runtime.AUTO` JAX runs them if it has a GPU or a
+            TPU; a program that cannot run there goes to TensorFlow's, with a word in the log.
         precision: The precision of float32 products under JAX, on devices that have a faster one.
             None: the environment's E2S_PRECISION, else the device's default.
 
@@ -137,6 +138,15 @@ class TrainingOptions:
         return os.fspath(chosen) if chosen else None
 
 
+def runtime_of(options: TrainingOptions) -> Runtime:
+    """The runtime that is asked for.
+
+    Raises:
+        ValueError: The environment asks for one that there is not.
+    """
+    return options.runtime or requested_runtime.requested_runtime()
+
+
 def jax_target_of(options: TrainingOptions, most: int | None = None) -> JaxTarget | None:
     """The devices of JAX that run the steps, at most as many; None: TensorFlow runs them.
 
@@ -144,7 +154,10 @@ def jax_target_of(options: TrainingOptions, most: int | None = None) -> JaxTarge
         DeviceError: JAX runs them, and is not installed, is too old, or has no device.
         ValueError: The environment asks for a runtime or a precision that there is not.
     """
-    if (options.runtime or requested_runtime.requested_runtime()) is not Runtime.JAX:
+    runtime = runtime_of(options)
+    if runtime is Runtime.AUTO and jax_devices.has_accelerator():
+        runtime = Runtime.JAX
+    if runtime is not Runtime.JAX:
         return None
     precision = options.precision or requested_runtime.requested_precision()
     return jax_devices.jax_target(precision, most)

@@ -41,6 +41,7 @@ from estimator2strategy.engine.replay.xla.parts import (
     parts_of,
 )
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
+from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
 from estimator2strategy.errors import UnsupportedError
 
 # The most steps of one launch, and the most bytes of their batches.
@@ -281,7 +282,7 @@ class OnJax(Engine):
             lowered = lower_step(program, self._replay.state.random_streams(), specs)
             step = StepFunction(lowered, values.precision)
         except (LoweringError, ValueError) as error:
-            raise not_lowered(self._replay.recorded, error) from error
+            raise _refused(values, not_lowered(self._replay.recorded, error)) from error
         steps = 1 if self._one_by_one else _steps_of_launch(values, step, feeds)
         block = block_of(step, steps, self._number_of_loss(), collects=self._after_each)
         if values.replicas > 1:
@@ -314,7 +315,10 @@ def build(replay: Replay, step: Step | None, request: Request) -> OnJax | None:
     """
     if request.feeds:
         return None
-    parts = parts_of(replay, request, replay.device.replicas)
+    try:
+        parts = parts_of(replay, request, replay.device.replicas)
+    except UnsupportedError as error:
+        raise _refused(replay.device, error) from None
     return OnJax(replay, step, request, parts) if parts else None
 
 
@@ -342,6 +346,11 @@ def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:
         f"The step cannot run under JAX, because XLA does not take it:\n{why}\n"
         f"  {fix} Or leave out --runtime=jax."
     )
+
+
+def _refused(values: DeviceValues, error: UnsupportedError) -> UnsupportedError:
+    """The error, such that another runtime may take the program if no step of it has run."""
+    return error if values.have_run else NotUnderJaxError(str(error))
 
 
 def _steps_of_launch(values: DeviceValues, step: StepFunction, feeds: Sequence[np.ndarray]) -> int:

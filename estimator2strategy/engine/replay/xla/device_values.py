@@ -35,12 +35,14 @@ class DeviceValues:
     Attributes:
         mesh: The devices, on one axis.
         precision: As above.
+        have_run: True if a program has changed them.
     """
 
     def __init__(self, state: State, devices: Sequence[Any], precision: Precision):
         self._state = state
         self.mesh = Mesh(np.array(devices), (REPLICAS,))
         self.precision = precision
+        self.have_run = False
         self._everywhere = NamedSharding(self.mesh, PartitionSpec())
         self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
         self._values: dict[str, Any] = {}
@@ -78,6 +80,7 @@ class DeviceValues:
             arrays: A value for each.
             changed: The numbers of those that the block may have changed.
         """
+        self.have_run = True
         self._values.update(zip(nodes, arrays, strict=True))
         self._newer.update(nodes[number] for number in changed)
 
@@ -101,6 +104,7 @@ class DeviceValues:
         """Drops all values."""
         self._values.clear()
         self._newer.clear()
+        self.have_run = False
 
     def take_streams(self, blocks: Sequence[tf.Variable]) -> list[Any]:
         """The places of random ops in their streams: one for each replica, on a mesh of several.
