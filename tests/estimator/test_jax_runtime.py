@@ -133,7 +133,7 @@ def launches(monkeypatch, jax_devices):
     seen: list[int] = []
     launch = on_jax.OnJax._launch
     monkeypatch.setattr(
-        on_jax.OnJax, "_launch", lambda self, taken: seen.append(taken.steps) or launch(self, taken)
+        on_jax.OnJax, "_launch", lambda self, t, p: seen.append(t.steps) or launch(self, t, p)
     )
     return seen
 

@@ -20,7 +20,6 @@ import tensorflow as tf
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
-    How,
     Ran,
     Request,
     Step,
@@ -46,6 +45,8 @@ from estimator2strategy.errors import UnsupportedError
 
 # The most steps of one launch, and the most bytes of their batches.
 _STEPS, _BYTES = 32, 1 << 26
+# A program for many steps may run one alone if their batches are no larger.
+_SMALL = 1 << 20
 # XLA for CPUs runs these eight times slower in a loop than outside of one.
 _SLOW_IN_LOOPS = {"cpu": frozenset({"stablehlo.convolution"})}
 # Launches that may wait for a device: the next one is made while one runs.
@@ -115,9 +116,10 @@ class OnJax(Engine):
             self._after = after_function(replay, parts, request, self._values.replicas)
             self.functions += (self._after,)
         self._after_each = of_each or parts.has_effects_after
-        is_one = step is None or step.how is How.ONE_BY_ONE
-        self._one_by_one = bool(self._shared) or (is_one and not of_each)
-        self._programs: dict[tuple[Any, ...], _Program] = {}
+        self._one_by_one = bool(self._shared) or (step is None and not of_each)
+        program = parts.program
+        # Requests with and without a summary have the same program.
+        self._key = (program.feeds, program.outputs, tuple(program.nodes), self._number_of_loss())
         self._queue: deque[Taken] = deque()
         self._error: Exception | None = None  # with which the input ended behind the queue
         self._room = 1  # the most steps of a launch, as far as is known
@@ -137,8 +139,9 @@ class OnJax(Engine):
         outputs: Sequence[Any] = ()
         last: Taken | None = None
         done = 0
-        while done < steps and (taken := self._take_some(steps - done)):
-            outputs, nan_since = self._launch(taken)
+        while done < steps and (next_ := self._take_some(steps - done)):
+            taken, program = next_
+            outputs, nan_since = self._launch(taken, program)
             launches.append(_Launch(done, nan_since))
             done, last = done + taken.steps, taken
             if self._after_each:
@@ -172,8 +175,11 @@ class OnJax(Engine):
         counter = self._replay.read(step.counter) if step.counter else None
         return Ran(done, results, stopped, since, counter)
 
-    def _take_some(self, most: int) -> Taken | None:
-        """The batches of the next launch, of at most so many steps; None: the input has ended."""
+    def _take_some(self, most: int) -> tuple[Taken, _Program] | None:
+        """The batches of the next launch, of at most so many steps, and its program.
+
+        Returns None if the input has ended.
+        """
         if not self._queue:
             error, self._error = self._error, None
             if error is None:
@@ -188,11 +194,12 @@ class OnJax(Engine):
             elif error:
                 raise error
         taken = self._queue.popleft()
-        self._room = self._program(taken).steps
+        program = self._program(taken, most)
+        self._room = program.steps
         if taken.steps > self._room:
             taken, rest = taken.split(self._room)
             self._queue.appendleft(rest)
-        return taken
+        return taken, program
 
     def run_each(self, steps: int) -> tuple[list[list[Any]], Exception | None]:
         """Runs up to `steps` steps, fewer if their batches are slow in coming.
@@ -204,10 +211,11 @@ class OnJax(Engine):
         with jax.enable_x64(True):
             try:
                 while len(found) < steps and (not found or self._queue):
-                    taken = self._take_some(steps - len(found))
-                    if taken is None:
+                    next_ = self._take_some(steps - len(found))
+                    if next_ is None:
                         return found, tf.errors.OutOfRangeError(None, None, "End of sequence")
-                    outputs, _ = self._launch(taken)
+                    taken, program = next_
+                    outputs, _ = self._launch(taken, program)
                     of_steps = self._run_after_each(outputs, taken)
                     found.extend(list(map(_numpy, values)) for values in of_steps)
             except tf.errors.OpError as error:
@@ -238,13 +246,13 @@ class OnJax(Engine):
             return [output[number] for output in outputs]
         return [output[:, number] for output in outputs]
 
-    def _launch(self, taken: Taken) -> tuple[Sequence[Any], Any]:
+    def _launch(self, taken: Taken, program: _Program) -> tuple[Sequence[Any], Any]:
         """Starts steps on the device, and does not wait for them.
 
         Returns:
             `outputs` and `nan_since`, as of BlockResults.
         """
-        values, program = self._values, self._program(taken)
+        values = self._values
         batches = values.deal_out(self._padded(taken, program.steps))
         nodes, blocks = program.variables, program.lowered.streams
         before = [*values.take(nodes), *values.take_streams(blocks)]
@@ -268,14 +276,22 @@ class OnJax(Engine):
         missing = steps - taken.steps
         return [np.concatenate([f, np.zeros((missing, *f.shape[1:]), f.dtype)]) for f in found]
 
-    def _program(self, taken: Taken) -> _Program:
-        """The program for batches of these shapes."""
-        if taken.shapes not in self._programs:
-            feeds = [feed[0] for feed in taken.feeds[: len(self._parts.program.feeds)]]
-            self._programs[taken.shapes] = self._compiled(feeds)
-        return self._programs[taken.shapes]
+    def _program(self, taken: Taken, most: int) -> _Program:
+        """The program for batches of these shapes, where so many steps are to be run at most."""
+        feeds = [feed[0] for feed in taken.feeds[: len(self._parts.program.feeds)]]
+        # Room for the batches of many steps costs more than a second compilation saves.
+        is_single = most == 1 and _STEPS * sum(feed.nbytes for feed in feeds) > _SMALL
+        is_single |= self._one_by_one
+        programs, key = (
+            self._values.programs,
+            (*self._key, taken.shapes, is_single, self._after_each),
+        )
+        if key not in programs:
+            programs[key] = self._compiled(feeds, is_single)
+        program: _Program = programs[key]
+        return program
 
-    def _compiled(self, feeds: Sequence[np.ndarray]) -> _Program:
+    def _compiled(self, feeds: Sequence[np.ndarray], is_single: bool) -> _Program:
         values, program = self._values, self._parts.program
         specs = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
         try:
@@ -283,7 +299,7 @@ class OnJax(Engine):
             step = StepFunction(lowered, values.precision)
         except (LoweringError, ValueError) as error:
             raise _refused(values, not_lowered(self._replay.recorded, error)) from error
-        steps = 1 if self._one_by_one else _steps_of_launch(values, step, feeds)
+        steps = 1 if is_single else _steps_of_launch(values, step, feeds)
         block = block_of(step, steps, self._number_of_loss(), collects=self._after_each)
         if values.replicas > 1:
             block = on_mesh(block, values.mesh, len(lowered.streams))

@@ -36,6 +36,7 @@ class DeviceValues:
         mesh: The devices, on one axis.
         precision: As above.
         have_run: True if a program has changed them.
+        programs: The compiled programs, which the engines of several requests share.
     """
 
     def __init__(self, state: State, devices: Sequence[Any], precision: Precision):
@@ -43,6 +44,7 @@ class DeviceValues:
         self.mesh = Mesh(np.array(devices), (REPLICAS,))
         self.precision = precision
         self.have_run = False
+        self.programs: dict[tuple[Any, ...], Any] = {}
         self._everywhere = NamedSharding(self.mesh, PartitionSpec())
         self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
         self._values: dict[str, Any] = {}

@@ -20,7 +20,7 @@ def launches(monkeypatch, jax_devices):
     seen: list[int] = []
     launch = engine.OnJax._launch
     monkeypatch.setattr(
-        engine.OnJax, "_launch", lambda self, t: seen.append(t.steps) or launch(self, t)
+        engine.OnJax, "_launch", lambda self, t, p: seen.append(t.steps) or launch(self, t, p)
     )
     return seen
 
@@ -61,6 +61,19 @@ def test_a_block_is_a_launch_whose_batches_one_call_has_taken(tmp_path, launches
     assert launches[0] == 1  # then it is known how many there is room for
     assert sum(launches) == 140
     assert max(launches) > 1
+
+
+def test_short_calls_and_long_ones_have_one_program(tmp_path, launches, monkeypatch):
+    compiled = []
+    compile_ = engine.OnJax._compiled
+    monkeypatch.setattr(
+        engine.OnJax, "_compiled", lambda self, *given: compiled.append(1) or compile_(self, *given)
+    )
+    model = estimator.Estimator(model_fn, str(tmp_path))
+    model.train(batches([2] * 150), steps=3)
+    model.train(batches([2] * 150), steps=140)
+    assert sum(launches) == 143
+    assert len(compiled) == 1
 
 
 def test_batches_of_other_shapes_come_in_their_order(tmp_path, launches):
