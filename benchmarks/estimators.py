@@ -1,4 +1,4 @@
-"""The contenders `e2s` and `legacy`: one TPUEstimator program, two implementations of it.
+"""The contenders `e2s` (and its runtimes) and `legacy`: one TPUEstimator program, run in each.
 
 A hook of ours would be a hook that e2s has to serve at every step, so nothing is hooked: both
 implementations log `global_step/sec` every 50 steps from inside `train()`, and a `logging.Handler`
@@ -147,6 +147,14 @@ def e2s_jit(model: Model) -> Estimator:
     from estimator2strategy import estimator
 
     return Estimator(model, estimator, options=estimator.TrainingOptions(jit_compile=True))
+
+
+def e2s_jax(model: Model) -> Estimator:
+    """The same, with steps that JAX runs."""
+    from estimator2strategy import estimator
+
+    options = estimator.TrainingOptions(runtime=estimator.Runtime.JAX)
+    return Estimator(model, estimator, options=options)
 
 
 def legacy(model: Model) -> Estimator:

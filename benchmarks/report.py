@@ -205,7 +205,7 @@ def plot(results: Sequence[Result], path: str) -> None:
 def _bars(axes: Any, by_model: Ratios, targets: Mapping[tuple[str, str], float]) -> None:
     contenders = sorted(
         {c for row in by_model.values() for c in row},
-        key="jit loop keras orbit legacy115".find,
+        key="jit e2s-jax loop keras orbit legacy115".find,
     )
     width = 0.8 / max(1, len(contenders))
     places = {model: place for place, model in enumerate(by_model)}

@@ -3,11 +3,12 @@
     python -m benchmarks.run --models dense,conv --repeats 5 \\
         --legacy-python /envs/tf215/bin/python --json out.json --plot out.png
 
-Contenders: `e2s` (TPUEstimator of this package), `jit` (the same with jit_compile=True; if asked
-for), `loop` (a hand-written tf.function loop), `keras` (fit with steps_per_execution=50), `orbit`
-(if asked for), with --legacy-python `legacy` (the real TPUEstimator of TF 2.15), and with --before
-`before` (`e2s` in another checkout). Each lives in a process of its own and they take turns, one
-chunk of steps each, so nothing runs at the same time. See benchmarks/README.md.
+Contenders: `e2s` (TPUEstimator of this package), `jit` (the same with jit_compile=True) and
+`e2s-jax` (the same under JAX; both if asked for), `loop` (a hand-written tf.function loop), `keras`
+(fit with steps_per_execution=50), `orbit` (if asked for), with --legacy-python `legacy` (the real
+TPUEstimator of TF 2.15), and with --before `before` (`e2s` in another checkout). Each lives in a
+process of its own and they take turns, one chunk of steps each, so nothing runs at the same time.
+See benchmarks/README.md.
 """
 
 from __future__ import annotations

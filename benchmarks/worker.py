@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.contender import STEPS_PER_EXECUTION, Channel, Contender, Gate
 
-CHOICES = ("e2s", "jit", "loop", "keras", "orbit", "legacy", "legacy115")
+CHOICES = ("e2s", "jit", "e2s-jax", "loop", "keras", "orbit", "legacy", "legacy115")
 
 
 def new_contender(name: str, model_name: str, shorter: int = 1) -> Contender:
@@ -45,7 +45,7 @@ def new_contender(name: str, model_name: str, shorter: int = 1) -> Contender:
         return keras_fit.KerasFit(model)
     from benchmarks import estimators
 
-    ours = {"e2s": estimators.e2s, "jit": estimators.e2s_jit}
+    ours = {"e2s": estimators.e2s, "jit": estimators.e2s_jit, "e2s-jax": estimators.e2s_jax}
     return ours.get(name, estimators.legacy)(model)
 
 
@@ -57,7 +57,7 @@ def import_package(name: str) -> str:
         import keras
 
         assert keras.backend.backend() == "tensorflow"
-    if name in ("e2s", "jit"):
+    if name in ("e2s", "jit", "e2s-jax"):
         from estimator2strategy import estimator
 
         assert estimator.tpu.TPUEstimator

@@ -24,6 +24,7 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "SSE41")
 
 # JAX starts its devices once, too; libtpu, which is installed for its compiler, has none.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["E2S_CACHE"] = "off"  # a test finds nothing that another one has kept
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 
 import tensorflow as tf

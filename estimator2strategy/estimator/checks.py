@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
+from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
 from estimator2strategy.engine.runtime.checkpoints import is_there
 from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop, LoopUnit
 from estimator2strategy.engine.runtime.requested_job import COORDINATOR_VARIABLE, requested_job
@@ -203,9 +204,9 @@ def check_no_evaluation_between(options: TrainingOptions) -> None:
 
 
 def check_no_strategy_under_jax(strategy: Any) -> None:
-    """Raises UnsupportedError if a program of JAX's runtime asks for a strategy of TensorFlow's."""
+    """Raises NotUnderJaxError if a program of JAX's runtime asks for a strategy of TensorFlow's."""
     if strategy is not None:
-        raise UnsupportedError(
+        raise NotUnderJaxError(
             f"Under the runtime of JAX there is no {type(strategy).__name__}: leave out "
             "train_distribute=, eval_distribute= and strategy=. A TPUEstimator with use_tpu=True "
             "trains on all devices of JAX."

@@ -56,6 +56,7 @@ from estimator2strategy.estimator.checks import (
     no_variable,
     verify_model_fn_args,
 )
+from estimator2strategy.estimator.chosen_runtime import in_chosen_runtime
 from estimator2strategy.estimator.cluster import (
     check_cluster,
     check_evaluation,
@@ -221,6 +222,7 @@ class Estimator(Exporting):
         return path
 
     @checked(RULES)
+    @in_chosen_runtime
     def train(
         self,
         input_fn: Callable,
@@ -278,6 +280,7 @@ class Estimator(Exporting):
         return self
 
     @checked(RULES)
+    @in_chosen_runtime
     def evaluate(
         self,
         input_fn: Callable,
@@ -339,6 +342,7 @@ class Estimator(Exporting):
             return metric_objects(graph, pairs, calls)
 
     @checked(RULES)
+    @in_chosen_runtime
     def predict(
         self,
         input_fn: Callable,

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
 from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.wrong_argument import wrong_argument
@@ -90,9 +91,9 @@ def check_given_strategy(tpu_config: Any) -> None:
 
 
 def check_one_core_each(tpu_config: Any) -> None:
-    """Raises UnsupportedError if TPUConfig spreads a replica over several devices of JAX."""
+    """Raises NotUnderJaxError if TPUConfig spreads a replica over several devices of JAX."""
     if (tpu_config.num_cores_per_replica or 1) > 1:
-        raise UnsupportedError(
+        raise NotUnderJaxError(
             f"TPUConfig.num_cores_per_replica is {tpu_config.num_cores_per_replica}: under the "
             "runtime of JAX each device is a replica.\n"
             "  Leave num_cores_per_replica out, or --runtime=jax."

@@ -75,7 +75,8 @@ def parser() -> Parser:
         "--runtime",
         type=_member_of(Runtime),
         metavar="NAME",
-        help="jax: JAX runs the steps, on its devices; tensorflow: as without the option",
+        help="jax: JAX runs the steps, on its devices; auto: if it has a GPU or a TPU; "
+        "tensorflow: as without the option",
     )
     made.add_argument(
         "--precision",

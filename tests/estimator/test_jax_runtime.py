@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import errors, estimator
+from estimator2strategy.engine.replay.engines import on_jax
 from estimator2strategy.engine.runtime import jax_devices as jax_runtime
 from tests.hooks import LossRecorder
 
@@ -118,15 +119,6 @@ def test_a_nan_of_an_early_launch_of_a_long_block_keeps_its_step(tmp_path, jax_d
 
 
 def test_what_the_host_must_do_in_the_middle_of_a_step_is_refused(tmp_path, jax_devices):
-    def through_python(features, labels, mode):
-        w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())
-        y = tf1.py_func(lambda value: value, [features @ w], tf.float32)
-        loss = tf.reduce_mean(tf.square(tf.reshape(y, [-1, 1]) * w[0] - labels))
-        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(
-            loss, tf1.train.get_global_step()
-        )
-        return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
     jax_devices(1)
     with pytest.raises(errors.UnsupportedError, match=r"middle of it:\n.*test_jax_runtime.py"):
         trained(tmp_path, steps=1, fn=through_python)
@@ -149,6 +141,60 @@ def test_a_seed_that_xla_forgets_in_a_branch_is_told_with_its_line(tmp_path, jax
     assert len(told) == 1
     assert "RandomUniform" in told[0]
     assert "test_jax_runtime.py:" in told[0]
+
+
+@pytest.fixture
+def launches(monkeypatch, jax_devices):
+    """The steps of each launch under `auto`, of a process whose JAX has an accelerator."""
+    jax_devices(1)
+    monkeypatch.setenv("E2S_RUNTIME", "auto")
+    monkeypatch.setattr(jax_runtime, "has_accelerator", lambda: True)
+    seen: list[int] = []
+    launch = on_jax.OnJax._launch
+    monkeypatch.setattr(
+        on_jax.OnJax, "_launch", lambda self, t, p: seen.append(t.steps) or launch(self, t, p)
+    )
+    return seen
+
+
+def test_auto_is_jax_where_it_has_an_accelerator(tmp_path, launches):
+    trained(tmp_path, steps=2)
+    assert sum(launches) == 2
+
+
+def test_auto_is_tensorflow_on_a_cpu(tmp_path, launches, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("E2S_RUNTIME", "auto")
+    assert not jax_runtime.has_accelerator()
+    trained(tmp_path, steps=2)
+    assert launches == []
+
+
+def through_python(features, labels, mode):
+    """What a device needs depends on Python code that the host has to run in between."""
+    w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())
+    y = tf.reshape(tf1.py_func(lambda value: value, [features @ w], tf.float32), [-1, 1]) * w[0]
+    if mode == "infer":
+        return estimator.EstimatorSpec(mode, predictions=y)
+    loss = tf.reduce_mean(tf.square(y - labels))
+    train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, tf1.train.get_global_step())
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def test_auto_is_tensorflow_for_a_program_that_jax_cannot_run(tmp_path, launches, log):
+    model = trained(tmp_path / "trains", steps=2, fn=through_python)
+    assert model.get_variable_value("global_step") == 2
+    assert log.text.count("TensorFlow runs the steps, and not JAX. Under the runtime of JAX") == 1
+    assert "test_jax_runtime.py" in log.text
+    again = estimator.Estimator(through_python, str(tmp_path / "trains"))
+    assert len(list(again.predict(input_fn))) == 8
+    assert launches == []
+
+
+def test_auto_leaves_a_strategy_to_tensorflow(tmp_path, launches):
+    strategy = tf.distribute.OneDeviceStrategy("/CPU:0")
+    trained(tmp_path, steps=1, train_distribute=strategy)
+    assert launches == []
 
 
 def test_a_strategy_of_tensorflow_is_refused(tmp_path, jax_devices):

@@ -59,6 +59,9 @@ class BatchedPredict:
             error = tf.errors.OutOfRangeError(None, None, "End of sequence")
         return values, error
 
+    def retire(self) -> None:
+        """Drops what was kept of the input: nothing is."""
+
     def _taken(self, batches: int) -> tuple[list[tf.Tensor], Exception | None]:
         taken: list[tf.Tensor] = []
         until = time.perf_counter() + _TAKING
@@ -138,10 +141,14 @@ def _unstacked(values: tf.Tensor, dtype: tf.DType, count: int) -> list[Any]:
         ]
 
 
-def batched_predict(replay: Replay, tensors: Sequence[str]) -> BatchedPredict | None:
-    """Makes such fetches run for several batches at once; None if they cannot."""
+def batched_predict(replay: Replay, tensors: Sequence[str]) -> Any:
+    """The BatchedPredict of such fetches, or what runs as one on JAX; None if they cannot."""
     recorded = replay.recorded
     node = recorded.only_next_batch(map(input_node, tensors))
     if not node or not recorded.is_pure(map(input_node, tensors), node) or recorded.runs_python():
         return None
-    return BatchedPredict(replay, tensors, node)
+    if replay.device is None:
+        return BatchedPredict(replay, tensors, node)
+    from estimator2strategy.engine.replay.engines import on_jax
+
+    return on_jax.build_of_each(replay, tensors)

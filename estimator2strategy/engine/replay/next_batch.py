@@ -84,6 +84,8 @@ class NextBatches:
     def optional(self) -> tf.Tensor:
         """The batches of all places, as a variant that is empty where one input has ended."""
         optionals = [next_batch.optional() for next_batch in self._taken]
+        if len(optionals) == 1:
+            return optionals[0]
         there = [tf.raw_ops.OptionalHasValue(optional=optional) for optional in optionals]
 
         def together() -> tf.Tensor:

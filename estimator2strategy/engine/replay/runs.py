@@ -14,7 +14,7 @@ from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
 from estimator2strategy.engine.replay import splice as splice_lib
 from estimator2strategy.engine.replay import uninitialized
-from estimator2strategy.engine.replay.batched_predict import BatchedPredict, batched_predict
+from estimator2strategy.engine.replay.batched_predict import batched_predict
 from estimator2strategy.engine.replay.engines import (
     Engine,
     How,
@@ -45,7 +45,7 @@ class Runs:
     def __init__(self, replay: Replay):
         self.replay = replay
         self._engines: dict[tuple[Step | None, Request], Engine] = {}
-        self._predicting: dict[tuple[str, ...], BatchedPredict | None] = {}
+        self._predicting: dict[tuple[str, ...], Any] = {}  # a BatchedPredict, or the like
         self._written: dict[tuple[str, ...], list[str]] = {}
         self._late: dict[Request, Collection[str]] = {}
         self._read: dict[tuple[Step | None, Request], list[str]] = {}
@@ -126,9 +126,9 @@ class Runs:
         """Counts a batch that was predicted by a run of its own."""
         self.steps += 1
 
-    def predicting(self, tensors: tuple[str, ...]) -> BatchedPredict | None:
+    def predicting(self, tensors: tuple[str, ...]) -> Any:
         """Computes `tensors` for several batches at once; None if they cannot be."""
-        if self.replay.splices or self.replay.device is not None:
+        if self.replay.splices:
             return None
         if tensors not in self._predicting:
             self._predicting[tensors] = batched_predict(self.replay, tensors)
@@ -190,7 +190,7 @@ class Runs:
         Not on a TPUStrategy, whose programs hold its variables for good.
         """
         self._retired = self.replay.state.retire()
-        for engine in self._engines.values():
+        for engine in (*self._engines.values(), *filter(None, self._predicting.values())):
             engine.retire()
         if self.replay.device is not None:
             self.replay.device.clear()

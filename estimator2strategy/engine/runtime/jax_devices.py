@@ -47,6 +47,14 @@ def jax_target(precision: Precision, most: int | None = None, here: bool = False
     return target
 
 
+def has_accelerator() -> bool:
+    """True if JAX is installed, and its default platform is no CPU."""
+    try:
+        return bool(_devices()[0].platform != "cpu")
+    except DeviceError:
+        return False
+
+
 @functools.cache
 def _devices() -> tuple[Any, ...]:
     try:

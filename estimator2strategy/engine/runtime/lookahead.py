@@ -201,6 +201,8 @@ class Lookahead:
             step: The number of the last one that ran.
             runs: The runs of which they are.
         """
+        if runs.replay.device is not None:  # there a block is no more work to build than a step
+            return False
         if self._shows_each_step:
             return True
         left = min(self.last_step() - step, most_batches(runs.replay.recorded))

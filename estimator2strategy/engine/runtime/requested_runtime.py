@@ -23,10 +23,12 @@ class Runtime(enum.Enum):
 
     TENSORFLOW: TensorFlow: CPUs, GPUs, and TPUs that it knows.
     JAX: JAX, on the devices of its default platform: CPUs, GPUs, TPUs of today.
+    AUTO: JAX where it has a GPU or a TPU, and XLA takes the steps; TensorFlow otherwise.
     """
 
     TENSORFLOW = "tensorflow"
     JAX = "jax"
+    AUTO = "auto"
 
 
 def requested_runtime() -> Runtime:

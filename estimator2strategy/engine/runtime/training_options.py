@@ -109,7 +109,8 @@ class TrainingOptions:
         runtime: The runtime that executes the steps of training, evaluation and prediction. With
             `Runtime.JAX` these run on the devices of JAX's default platform: `use_tpu=True` takes
             all of them as its cores, and anything else the first. None: the environment's
-            E2S_RUNTIME, else TensorFlow's.
+            E2S_RUNTIME, else TensorFlow's. With `Runtime.AUTO` JAX runs them if it has a GPU or a
+            TPU; a program that cannot run there goes to TensorFlow's, with a word in the log.
         precision: The precision of float32 products under JAX, on devices that have a faster one.
             None: the environment's E2S_PRECISION, else the device's default.
 
@@ -141,13 +142,23 @@ class TrainingOptions:
         return os.fspath(chosen) if chosen else None
 
 
+def runtime_of(options: TrainingOptions) -> Runtime:
+    """The runtime that is asked for.
+
+    Raises:
+        ValueError: The environment asks for one that there is not.
+    """
+    return options.runtime or requested_runtime.requested_runtime()
+
+
 def uses_jax(options: TrainingOptions) -> bool:
     """True if JAX runs the steps of an Estimator with these options.
 
     Raises:
         ValueError: The environment asks for a runtime that there is not.
     """
-    return (options.runtime or requested_runtime.requested_runtime()) is Runtime.JAX
+    runtime = runtime_of(options)
+    return runtime is Runtime.JAX or (runtime is Runtime.AUTO and jax_devices.has_accelerator())
 
 
 def jax_target_of(

@@ -73,6 +73,15 @@ def test_it_tells_the_step_since_which_the_loss_is_nan(program):
     assert run(program, STEPS, value=np.inf).nan_since == 1
 
 
+def test_variables_after_a_block_have_the_memory_of_those_before(program):
+    lowered = lower_step(program, Replay.of(program.recorded.graph).state.random_streams())
+    step = StepFunction(lowered)
+    with jax.enable_x64(True):
+        block = jax.jit(block_of(step, STEPS, loss=0), donate_argnums=0)
+        memory = block.lower(step.variables, [X], 1).compile().memory_analysis()
+    assert memory.alias_size_in_bytes == 3 * 4 + 8  # w, and the counter
+
+
 def test_the_process_is_left_without_64_bit_values(program):
     run(program, 1)
     assert jax.numpy.arange(3).dtype == np.int32

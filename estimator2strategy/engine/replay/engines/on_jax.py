@@ -12,8 +12,9 @@ Several hosts launch the same steps, each with batches of its own. Each has the 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -36,23 +37,24 @@ from estimator2strategy.engine.replay.xla import hosts
 from estimator2strategy.engine.replay.xla.block import BlockResults, block_of, on_mesh
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
+from estimator2strategy.engine.replay.xla.host_batches import HostBatches, Taken
+from estimator2strategy.engine.replay.xla.kept_compilations import kept
 from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
 from estimator2strategy.engine.replay.xla.parts import (
     StepParts,
     after_function,
     parts_of,
-    take_function,
 )
 from estimator2strategy.engine.replay.xla.step_function import StepFunction
+from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
 from estimator2strategy.engine.replay.xla.watch import Watch
 from estimator2strategy.errors import DeviceError, UnsupportedError
 
-# The tensors of one step for the program: its feeds, on each replica.
-Taken: TypeAlias = list[np.ndarray]
-
 # The most steps of one launch, and the most bytes of their batches.
 _STEPS, _BYTES = 32, 1 << 26
+# A program for many steps may run one alone if their batches are no larger.
+_SMALL = 1 << 20
 # XLA for CPUs runs these eight times slower in a loop than outside of one.
 _SLOW_IN_LOOPS = {"cpu": frozenset({"stablehlo.convolution"})}
 # Launches that may wait for a device: the next one is made while one runs.
@@ -78,12 +80,14 @@ class _Program(NamedTuple):
         lowered: The step.
         function: The block; see `block_of`.
         steps: The number of steps that batches are stacked for.
+        variables: The variables' VarHandleOps.
         changed: The numbers of the variables that a step changes.
     """
 
     lowered: LoweredStep
     function: Any
     steps: int
+    variables: tuple[str, ...]
     changed: frozenset[int]
 
 
@@ -95,26 +99,42 @@ class OnJax(Engine):
         step: The definition of a step; None: it is one run, without a step's counter or loss.
         request: The fetches and feeds to run.
         parts: The request's parts.
+        of_each: True if the results of each step are wanted, by `run_each`.
     """
 
     on_device = True
 
-    def __init__(self, replay: Replay, step: Step | None, request: Request, parts: StepParts):
+    def __init__(
+        self,
+        replay: Replay,
+        step: Step | None,
+        request: Request,
+        parts: StepParts,
+        of_each: bool = False,
+    ):
         self._replay, self._step, self._parts = replay, step, parts
         self._values: DeviceValues = replay.device
         loss = step.loss if step else None
         self._loss = request.tensors.index(loss) if loss in request.tensors else None
-        self._take = take_function(replay, parts, request.feeds)
-        self._feeds: Sequence[tf.Tensor] = ()
-        self._after = after_function(replay, parts, request, self._values.replicas)
-        self.functions = (self._take, self._after)
         self._shared, self._written_by_host = parts.shared_variables()
-        self._after_each = parts.has_effects_after
-        self._one_by_one = bool(self._shared) or step is None or step.how is How.ONE_BY_ONE
-        watched = swallowed(replay.recorded, parts.program.nodes) if self._values.checks else []
+        self._batches = HostBatches(replay, parts, request.feeds, several=not self._shared)
+        self._feeds: Sequence[tf.Tensor] = ()
+        self.functions: tuple[Any, ...] = (self._batches.function,)
+        self._given = parts.given(request)
+        if self._given is None:
+            self._after = after_function(replay, parts, request, self._values.replicas)
+            self.functions += (self._after,)
+        self._after_each = of_each or parts.has_effects_after
+        how = How.ONE_BY_ONE if step is None else step.how
+        self._one_by_one = bool(self._shared) or (how is How.ONE_BY_ONE and not of_each)
+        program = parts.program
+        watched = swallowed(replay.recorded, program.nodes) if self._values.checks else []
         self._watch = Watch(replay.recorded, watched)
-        self._programs: dict[tuple[Any, ...], _Program] = {}
-        self._waiting: list[list[tf.Tensor]] = []  # a batch of another shape than those before it
+        # Requests with and without a summary have the same program.
+        self._key = (program.feeds, program.outputs, tuple(program.nodes), self._number_of_loss())
+        self._queue: deque[Taken] = deque()
+        self._error: Exception | None = None  # with which the input ended behind the queue
+        self._room = 1  # the most steps of a launch, as far as is known
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
         self._feeds = feeds
@@ -129,27 +149,22 @@ class OnJax(Engine):
         launches: list[_Launch] = []
         results: list[tf.Tensor] = []
         outputs: Sequence[Any] = ()
-        last_kept: list[tf.Tensor] = []
-        done, ended = 0, False
-        while done < steps and not ended:
-            taken, kept, ended = self._take_some(steps - done)
-            if self._values.of_several_hosts:
-                if outputs:
-                    jax.block_until_ready(outputs)
-                taken, kept, ended = self._agreed(taken, kept, ended)
-            if not taken:
-                break
-            outputs, nan_since = self._launch(taken)
+        last: Taken | None = None
+        done = 0
+        while done < steps and (next_ := self._take_some(steps - done, outputs)):
+            taken, program = next_
+            outputs, nan_since = self._launch(taken, program)
             launches.append(_Launch(done, nan_since))
-            done, last_kept = done + len(taken), kept[-1]
+            done, last = done + taken.steps, taken
             if self._after_each:
-                of_steps = [np.asarray(output) for output in outputs]
-                for number, of_host in enumerate(kept):
-                    results = self._run_after(self._of_step(of_steps, number), of_host)
+                for values in self._run_after_each(outputs, taken):
+                    results = list(map(tf.convert_to_tensor, values))
             elif len(launches) > _IN_FLIGHT:
                 launches[-1 - _IN_FLIGHT].nan_since.block_until_ready()
-        if done and not self._after_each:
-            results = self._run_after(outputs, last_kept)
+        if last and not self._after_each:
+            of_step = list(map(np.asarray, outputs))
+            values = self._run_after(of_step, last.kept(last.steps - 1))
+            results = list(map(tf.convert_to_tensor, values))
         self._watch.tell()
         return self._ran(done, results, done == steps, launches)
 
@@ -173,69 +188,108 @@ class OnJax(Engine):
         counter = self._replay.read(step.counter) if step.counter else None
         return Ran(done, results, stopped, since, counter)
 
-    def _take_some(self, most: int) -> tuple[list[Taken], list[list[tf.Tensor]], bool]:
-        """(each step's tensors for the program, those that the host keeps, the input has ended).
+    def _take_some(self, most: int, before: Sequence[Any]) -> tuple[Taken, _Program] | None:
+        """The batches of the next launch, of at most so many steps, and its program.
 
-        All batches of one call have the same shapes.
+        Returns None if the input has ended, of this host or another. Hosts agree when the launch
+        before is done, whose outputs are `before`.
         """
-        taken: list[Taken] = []
-        kept: list[list[tf.Tensor]] = []
-        count, room = len(self._parts.takes), 1
-        while len(taken) < room:
-            try:
-                tensors = self._waiting.pop() if self._waiting else self._take_one()
-            except tf.errors.OutOfRangeError:
-                return taken, kept, True
-            values = [tensor.numpy() for tensor in tensors[:count]]
-            if taken and [v.shape for v in values] != [v.shape for v in taken[0]]:
-                self._waiting.append(tensors)
-                break
-            taken.append(values)
-            kept.append(tensors[count:])
-            room = min(most, self._program(values).steps)
-        return taken, kept, False
+        found = self._take_here(most)
+        if not self._values.of_several_hosts:
+            return found
+        jax.block_until_ready(before)
+        taken = found[0] if found else None
+        common = self._agreed(taken)
+        if found and taken and taken.steps > common:
+            taken, rest = taken.split(common) if common else (None, taken)
+            self._queue.appendleft(rest)
+        return (taken, found[1]) if found and taken else None
 
-    def _agreed(
-        self, taken: list[Taken], kept: list[list[tf.Tensor]], ended: bool
-    ) -> tuple[list[Taken], list[list[tf.Tensor]], bool]:
-        """As many steps as all hosts have batches for, and True if one's input has ended then."""
-        shapes = repr([value.shape for value in taken[0]]) if taken else ""
-        mine = [len(taken), ended, zlib.crc32(shapes.encode())]
+    def _agreed(self, taken: Taken | None) -> int:
+        """The number of steps that all hosts have batches for; 0 if the input of one has ended."""
+        shapes = repr(taken.shapes) if taken else ""
+        mine = [taken.steps if taken else 0, zlib.crc32(shapes.encode())]
         of_hosts = hosts.of_each(f"a block of {self._name}", mine)
         counts = of_hosts[:, 0]
-        common = int(counts.min())
-        if common and len({*of_hosts[:, 2]}) > 1:
+        if not counts.any():
+            return 0
+        if not counts.all():
+            tf.compat.v1.logging.warn(
+                "The input of host %s has ended, the others' has not. It ends for all; give each "
+                "as many batches, or repeat() them and say how many steps.",
+                ", ".join(map(str, np.flatnonzero(counts == 0))),
+            )
+        elif len({*of_hosts[:, 1]}) > 1:
             raise DeviceError(
                 f"The batches of this host have the shapes {shapes}, and those of another have "
                 "others. Give all hosts batches of the same shapes."
             )
-        are_out = (counts == common) & (of_hosts[:, 1] == 1)
-        if are_out.any() and not are_out.all():
-            tf.compat.v1.logging.warn(
-                "The input of host %s has ended, the others' has not. It ends for all; give each "
-                "as many batches, or repeat() them and say how many steps.",
-                ", ".join(map(str, np.flatnonzero(are_out))),
-            )
-        for values, of_host in reversed([*zip(taken, kept, strict=True)][common:]):
-            self._waiting.append([*map(tf.constant, values), *of_host])
-        return taken[:common], kept[:common], bool(are_out.any())
+        return int(counts.min())
 
     @property
     def _name(self) -> str:
         return self._step.op if self._step else "a run without a step"
 
-    def _take_one(self) -> list[tf.Tensor]:
-        """Runs the host's first part."""
-        self._values.to_host(self._shared)
-        tensors: list[tf.Tensor] = self._take(*self._feeds)
-        self._values.forget(self._written_by_host)
-        return tensors
+    def _take_here(self, most: int) -> tuple[Taken, _Program] | None:
+        """As `_take_some`, as far as this host knows."""
+        if not self._queue:
+            error, self._error = self._error, None
+            if error is None:
+                self._values.to_host(self._shared)
+                found, error = self._batches.take(min(most, self._room), self._feeds)
+                self._values.forget(self._written_by_host)
+                self._queue.extend(found)
+            if self._queue:
+                self._error = error  # behind them
+            elif isinstance(error, tf.errors.OutOfRangeError):
+                return None
+            elif error:
+                raise error
+        taken = self._queue.popleft()
+        program = self._program(taken, most)
+        self._room = program.steps
+        if taken.steps > self._room:
+            taken, rest = taken.split(self._room)
+            self._queue.appendleft(rest)
+        return taken, program
 
-    def _run_after(self, outputs: Sequence[Any], kept: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Runs the host's last part on the device's outputs of one step."""
+    def run_each(self, steps: int) -> tuple[list[list[Any]], Exception | None]:
+        """Runs up to `steps` steps, fewer if their batches are slow in coming.
+
+        Returns:
+            The values (numpy) that each gave, and the error with which the next one ended.
+        """
+        found: list[list[Any]] = []
+        with jax.enable_x64(True):
+            try:
+                while len(found) < steps and (not found or self._queue):
+                    next_ = self._take_here(steps - len(found))
+                    if next_ is None:
+                        return found, tf.errors.OutOfRangeError(None, None, "End of sequence")
+                    taken, program = next_
+                    outputs, _ = self._launch(taken, program)
+                    of_steps = self._run_after_each(outputs, taken)
+                    found.extend(list(map(_numpy, values)) for values in of_steps)
+                    self._watch.tell()
+            except tf.errors.OpError as error:
+                return found, error
+            finally:
+                self._values.streams_to_host()
+        return found, None
+
+    def _run_after_each(self, outputs: Sequence[Any], taken: Taken) -> Iterator[list[Any]]:
+        """Runs the host's last part on the collected outputs of each step."""
+        of_steps = [np.asarray(output) for output in outputs]
+        for number in range(taken.steps):
+            yield self._run_after(self._of_step(of_steps, number), taken.kept(number))
+
+    def _run_after(self, outputs: Sequence[np.ndarray], kept: Sequence[tf.Tensor]) -> list[Any]:
+        """The tensors of the request, of the device's outputs of one step."""
+        if self._given is not None:
+            values = [*outputs, *kept]
+            return [values[number] for number in self._given]
         self._values.to_host(self._shared)
-        computed = [tf.constant(np.asarray(output)) for output in outputs]
-        results: list[tf.Tensor] = self._after(*computed, *kept)
+        results: list[Any] = self._after(*map(tf.constant, outputs), *kept)
         self._values.forget(self._written_by_host)
         return results
 
@@ -245,42 +299,52 @@ class OnJax(Engine):
             return [output[number] for output in outputs]
         return [output[:, number] for output in outputs]
 
-    def _launch(self, taken: Sequence[Taken]) -> tuple[Sequence[Any], Any]:
+    def _launch(self, taken: Taken, program: _Program) -> tuple[Sequence[Any], Any]:
         """Starts steps on the device, and does not wait for them.
 
         Returns:
             `outputs` and `nan_since`, as of BlockResults.
         """
-        values, program = self._values, self._program(taken[0])
-        batches = list(map(values.deal_out, self._stacked(taken, program.steps)))
-        nodes, blocks = program.lowered.program.variables, program.lowered.streams
+        values = self._values
+        batches = values.deal_out(self._padded(taken, program.steps))
+        nodes, blocks = program.variables, program.lowered.streams
         before = [*values.take(nodes), *values.take_streams(blocks)]
-        after = program.function(before, batches, np.int32(len(taken)))
+        after = program.function(before, batches, np.int32(taken.steps))
         values.put(nodes, after.variables[: len(nodes)], program.changed)
         values.put_streams(blocks, after.variables[len(nodes) :])
         return self._watch.without_flags(after.outputs), after.nan_since
 
-    def _stacked(self, taken: Sequence[Taken], steps: int) -> list[np.ndarray]:
+    def _padded(self, taken: Taken, steps: int) -> list[np.ndarray]:
         """The values of each feed at all steps: [steps, ...], or [steps, replicas here, ...]."""
         replicas, feeds = len(self._values.here), len(self._parts.program.feeds)
+        found = taken.feeds
+        if self._values.replicas > 1:
+            found = [
+                np.stack([taken.feeds[r * feeds + feed] for r in range(replicas)], axis=1)
+                for feed in range(feeds)
+            ]
+        if taken.steps == steps:
+            return found
         # The program looks at no more of them than it is told.
-        filled = [*taken, *[taken[-1]] * (steps - len(taken))]
-        if self._values.replicas == 1:
-            return [np.stack(of_feed) for of_feed in zip(*filled, strict=True)]
-        return [
-            np.stack([[of_step[r * feeds + feed] for r in range(replicas)] for of_step in filled])
-            for feed in range(feeds)
-        ]
+        missing = steps - taken.steps
+        return [np.concatenate([f, np.zeros((missing, *f.shape[1:]), f.dtype)]) for f in found]
 
-    def _program(self, taken: Taken) -> _Program:
-        """The program for batches of these shapes."""
-        feeds = taken[: len(self._parts.program.feeds)]
-        shapes = tuple(value.shape for value in feeds)
-        if shapes not in self._programs:
-            self._programs[shapes] = self._compiled(feeds)
-        return self._programs[shapes]
+    def _program(self, taken: Taken, most: int) -> _Program:
+        """The program for batches of these shapes, where so many steps are to be run at most."""
+        feeds = [feed[0] for feed in taken.feeds[: len(self._parts.program.feeds)]]
+        # Room for the batches of many steps costs more than a second compilation saves.
+        is_single = most == 1 and _STEPS * sum(feed.nbytes for feed in feeds) > _SMALL
+        is_single |= self._one_by_one
+        programs, key = (
+            self._values.programs,
+            (*self._key, taken.shapes, is_single, self._after_each),
+        )
+        if key not in programs:
+            programs[key] = self._compiled(feeds, is_single)
+        program: _Program = programs[key]
+        return program
 
-    def _compiled(self, feeds: Taken) -> _Program:
+    def _compiled(self, feeds: Sequence[np.ndarray], is_single: bool) -> _Program:
         values, program = self._values, self._parts.program
         specs = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
         try:
@@ -288,21 +352,21 @@ class OnJax(Engine):
             lowered = lower_step(program, draws, specs, watched)
             step = StepFunction(lowered, values.precision)
         except (LoweringError, ValueError) as error:
-            raise not_lowered(self._replay.recorded, error) from error
-        steps = 1 if self._one_by_one else _steps_of_launch(values, step, feeds)
+            raise _refused(values, not_lowered(self._replay.recorded, error)) from error
+        steps = 1 if is_single else _steps_of_launch(values, step, feeds)
         of_block = {"collects": self._after_each, "flags": bool(self._watch.failures)}
         block = block_of(step, steps, self._number_of_loss(), **of_block)
-        variables, streams = len(program.variables), len(lowered.streams)
+        variables, streams = tuple(program.variables), len(lowered.streams)
         if values.replicas > 1:
             block = on_mesh(block, values.mesh, streams)
         how: dict[str, Any] = {}
         if values.of_several_hosts:
             everywhere, of_each = values.shardings_of_results
-            of_variables = [everywhere] * variables + [of_each] * streams
+            of_variables = [everywhere] * len(variables) + [of_each] * streams
             how["out_shardings"] = BlockResults(of_variables, everywhere, everywhere)
-        function = jax.jit(block, donate_argnums=0, **how)
-        changed = frozenset(number for number in step.changed if number < variables)
-        return _Program(lowered, function, steps, changed)
+        function = kept(jax.jit(block, donate_argnums=0, **how))
+        changed = frozenset(number for number in step.changed if number < len(variables))
+        return _Program(lowered, function, steps, variables, changed)
 
     def _number_of_loss(self) -> int | None:
         """The number, among the program's outputs, of the loss of this device."""
@@ -315,7 +379,8 @@ class OnJax(Engine):
         return parts.program.outputs.index(name) if name in parts.program.outputs else None
 
     def retire(self) -> None:
-        self._waiting.clear()
+        self._queue.clear()
+        self._error = None
 
 
 def build(replay: Replay, step: Step | None, request: Request) -> OnJax | None:
@@ -324,11 +389,31 @@ def build(replay: Replay, step: Step | None, request: Request) -> OnJax | None:
     Raises:
         UnsupportedError: The host would have to act in the middle of a step.
     """
-    parts = parts_of(replay, request, replay.device.replicas)
+    try:
+        parts = parts_of(replay, request, replay.device.replicas)
+    except UnsupportedError as error:
+        raise _refused(replay.device, error) from None
     if parts is None:
         return None
     warn_of_lost_seeds(replay.recorded, parts.program.nodes)
     return OnJax(replay, step, request, parts)
+
+
+class EachOnJax:
+    """As BatchedPredict, on devices of JAX."""
+
+    def __init__(self, engine: OnJax):
+        self.run, self.retire, self.functions = engine.run_each, engine.retire, engine.functions
+
+
+def build_of_each(replay: Replay, tensors: Sequence[str]) -> EachOnJax | None:
+    """Makes what gives such tensors for each of several batches; None if JAX has nothing to do."""
+    request = Request(tuple(tensors))
+    parts = parts_of(replay, request, replay.device.replicas)
+    if parts is None:
+        return None
+    warn_of_lost_seeds(replay.recorded, parts.program.nodes)
+    return EachOnJax(OnJax(replay, None, request, parts, of_each=True))
 
 
 def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:
@@ -343,12 +428,21 @@ def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:
     )
 
 
-def _steps_of_launch(values: DeviceValues, step: StepFunction, feeds: Taken) -> int:
+def _refused(values: DeviceValues, error: UnsupportedError) -> UnsupportedError:
+    """The error, such that another runtime may take the program if no step of it has run."""
+    return error if values.have_run else NotUnderJaxError(str(error))
+
+
+def _steps_of_launch(values: DeviceValues, step: StepFunction, feeds: Sequence[np.ndarray]) -> int:
     """The number of steps that one launch has at most."""
     if step.op_names & _SLOW_IN_LOOPS.get(values.platform, frozenset()):
         return 1
     size = values.replicas * sum(feed.nbytes for feed in feeds)
     return max(1, min(_STEPS, _BYTES // max(size, 1)))
+
+
+def _numpy(value: Any) -> Any:
+    return value.numpy() if isinstance(value, tf.Tensor) else value
 
 
 def _nan_since(launches: Sequence[_Launch], done: int) -> int:

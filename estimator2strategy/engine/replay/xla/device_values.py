@@ -38,6 +38,8 @@ class DeviceValues:
         mesh: The devices, on one axis.
         precision, checks: As above.
         here: The numbers of the replicas of this host.
+        have_run: True if a program has changed them.
+        programs: The compiled programs, which the engines of several requests share.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class DeviceValues:
         me = jax.process_index()
         mine = [i for i, device in enumerate(devices) if device.process_index == me]
         self.here = range(mine[0], mine[-1] + 1)
+        self.have_run = False
+        self.programs: dict[tuple[Any, ...], Any] = {}
         self._everywhere = NamedSharding(self.mesh, PartitionSpec())
         self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
         self._values: dict[str, Any] = {}
@@ -110,6 +114,7 @@ class DeviceValues:
             arrays: A value for each.
             changed: The numbers of those that the block may have changed.
         """
+        self.have_run = True
         self._values.update(zip(nodes, arrays, strict=True))
         self._newer.update(nodes[number] for number in changed)
 
@@ -138,6 +143,7 @@ class DeviceValues:
         """Drops all values."""
         self._values.clear()
         self._newer.clear()
+        self.have_run = False
 
     def take_streams(self, blocks: Sequence[tf.Variable]) -> list[Any]:
         """The places of random ops in their streams: one for each replica, on a mesh of several.
@@ -176,13 +182,18 @@ class DeviceValues:
         of_0: np.ndarray = np.asarray(mine.data)[0] - shift
         return of_0
 
-    def deal_out(self, stacked: np.ndarray) -> Any:
+    def deal_out(self, stacked: Sequence[np.ndarray]) -> Sequence[Any]:
         """Puts the batches of some steps on the devices.
 
         Args:
-            stacked: [steps, ...], or on a mesh of several [steps, replicas of this host, ...].
+            stacked: Feeds: [steps, ...], or on a mesh of several [steps, replicas of this host,
+                ...].
         """
-        if self.replicas == 1:
-            return jax.device_put(stacked, self._everywhere)
-        sharding = NamedSharding(self.mesh, PartitionSpec(None, REPLICAS))
-        return self._of_each_replica(sharding, stacked)
+        if not stacked:
+            return []
+        parts = PartitionSpec() if self.replicas == 1 else PartitionSpec(None, REPLICAS)
+        sharding = NamedSharding(self.mesh, parts)
+        if self.of_several_hosts:
+            return [self._of_each_replica(sharding, of_feed) for of_feed in stacked]
+        batches: Sequence[Any] = jax.device_put(stacked, sharding)
+        return batches

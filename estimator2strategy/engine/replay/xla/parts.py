@@ -56,6 +56,16 @@ class StepParts:
         recorded = self.program.recorded
         return recorded.have_effects(self.after) or recorded.call_python(self.after)
 
+    def given(self, request: Request) -> list[int] | None:
+        """The numbers of a request's tensors among the program's outputs, then `kept`.
+
+        None: the host has to compute something of them.
+        """
+        there = [*self.program.outputs, *self.kept]
+        if self.after or self.splice or self.later or not set(there).issuperset(request.tensors):
+            return None
+        return [there.index(name) for name in request.tensors]
+
     def shared_variables(self) -> tuple[set[str], set[str]]:
         """(variables that host and device share and one of them writes, those the host writes)."""
         recorded, on_device = self.program.recorded, set(self.program.variables)

@@ -6,6 +6,11 @@ import dataclasses
 from typing import Any
 
 from estimator2strategy.engine.replay.xla.precision import Precision
+from estimator2strategy.errors import UnsupportedError
+
+
+class NotUnderJaxError(UnsupportedError):
+    """JAX cannot run a program, of which no step has run: another runtime may."""
 
 
 @dataclasses.dataclass(frozen=True)
