@@ -64,6 +64,7 @@ def test_a_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path)
 def test_what_comes_out_is_keras_without_a_mark(migrated):
     name, folders = migrated
     text = (folders[8] / f"{name}.py").read_text()
+    assert text == (HERE / "final" / f"{name}.py").read_text()  # shown in the guide
     assert todo.marks(text) == []
     assert "compat.v1" not in text
     assert "estimator2strategy" not in text

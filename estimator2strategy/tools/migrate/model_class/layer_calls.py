@@ -17,6 +17,11 @@ _TAKEN = {
 _WITHOUT_WEIGHTS = {f"layers.{row.keras}" for row in ROWS.values() if not row.has_variables}
 # Arguments that are written without their names.
 _FIRST = ("units", "filters", "kernel_size", "pool_size", "rate")
+# What may run the code in it more than once.
+_REPEATED = (
+    *(ast.For, ast.While, ast.FunctionDef, ast.Lambda),
+    *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp),
+)
 _GONE = ("reuse", "_reuse", "fused", "renorm", "virtual_batch_size", "adjustment")
 _CLASSES = {f"tf.layers.{row.keras}": row for row in ROWS.values()}
 
@@ -116,6 +121,8 @@ class Layers:
 
     def _attribute(self, call, given, keras):
         """The name of a layer: its own, that of its result, or that of its class."""
+        if any(isinstance(outer, _REPEATED) for outer in _inside_function(call)):
+            raise StaysError(call, "a layer in a loop or in a function is to be made by hand")
         if isinstance(given, ast.Constant):
             base = str(given.value)
         elif given is not None:
@@ -173,6 +180,13 @@ class Layers:
     def _is_lookup(node, rewriter):
         call = node.parent
         return rewriter.called(call) in names.LOOKUPS and call.args[:1] == [node]
+
+
+def _inside_function(node):
+    """The nodes around a node, up to the statements of the model_fn."""
+    while not isinstance(getattr(node.parent, "parent", None), ast.Module):
+        node = node.parent
+        yield node
 
 
 def _first(made, keras):

@@ -17,6 +17,20 @@ from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, Sta
 MODES = ("train", "eval", "infer")
 # The arguments of an EstimatorSpec that a model has a place for, in their order.
 SPEC = ("mode", "predictions", "loss", "train_op", "eval_metric_ops", "export_outputs")
+_MAKE_WEIGHTS = (
+    *("tf.layers.", "tf.keras.layers.", "tf.contrib.layers.", "tf.contrib.slim."),
+    *("tf.get_variable", "tf.Variable", "tf.nn.rnn_cell."),
+)
+# What a model_fn may call, besides functions of its own file.
+_KNOWN = (
+    "tf.",
+    "numpy.",
+    "builtins.",
+    "math.",
+    "estimator2strategy.",
+    "collections.",
+    "functools.",
+)
 _SCOPES = ("tf.variable_scope", "tf.name_scope", "tf.control_dependencies")
 
 
@@ -49,12 +63,24 @@ class _Reader:
         self.rewriter = Rewriter(module, ())
 
     def read(self):
+        self._check_others()
         order = {}
         for mode in MODES:
             with contextlib.suppress(_ReturnedError):
                 self._flatten(self.function.body, mode, (), order)
         self._classify(sorted(order, key=lambda s: (s.lineno, s.col_offset)))
         return self.parts
+
+    def _check_others(self):
+        """Raises StaysError for layers and code elsewhere, which a model would not know."""
+        inside = set(ast.walk(self.function))
+        for call in self.module.source.calls:
+            name = self.module.source.name(call.node.func, call.scope) or ""
+            if call.node not in inside:
+                if name.startswith(_MAKE_WEIGHTS):
+                    raise StaysError(call.node, "bring this layer into the model_fn first")
+            elif name and not name.startswith(_KNOWN):
+                raise StaysError(call.node, f"bring what {name} does into the model_fn first")
 
     # The statements of a mode.
 

@@ -1,0 +1,100 @@
+"""model-fn-to-keras: a program that has no place in a Keras model stays, with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from estimator2strategy.tools.migrate.model_class import line_limit
+from estimator2strategy.tools.migrate.model_class.wrapping import wrapped
+from tests.tools.migrate.test_estimator_to_fit import migrated
+
+PROGRAM = """\
+from estimator2strategy import KerasLoop
+import estimator2strategy.tf1 as tf
+
+
+def model_fn(features, labels, mode, params):
+    y = tf.layers.dense(features, 1, name="y")
+    loss = tf.losses.mean_squared_error(labels, y)
+    optimizer = tf.keras.optimizers.SGD(learning_rate=0.1)
+    optimizer.iterations = tf.train.get_or_create_global_step()
+    train_op = optimizer.apply_gradients(zip(tf.gradients(loss, tf.trainable_variables()), x))
+    return tf.estimator.EstimatorSpec(mode, y, loss, train_op)
+
+
+def main(input_fn):
+    loop = KerasLoop(model_fn, "model", params={"rate": 0.1})
+    loop.evaluate(lambda: input_fn())
+"""
+# What the program has, and what instead -> a word of why it stays.
+STAYS = {
+    ("params={", "use_tpu=True, params={"): "a model for a TPU",
+    ("(labels, y)", "(labels, y, weights=w)"): "a weighted loss has another divisor",
+    ("loss, train_op)", "loss, train_op, scaffold=s)"): "has nothing for scaffold of a spec",
+    ('name="y"', 'name="y_%d" % params["n"]'): "its name is computed",
+    ("tf.losses.mean_squared_error", "tf.losses.hinge_loss"): "Keras has nothing for",
+    ("loop.evaluate(lambda: input_fn())", "other(loop)"): "in a way that a model has not",
+    (
+        "optimizer.iterations = tf.train.get_or_create_global_step()",
+        "optimizer.gradient_aggregator = mean_over_cores",
+    ): "it is no part of an optimizer",
+    (
+        '    y = tf.layers.dense(features, 1, name="y")',
+        "    for _ in range(2):\n        y = tf.layers.dense(features, 1)",
+    ): "a layer in a loop",
+    (
+        "def main(input_fn):",
+        "def other(x):\n    return tf.layers.dense(x, 1)\n\n\ndef main(input_fn):",
+    ): "bring this layer into the model_fn",
+    ('"model", params', '"model", config=made(), params'): "make its config by one call",
+}
+
+
+@pytest.mark.parametrize("edit", STAYS, ids=lambda edit: edit[1])
+def test_a_program_without_a_place_in_a_model_stays_with_the_reason_at_the_line(edit):
+    text = PROGRAM.replace(*edit)
+    assert text != PROGRAM
+    outcome = migrated(text, "model-fn-to-keras")
+    assert not outcome.counts
+    (mark,) = outcome.marks
+    assert STAYS[edit] in mark.message
+
+
+def test_the_program_itself_becomes_a_model():
+    outcome = migrated(PROGRAM, "model-fn-to-keras")
+    assert outcome.marks == ()
+    assert "class KerasModel(keras.Model):" in outcome.text
+    assert "model_fn(" not in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("x = f(a)", ["x = f(a)"]),
+        ("result = function(first, other)", ["result = function(", "    first, other", ")"]),
+        ("result = {'a': first, 'b': 2}", ["result = {", "    'a': first,", "    'b': 2,", "}"]),
+        (
+            "x = [func(a) for a in the_values]",
+            ["x = [", "    func(a)", "    for a in the_values", "]"],
+        ),
+    ],
+)
+def test_lines_are_broken_as_black_breaks_them(code, lines):
+    assert wrapped(code, 24) == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "[tool.black]\nline-length = 99\n"),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 99\n"),
+        ("ruff.toml", "line-length = 99\n"),
+        ("setup.cfg", "[flake8]\nmax-line-length = 99\n"),
+    ],
+)
+def test_the_limit_of_lines_is_the_projects(name, text, tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / name).write_text(text)
+    assert line_limit.of(tmp_path / "trainer.py") == 99
+    (tmp_path / "other" / ".git").mkdir(parents=True)
+    assert line_limit.of(tmp_path / "other" / "trainer.py") == line_limit.DEFAULT
