@@ -26,7 +26,9 @@ demo: $(VENV)/.demo  ## train an unchanged TF 1.x TPUEstimator program, draw a p
 	@$(BIN)/python examples/mnist_tpu/demo.py --out demo
 
 quick: $(VENV)/.dev  ## an answer in some minutes: style, and a third of the tests
+	@echo "ruff check, ruff format --check ..."
 	@$(BIN)/ruff check --quiet && $(BIN)/ruff format --check --quiet
+	@echo "pytest starts $(WORKERS) processes, each imports TensorFlow ..."
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m quick $(PYTEST_ARGS)
 
 test: lint unit  ## style, types, and all tests but the slow ones
@@ -51,6 +53,7 @@ bench: $(VENV)/.benchmark  ## speed, as ratios to Keras fit and to a hand-writte
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 docs: $(VENV)/.docs  ## the migration guide as a site, in build/site
+	@echo "mkdocs builds the site (some seconds) ..."
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "build/site/index.html"
 
 wheel: $(BIN)/pip  ## what can be installed elsewhere, in dist/

@@ -1,8 +1,14 @@
-"""Fits the repository's pages to the site: links, and the page of all names."""
+"""Fits the repository's pages to the site: links, the page of all names, the search for messages.
 
+A build fails if a page loads anything from elsewhere.
+"""
+
+import html as html_lib
+import json
 import re
 from pathlib import Path
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 # Links that lead out of the guide, into the repository, are names on the site.
@@ -18,8 +24,14 @@ _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _TABLE_ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 _HEAD = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
 _CELL = re.compile(r"<td\b")
+_CELLS = re.compile(r"<td\b[^>]*>(.*?)</td>", re.DOTALL)
+_LOADED = re.compile(
+    r"<(?:script|img|iframe|link(?=[^>]*stylesheet))\b[^>]*?\b(?:src|href)=[\"']?"
+    r"((?:https?:)?//[^\"' >]+)"
+)
 _TAG = re.compile(r"<[^>]+>|\"")
 
+_MESSAGES = "troubleshooting.md"
 _WIDE = {"contract.md", "names.md", "programs.md"}  # tables that need the room of the side bar
 
 _NAMES = """# Every name of TensorFlow 1.x that was found in use
@@ -45,7 +57,7 @@ def on_files(files, config, **unused):
 
 
 def on_page_markdown(markdown, page, **unused):
-    if page.file.src_uri == "troubleshooting.md":
+    if page.file.src_uri == _MESSAGES:
         page.meta["search"] = {"boost": 4}  # who searches for a message wants this page
     if page.file.src_uri in _WIDE:
         page.meta["hide"] = ["toc"]
@@ -58,9 +70,43 @@ def on_page_markdown(markdown, page, **unused):
     return markdown
 
 
-def on_page_content(html, **unused):
+def on_page_content(html, page, **unused):
     """Gives each cell the head of its column, which a phone shows before it: _site.css."""
+    if page.file.src_uri == _MESSAGES:
+        html = _with_addresses(html)
     return _TABLE.sub(lambda table: _labelled(table[0]), html)
+
+
+def _with_addresses(html):
+    """Gives each row about a message an address, at which the search finds it."""
+    rows = iter(range(len(_TABLE_ROW.findall(html))))
+    return _TABLE_ROW.sub(lambda row: f'<tr id="message-{next(rows)}">{row[0][4:]}', html)
+
+
+def on_post_build(config, **unused):
+    """Adds each message to the search, and sees to it that nothing is loaded from elsewhere."""
+    site = Path(config.site_dir)
+    path = site / "search" / "search_index.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    page = _MESSAGES.replace(".md", ".html")
+    index["docs"] += messages((site / page).read_text(encoding="utf-8"), page)
+    path.write_text(json.dumps(index), encoding="utf-8")
+    for file in sorted(site.rglob("*.html")):
+        if found := _LOADED.search(file.read_text(encoding="utf-8")):
+            raise PluginError(f"{file.relative_to(site)} loads {found[1]}")
+
+
+def messages(html, page):
+    """A document of the search for each row of the tables of messages: it is titled by them."""
+    found = []
+    for number, row in re.findall(r'<tr id="message-(\d+)">(.*?)</tr>', html, re.DOTALL):
+        cells = [html_lib.unescape(_TAG.sub("", cell)) for cell in _CELLS.findall(row)]
+        if cells:
+            text = html_lib.escape(" ".join(cells[1:]), quote=False)
+            title = html_lib.escape(cells[0], quote=False)
+            address = f"{page}#message-{number}"
+            found.append({"location": address, "title": title, "text": text, "boost": 4})
+    return found
 
 
 def _titled(rule):

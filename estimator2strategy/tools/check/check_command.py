@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimator2strategy.tools.check import accepted_findings, formats
-from estimator2strategy.tools.check.check_report import Report
+from estimator2strategy.tools.check.check_report import Evidence, LevelReport, Report
 from estimator2strategy.tools.check.checking import STALE, check
 from estimator2strategy.tools.check.formats import text as text_format
 from estimator2strategy.tools.check.levels import process
@@ -18,7 +18,7 @@ from estimator2strategy.tools.check.levels.level_options import (
     models_of,
     source_files,
 )
-from estimator2strategy.tools.check.levels.request import is_function
+from estimator2strategy.tools.check.levels.request import Asked, is_function
 from estimator2strategy.tools.check.settings import (
     Settings,
     SettingsError,
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         paths = [path for path in options.paths if not is_function(path)]
         if not (paths or asked):
             raise SettingsError("give files or folders, MODULE:model_fn, or --program FILE.py")
-        levels = [process.run(model, level) for model in asked for level in model.levels]
+        levels = [_run(model, level) for model in asked for level in model.levels]
         report = check([*paths, *source_files(asked)], settings, levels)
         if options.write_baseline or options.prune_baseline:
             return _write_baseline(report, settings, options)
@@ -75,6 +75,13 @@ def main(argv: Sequence[str]) -> int:
         for problem in report.problems:
             printable.write(f"e2s check: {printable.printable_lines(problem)}\n", sys.stderr)
     return report.exit_code(settings.fail_on)
+
+
+def _run(model: Asked, level: Evidence) -> LevelReport:
+    """The report of a level; says at once which, because one may take minutes."""
+    printable.write(f"e2s check: {model.name}, {level.option} ...\n", sys.stderr)
+    sys.stderr.flush()
+    return process.run(model, level)
 
 
 def parser() -> Parser:

@@ -63,6 +63,26 @@ def check(folder, *arguments):
         return check_command.main(arguments)
 
 
+_TRAINS = "\n".join(
+    line for line in MODEL.replace("predicted", "out").splitlines() if "PREDICT" not in line
+).replace('        return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"y": out})\n', "")
+
+
+def test_a_model_fn_without_a_branch_for_prediction_is_checked_in_the_modes_that_it_has(tmp_path):
+    write(tmp_path, model=_TRAINS)
+    done, made = report_of(tmp_path, "model:model_fn", "--input", "model:input_fn")
+    assert done.returncode == 1, done.stderr  # for another finding
+    assert "e2s check: model:model_fn, recorded ..." in done.stderr.splitlines()
+    (level,) = made["levels"]
+    asked = [v["question"] for v in level["verdicts"] if v["question"].endswith("records")]
+    assert asked == ["train: records", "eval: records"]
+    assert "predict: model_fn has no branch for it" in level["not_checked"][0]
+    done, made = report_of(
+        tmp_path, "model:model_fn", "--input", "model:input_fn", "--modes=predict"
+    )
+    assert made["levels"][0]["verdicts"][0]["question"] == "predict: records"
+
+
 def report_of(folder, *arguments):
     done = e2s("check", *arguments, "--format", "json=out.json", folder=folder)
     return done, json.loads((folder / "out.json").read_text())

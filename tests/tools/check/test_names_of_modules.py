@@ -279,3 +279,19 @@ def test_a_name_that_another_file_sets_in_a_module_is_bound(found, task, count):
     model = "class Model:\n    pass\n\n\ndef size():\n    return BATCH_SIZE\n"
     files = {"trainer__in__model": model, "trainer__in__task": task}
     assert len(found("E2S007", **files)) == count
+
+
+@pytest.mark.parametrize("name", ["__name__", "__doc__", "__dict__", "__spec__", "__package__"])
+def test_names_that_python_gives_every_module_are_no_findings(found, name):
+    text = f"import tensorflow as tf\nimport helpers\n\nprint(helpers.{name}, helpers.other)\n"
+    text += f"print(tf.{name}, tf.estimator.{name}, tf.layers.{name})\n"
+    assert found("E2S014", train=text, helpers="x = 1\n") == ["helpers.py has no name other"]
+
+
+def test_misspelt_layers_are_known_by_name(found):
+    text = "import tensorflow as tf\n\na = tf.layers.dens(1, 8)\nb = tf.layers.batch_norm(a)\n"
+    said = "is neither in TensorFlow 1.15 nor in 2"
+    assert found("E2S105", train=text) == [
+        f"tf.layers.dens {said}",
+        f"tf.layers.batch_norm {said}",
+    ]

@@ -127,13 +127,22 @@ def report_of(asked: Asked, level: Evidence) -> LevelReport:
     from estimator2strategy.engine.runtime import devices
     from estimator2strategy.tools.check.levels.check_error import CheckError
     from estimator2strategy.tools.check.levels.load import subject_of
+    from estimator2strategy.tools.check.levels.subject import without_absent_modes
 
     patches.noted("command's log")
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
     try:
         devices.emulate(asked.cores)
         check = importlib.import_module(LEVELS[level].module).check
-        report = check(asked if LEVELS[level].runs_the_program else subject_of(asked))
+        left_out: tuple[str, ...] = ()
+        if LEVELS[level].runs_the_program:
+            report = check(asked)
+        else:
+            subject = subject_of(asked)
+            if not asked.modes:
+                subject, left_out = without_absent_modes(subject)
+            report = check(subject)
+        report = dataclasses.replace(report, not_checked=(*left_out, *report.not_checked))
     except CheckError as error:
         report = LevelReport(level, asked.name, problems=(str(error),))
     beyond = tuple(what for what in LEVELS[level].beyond if what not in report.not_checked)

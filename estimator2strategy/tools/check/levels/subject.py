@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -201,6 +202,28 @@ def _recorded(subject: Subject, mode: Mode, strategy: tf.distribute.Strategy | N
             raise (of_program(what, error) if user else _refusal(mode, error)) from error
         made[0].refused = error
     return made[0]
+
+
+def without_absent_modes(subject: Subject) -> tuple[Subject, tuple[str, ...]]:
+    """Leaves prediction out of a model that only trains and evaluates; tells so in a line.
+
+    Its model_fn fails for prediction, and its source does not speak of it.
+    """
+    if Mode.PREDICT not in subject.modes or len(subject.modes) == 1:
+        return subject, ()
+    try:
+        source = inspect.getsource(subject.model.model_fn).lower()
+    except (OSError, TypeError):
+        return subject, ()
+    if "predict" in source or "infer" in source:
+        return subject, ()
+    try:
+        subject.recorded(Mode.PREDICT)
+        return subject, ()
+    except CheckError:
+        modes = tuple(mode for mode in subject.modes if mode != Mode.PREDICT)
+        said = "predict: model_fn has no branch for it, so it was not tried; --modes predict does"
+        return dataclasses.replace(subject, modes=modes), (said,)
 
 
 def _refusal(mode: Mode, error: BaseException) -> CheckError:
