@@ -139,7 +139,9 @@ def _sum(logits: list[tf.Tensor]) -> tf.Tensor:
     return logits[0] if len(logits) == 1 else logits[0] + logits[1]
 
 
-def _model_fn_v2(head: Any, parts: Parts) -> ModelFn:
+def model_fn_v2(head: Any, parts: Parts) -> ModelFn:
+    """The model_fn of TF 2."""
+
     def model_fn(features, labels, mode):
         columns.check_features(features)
         units = head.logits_dimension
@@ -349,7 +351,7 @@ class DNNLinearCombinedClassifierV2(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.classifier_v2, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.classifier_v2, model_fn_v2))
 
 
 class DNNLinearCombinedRegressorV2(Estimator):
@@ -373,7 +375,7 @@ class DNNLinearCombinedRegressorV2(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.regressor_v2, model_fn_v2))
 
 
 class DNNLinearCombinedEstimatorV2(Estimator):
@@ -394,4 +396,4 @@ class DNNLinearCombinedEstimatorV2(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v2))

@@ -54,7 +54,9 @@ def model_fn_v1(head: Any, network: Dnn, optimizer: Any, use_tpu: bool = False) 
     return model_fn
 
 
-def _model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
+def model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
+    """The model_fn of TF 2."""
+
     def model_fn(features, labels, mode):
         columns.check_features(features)
         logits, variables, update_ops = network.logits_v2(features, mode, head.logits_dimension)
@@ -222,7 +224,7 @@ class DNNClassifierV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
     ):
-        super().__init__(*_estimator(locals(), construction.classifier_v2, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.classifier_v2, model_fn_v2))
 
 
 class DNNRegressorV2(Estimator):
@@ -243,7 +245,7 @@ class DNNRegressorV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
     ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.regressor_v2, model_fn_v2))
 
 
 class DNNEstimatorV2(Estimator):
@@ -262,4 +264,4 @@ class DNNEstimatorV2(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v2))

@@ -64,7 +64,9 @@ def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     return model_fn
 
 
-def _model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
+def model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
+    """The model_fn of TF 2."""
+
     def model_fn(features, labels, mode):
         columns.check_features(features)
         model = network.model_v2(features, head.logits_dimension)
@@ -213,7 +215,7 @@ class LinearClassifierV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.classifier_v2, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.classifier_v2, model_fn_v2))
 
 
 class LinearRegressorV2(Estimator):
@@ -231,7 +233,7 @@ class LinearRegressorV2(Estimator):
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.regressor_v2, model_fn_v2))
 
 
 class LinearEstimatorV2(Estimator):
@@ -247,4 +249,4 @@ class LinearEstimatorV2(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))
+        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v2))

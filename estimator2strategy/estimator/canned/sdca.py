@@ -77,6 +77,13 @@ def check_sdca(given: Arguments) -> None:
         raise ValueError("LinearSDCA can only be used with one-dimensional label.")
 
 
+def check_sdca_of_classifier(
+    feature_columns: Any, n_classes: int, optimizer: Any, sparse_combiner: str
+) -> None:
+    """As `check_sdca`, for copies of LinearClassifier that call it by its arguments."""
+    check_sdca(locals())
+
+
 def sdca_spec(
     optimizer: LinearSDCA,
     features: Mapping[str, Any],
