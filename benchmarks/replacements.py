@@ -26,7 +26,7 @@ from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tools.migrate import codemods_guide, replacement_inputs, replacements
 from estimator2strategy.tools.migrate.replacements import Replacement
 from estimator2strategy.tools.migrate.replacements_guide import ALL_DIGITS
-from examples import tf1_optimizers
+from examples import tf1_layers, tf1_optimizers
 
 _ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = _ROOT / "tests" / "goldens" / "replacements" / "tf115.json"
@@ -128,11 +128,18 @@ def _train(row: Replacement, text: str, case: Any) -> list[float]:
     optimizer = eval(text, _names(rate=case.rates[0], **vars(tf1_optimizers)))
     variable = keras.Variable(np.array(case.start, np.float32))
     optimizer.build([variable])
+
+    def step(values: Any, ids: Any) -> None:
+        optimizer.apply([_gradient(values, ids)], [variable])
+
+    apply = tf.function(step) if case.every > 1 else step
     found = []
-    for rate, values, ids in _steps(case):
-        optimizer.learning_rate = rate
-        optimizer.apply([_gradient(tf.constant(values), ids)], [variable])
-        found.append(variable.numpy())
+    for number, (rate, values, ids) in enumerate(_steps(case), 1):
+        if float(optimizer.learning_rate) != np.float32(rate):
+            optimizer.learning_rate = rate
+        apply(tf.constant(values), ids)
+        if number % case.every == 0:
+            found.append(variable.numpy())
     return _flat(found)
 
 
@@ -148,9 +155,10 @@ def _train_in_graph(row: Replacement, text: str, case: Any) -> list[float]:
         gradient = _gradient(given, None if case.ids is None else rows)
         step = optimizer.apply_gradients([(gradient, variable)])
         session.run(tf.compat.v1.global_variables_initializer())
-        for now, values, ids in _steps(case):
+        for number, (now, values, ids) in enumerate(_steps(case), 1):
             session.run(step, {rate: now, given: values, rows: [] if ids is None else ids})
-            found.append(session.run(variable))
+            if number % case.every == 0:
+                found.append(session.run(variable))
     return _flat(found)
 
 
@@ -173,7 +181,7 @@ def _loss(row: Replacement, text: str, values: Any) -> list[float]:
 
 
 def _layer(row: Replacement, text: str, values: Any) -> list[float]:
-    layer = eval(text, _names())
+    layer = eval(text, _names(**vars(tf1_layers)))
     output = layer(_array(values["x"]), training=True)
     return _flat([output, *(weight.numpy() for weight in layer.non_trainable_weights)])
 

@@ -35,6 +35,7 @@ LAZY = {
     "tf1/facade/deep_imports": _AT_ITS_USE,
     "tools/check/graph_rules/lost_in_xla": "rules are read without TensorFlow",
     "tools/check/graph_rules/no_xla_kernel": "rules are read without TensorFlow",
+    "tools/check/graph_rules/update_race": "rules are read without TensorFlow",
     "tools/check/levels/process": "a level reports that TensorFlow is missing",
     "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",
     "tools/checkpoint/checkpoint_command": _WITHOUT_TENSORFLOW,

@@ -135,9 +135,21 @@ def _as_resource(next_creator, **kwargs):
     variable = next_creator(**{**kwargs, "use_resource": True})
     if not wanted and variable.shape.num_elements() == 0:
         _tf_private.let_grow(variable)
-    if not wanted and not isinstance(variable.handle, tf.__internal__.EagerTensor):
+    if isinstance(variable.handle, tf.__internal__.EagerTensor):
+        return variable
+    if not wanted or _is_slot_of_reference(variable):
         variable.graph.add_to_collection(REFERENCES, variable.handle.op.name)
     return variable
+
+
+def _is_slot_of_reference(variable: tf.Variable) -> bool:
+    """True if a variable is an average or a momentum of a reference variable, and so one itself.
+
+    TensorFlow makes a slot of the kind of its variable, which is a resource variable by now, and
+    names it below that.
+    """
+    name = variable.handle.op.name
+    return name.rpartition("/")[0] in variable.graph.get_collection_ref(REFERENCES)
 
 
 @contextlib.contextmanager

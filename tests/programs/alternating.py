@@ -1,7 +1,7 @@
 """A step that updates a variable and uses it again, in many patterns: a program of TF 1.15.
 
-    python alternating.py 5         # TensorFlow 1.15: five Sessions and one Estimator for each
-    e2s run alternating.py 0        # here: one Estimator for each
+    python alternating.py 5 reference    # TensorFlow 1.15: five Sessions and an Estimator for each
+    e2s run alternating.py 0             # here: an Estimator for each
 
 Prints JSON: kind of variables -> pattern -> what a training of three steps ended with, once for
 each run: the losses that the steps fetched, and the variables.
@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 STEPS = 3
+KINDS = ("reference", "resource")
 PATTERNS = {}
 
 
@@ -232,6 +233,28 @@ def _(x, y):
         return loss, tf.assign(copy, 0.5 * copy + 0.5 * w)
 
 
+@pattern("target network: mixed by `tf.add_n` of halves after the step")
+def _(x, y):
+    w, copy, loss = target(x, y)
+    with after(descend(loss, [w])):
+        return loss, tf.assign(copy, tf.add_n([copy / 2.0, w / 2.0]))
+
+
+@pattern("target network: mixed half and half, and a number, after the step")
+def _(x, y):
+    w, copy, loss = target(x, y)
+    with after(descend(loss, [w])):
+        return loss, tf.assign(copy, 0.5 * copy + 0.5 * w + 0.25)
+
+
+@pattern("target network: mixed after the step by a constant from before it")
+def _(x, y):
+    w, copy, loss = target(x, y)
+    half = tf.constant(0.5)
+    with after(descend(loss, [w])):
+        return loss, tf.assign(copy, half * copy + half * w)
+
+
 @pattern("target network: the mixture is from before, assigned after the step")
 def _(x, y):
     w, copy, loss = target(x, y)
@@ -267,6 +290,17 @@ def _(x, y):
     w, loss = line(x, y)
     average = tf.train.ExponentialMovingAverage(0.9)
     return loss, tf.group(descend(loss, [w]), average.apply([w]))
+
+
+@pattern("moving average: read before its update, used after it")
+def _(x, y):
+    w, loss = line(x, y)
+    average = tf.train.ExponentialMovingAverage(0.9)
+    with after(descend(loss, [w])):
+        updated = average.apply([w])
+    read = tf.identity(average.average(w))
+    with after(updated):
+        return loss, tf.assign(scalar("seen", 0.0, False), read * 1.0)
 
 
 @pattern("moving average: of the loss, divided by after its update")
@@ -643,36 +677,48 @@ def by_session(words, resource, runs):
         return outcomes
 
 
-class Losses(tf.train.SessionRunHook):
-    def __init__(self, loss, into):
-        self.loss, self.into = loss, into
+class Seen(tf.train.SessionRunHook):
+    """Keeps the losses of all steps, and the variables of the end."""
+
+    def __init__(self, loss):
+        self.loss, self.values = loss, []
+
+    def begin(self):
+        self.variables = variables()
 
     def before_run(self, run_context):
         return tf.train.SessionRunArgs(self.loss)
 
     def after_run(self, run_context, run_values):
-        self.into.append(run_values.results)
+        self.values.append(run_values.results)
+
+    def end(self, session):
+        self.values += session.run(self.variables)
 
 
 def by_estimator(words, resource):
-    """The outcome of one training."""
-    losses = []
-    found = []
+    """The outcome of one training, without files, which would take most of the time."""
+    hooks = []
 
     def model_fn(features, labels, mode):
         loss, step = built(words, resource, features, labels)
-        found.extend(v.op.name for v in variables())
+        hooks.append(Seen(loss))
         train_op = tf.group(step, tf.assign_add(tf.train.get_global_step(), 1))
         return tf.estimator.EstimatorSpec(
-            mode, loss=loss, train_op=train_op, training_hooks=[Losses(loss, losses)]
+            mode, loss=loss, train_op=train_op, training_hooks=hooks[-1:]
         )
 
-    estimator = tf.estimator.Estimator(model_fn, tempfile.mkdtemp())
-    estimator.train(data, steps=STEPS)
-    return rounded(losses + [estimator.get_variable_value(name) for name in found])
+    config = tf.estimator.RunConfig(
+        tempfile.mkdtemp(),
+        save_summary_steps=None,
+        save_checkpoints_secs=None,
+        log_step_count_steps=None,
+    )
+    tf.estimator.Estimator(model_fn, config=config).train(data, steps=STEPS)
+    return rounded(hooks[-1].values)
 
 
-def outcomes(sessions, patterns=None):
+def outcomes(sessions, kinds=KINDS, patterns=None):
     """Kind of variables -> pattern -> the outcome of each run."""
     return {
         kind: {
@@ -682,10 +728,10 @@ def outcomes(sessions, patterns=None):
             ]
             for words in patterns or PATTERNS
         }
-        for kind in ("reference", "resource")
+        for kind in kinds
     }
 
 
 if __name__ == "__main__":
     tf.logging.set_verbosity(tf.logging.ERROR)
-    print(json.dumps(outcomes(int([*sys.argv, "0"][1])), indent=1))
+    print(json.dumps(outcomes(int(sys.argv[1]), sys.argv[2:] or KINDS), indent=1))

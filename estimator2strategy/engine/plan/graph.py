@@ -20,6 +20,7 @@ from estimator2strategy.engine.plan.effects import (
     changes_something,
 )
 from estimator2strategy.engine.plan.gate_gradients import open_gates
+from estimator2strategy.engine.plan.hoisted_factors import hoist_factors
 from estimator2strategy.engine.plan.labels import put_labels
 from estimator2strategy.engine.plan.reads import drop_empty_waits, reads_of_updates
 from estimator2strategy.engine.plan.shared_memory import (
@@ -94,9 +95,12 @@ class RecordedGraph:
         self.versions = graph_def.versions
         self.library = {f.signature.name: f for f in graph_def.library.function}
         self.references = frozenset(self.graph.get_collection(REFERENCES))
-        self._updates = reads_of_updates(graph_def.node, self.references)
-        found = writes(graph_def.node, self.references)
-        self.nodes = split_reads(graph_def.node, found, self._updates)
+        nodes = list(graph_def.node)
+        if self.references:
+            nodes = hoist_factors(nodes, self.references, self.graph)
+        self._updates = reads_of_updates(nodes, self.references)
+        found = writes(nodes, self.references)
+        self.nodes = split_reads(nodes, found, self._updates)
         self.position = {node.name: i for i, node in enumerate(self.nodes)}
         self._early_gathers = early_gathers(self.nodes, found)
         for names in self.graph.get_collection(STAND_INS):

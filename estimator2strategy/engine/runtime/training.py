@@ -30,6 +30,7 @@ from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.sharded_saving import default_saver
 from estimator2strategy.engine.runtime.training_options import TrainingOptions
 from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
+from estimator2strategy.engine.runtime.update_races import tell_races
 from estimator2strategy.engine.runtime.worker_steps import SameStartHook
 from estimator2strategy.engine.worlds import modern_world
 from estimator2strategy.errors import UnsupportedError
@@ -60,6 +61,7 @@ def train(
     """
     spec = recording.spec
     _refuse_jit_on_several(recording, options)
+    tell_races(recording)
     summarize_loss(spec.loss)
     add_default_saver(config, spec.scaffold, options.checkpoint_shards)
     several_hosts = recording.jax is not None and recording.jax.of_several_hosts

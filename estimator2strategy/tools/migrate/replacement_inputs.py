@@ -22,6 +22,7 @@ class OptimizerSteps:
         rates: The learning rate of each step.
         ids: The rows that each step looks up; None if it has a dense gradient.
         each: True if each element is compared by itself, however small it is.
+        every: The variable is compared after each step, or after every so many.
     """
 
     start: Any
@@ -29,6 +30,7 @@ class OptimizerSteps:
     rates: Any
     ids: Any = None
     each: bool = False
+    every: int = 1
 
 
 _VECTORS = (
@@ -42,11 +44,13 @@ _START = (0.5, -1.0, 2.0, 0.25)
 _PAIRS = ((0.5, -0.25), (1.0, 0.125), (-0.75, 0.5), (-0.25, 1.5))
 _TABLE = ((0.5, 1.0), (-1.0, 2.0), (0.25, -0.5), (1.5, -0.75), (-0.125, 0.375))
 _SMALL = (1e-3, -1e-5, 1e-7, -1e-9)
+_MANY = tuple(tuple((number * (i + 3) % 17 - 7) / 8 for i in range(4)) for number in range(1000))
 
 TRAININGS = {
     "dense": OptimizerSteps(_START, _VECTORS, (0.1,) * 5),
     "rate changes": OptimizerSteps(_START, _VECTORS, (0.1, 0.1, 0.02, 0.02, 0.3)),
     "small gradients": OptimizerSteps((0.0,) * 4, (_SMALL,) * 3, (0.1,) * 3, each=True),
+    "1000 steps": OptimizerSteps(_START, _MANY, (0.01,) * 1000, every=250),
     # The same rows in each step, and others that nobody looks up.
     "ids": OptimizerSteps(_TABLE, (_PAIRS[:2], _PAIRS[1:3], _PAIRS[2:]), (0.1,) * 3, ((1, 3),) * 3),
     # Row 1 is looked up in the first step, and never again.

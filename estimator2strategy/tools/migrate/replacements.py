@@ -23,7 +23,7 @@ class Replacement:
         keras3: The nearest in Keras 3; "" for none.
         keras2: The nearest in tf-keras, for use in a model_fn.
         written: An expression that is equal in all situations, where `keras3` is not. For an
-            optimizer it is a class of examples/tf1_optimizers.py.
+            optimizer it is a class of examples/tf1_optimizers.py, for a layer of tf1_layers.py.
         values: The arguments of a metric's `update_state`.
     """
 
@@ -252,7 +252,13 @@ _LOSSES = (
 _NORM = "keras.layers.BatchNormalization(momentum=0.0)"
 _LAYERS = (
     # For images it is a fused one.
-    Replacement("layer", "tf.layers.BatchNormalization(momentum=0.0)", _NORM, "tf." + _NORM),
+    Replacement(
+        "layer",
+        "tf.layers.BatchNormalization(momentum=0.0)",
+        _NORM,
+        "tf." + _NORM,
+        "FusedBatchNormalization(momentum=0.0)",
+    ),
     Replacement(
         "layer",
         "tf.layers.BatchNormalization(momentum=0.0, fused=False)",

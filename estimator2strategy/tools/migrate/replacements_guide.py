@@ -31,7 +31,8 @@ expression that is equal in all situations.
 _KINDS = {
     "optimizer": (
         "Optimizers",
-        "One variable, three to five steps of given gradients, `rate` is 0.1. *ids*: the gradients "
+        "One variable, three to five steps of given gradients, `rate` is 0.1. *1000 steps*: the "
+        "variable after 250, 500, 750 and 1000 steps of rate 0.01. *ids*: the gradients "
         "of an embedding lookup, with an id once in a batch. *rows that rest*: a row is looked up "
         "in the first step alone. *an id twice*: in the same batch. The classes of the last column "
         "are in [examples/tf1_optimizers.py](../examples/tf1_optimizers.py): copy those that you "
@@ -51,8 +52,8 @@ _KINDS = {
         "Batch normalization",
         "The output and the moving averages after one step. For images TF 1.15 takes a fused "
         "kernel, which multiplies the variance of n values by n / (n - 1) before it averages it: "
-        "8 / 7 here, 1.0001 for 10,000 values. Keras 3 has no class that does so. The averages of "
-        "a checkpoint stay as they are.",
+        "8 / 7 here, 1.0001 for 10,000 values. Keras 3 has no class that does so; that of the last "
+        "column is in [examples/tf1_layers.py](../examples/tf1_layers.py). The averages of a checkpoint stay as they are.",
     ),
     "column": (
         "Feature columns",

@@ -39,7 +39,7 @@ def flat(values):
 
 
 def train(row, situation):
-    """The variable after each step, in one list."""
+    """The variable after each step, or after every so many, in one list."""
     case = inputs.TRAININGS[situation]
     rate = tf.placeholder(tf.float32, [])
     step = tf.train.get_or_create_global_step()
@@ -59,7 +59,8 @@ def train(row, situation):
             feeds = {gradient: values, rate: case.rates[number]}
             feeds[ids] = case.ids[number] if case.ids else []
             session.run(op, feeds)
-            found.append(session.run(variable))
+            if (number + 1) % case.every == 0:
+                found.append(session.run(variable))
     return flat(found)
 
 
