@@ -36,6 +36,7 @@ def trained(folder, steps=None, fn=model_fn, hooks=(), **config):
     return estimator.Estimator(fn, config=config).train(input_fn, steps=steps, hooks=hooks)
 
 
+@pytest.mark.evidence("hooks", "jax")
 def test_hooks_see_each_step_and_the_end_of_the_input(tmp_path, jax_devices):
     expected, found = LossRecorder(), LossRecorder()
     trained(tmp_path / "tensorflow", hooks=[expected])
@@ -56,6 +57,7 @@ def test_checkpoints_come_at_their_steps_and_training_goes_on_from_them(tmp_path
     assert not np.array_equal(model.get_variable_value("w"), before)
 
 
+@pytest.mark.evidence("checkpoints", "jax")
 def test_a_checkpoint_of_jax_is_continued_by_tensorflow(tmp_path, jax_devices, monkeypatch):
     trained(tmp_path / "alone", steps=2)
     alone = trained(tmp_path / "alone", steps=2)
@@ -68,6 +70,7 @@ def test_a_checkpoint_of_jax_is_continued_by_tensorflow(tmp_path, jax_devices, m
         np.testing.assert_allclose(both.get_variable_value(name), expected, rtol=1e-5)
 
 
+@pytest.mark.evidence("prediction", "jax")
 def test_predictions_of_a_short_last_batch_come_with_what_the_host_kept(tmp_path, jax_devices):
     jax_devices(1)
     model = trained(tmp_path, steps=1)
@@ -78,6 +81,7 @@ def test_predictions_of_a_short_last_batch_come_with_what_the_host_kept(tmp_path
     np.testing.assert_allclose([row["y"] for row in found], x @ model.get_variable_value("w"), 1e-5)
 
 
+@pytest.mark.evidence("nan", "jax")
 def test_the_step_since_which_the_loss_is_nan_is_told(tmp_path, jax_devices, log):
     def diverging(features, labels, mode):
         w = tf1.get_variable("w", [], initializer=tf1.ones_initializer())
@@ -92,6 +96,7 @@ def test_the_step_since_which_the_loss_is_nan_is_told(tmp_path, jax_devices, log
     assert "The loss is NaN since step 3." in log.text
 
 
+@pytest.mark.evidence("nan", "jax")
 def test_a_nan_of_an_early_launch_of_a_long_block_keeps_its_step(tmp_path, jax_devices, log):
     def broken_at_5(features, labels, mode, params):
         del labels, params
@@ -117,6 +122,7 @@ def test_a_nan_of_an_early_launch_of_a_long_block_keeps_its_step(tmp_path, jax_d
     assert "The loss is NaN since step 5." in log.text
 
 
+@pytest.mark.evidence("refusals", "jax")
 def test_what_the_host_must_do_in_the_middle_of_a_step_is_refused(tmp_path, jax_devices):
     def through_python(features, labels, mode):
         w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())

@@ -162,6 +162,9 @@ def test_emulated_cores_train_like_one_device(
     assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
 
 
+@pytest.mark.evidence("mnist", "jax")
+@pytest.mark.evidence("training", "jax")
+@pytest.mark.evidence("evaluation", "jax")
 @pytest.mark.parametrize("devices", [1, 8])
 def test_devices_of_jax_train_evaluate_and_predict_as_recorded(
     program, estimator_of, model_dir, jax_devices, devices
