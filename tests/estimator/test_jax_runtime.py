@@ -180,3 +180,46 @@ def test_a_wrong_name_in_the_environment_is_told(
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValueError, match=f"{variable} must be one of"):
         trained(tmp_path, steps=1)
+
+
+@pytest.mark.evidence("host_call", "jax")
+@pytest.mark.parametrize("devices", [1, 2])
+def test_strings_in_a_host_call_and_a_metric_fn_stay_on_the_host(tmp_path, jax_devices, devices):
+    written = tmp_path / "written"
+    written.mkdir()
+
+    def write(loss, step):
+        text = tf1.as_string(tf.reduce_mean(loss))
+        name = tf.strings.join([str(written), "/", tf1.as_string(tf.reduce_max(step))])
+        return tf1.cond(tf.size(loss) > 0, lambda: tf1.write_file(name, text), lambda: tf.no_op())
+
+    def metrics(values):
+        lengths = tf.strings.length(tf1.as_string(values, precision=1))
+        return {"length": tf1.metrics.mean(lengths)}
+
+    def on_cores(features, labels, mode, params):
+        del params
+        w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())
+        step = tf1.train.get_global_step()
+        loss = tf.reduce_mean(tf.square(features @ w - labels))
+        if mode == "eval":
+            of_host = (metrics, [labels])
+            return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=of_host)
+        optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
+        train_op = optimizer.minimize(loss, step)
+        of_host = (write, [tf.reshape(loss, [1]), tf.reshape(step, [1])])
+        return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=of_host)
+
+    def batches(params):
+        x = np.arange(24, dtype=np.float32).reshape(8, 3) / 24
+        data = tf.data.Dataset.from_tensor_slices((x, x.sum(1, keepdims=True)))
+        return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+    jax_devices(devices)
+    of_tpu = estimator.tpu.TPUConfig(iterations_per_loop=2)
+    config = estimator.tpu.RunConfig(model_dir=str(tmp_path / "m"), tpu_config=of_tpu)
+    sizes = {"train_batch_size": 4, "eval_batch_size": 4}
+    model = estimator.tpu.TPUEstimator(on_cores, config=config, use_tpu=True, **sizes)
+    model.train(batches, steps=4)
+    assert len(list(written.iterdir())) == 4
+    assert model.evaluate(batches, steps=2)["length"] == 3.0
