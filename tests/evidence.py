@@ -45,6 +45,7 @@ KINDS = {
     "cpu": Kind("executed on CPU", r"emulate|for_cpu|mirrored"),
     "rehearsed": Kind("rehearsed", r"rehearsal|rehearsed"),
     "xla": Kind("executed as XLA program", r"xla_cpu|step_on_xla"),
+    "jax": Kind("JAX on CPU", r"jax_devices|run\.py"),
 }
 
 # Feature -> how the table calls it. One that no test shows is in the table too.
@@ -77,6 +78,16 @@ FEATURES = {
     "flowers": "the flowers example, a whole program",
     "resnet": "a ResNet with batch norm and momentum",
     "speed": "speed, memory in use, bfloat16 products",
+}
+
+
+# Feature -> the part of it that ran on a card, by benchmarks/device/measure.py.
+ON_AN_H200 = {
+    "training": "exported steps, one card",
+    "mnist": "exported step",
+    "bert": "exported step",
+    "resnet": "exported step",
+    "speed": "exported steps",
 }
 
 
@@ -149,9 +160,11 @@ def table(found: list[Mark]) -> str:
     for mark in found:
         cells[mark.feature, mark.kind].append(mark)
     titles = [kind.title for kind in KINDS.values()]
-    lines = [f"| feature | {' | '.join(titles)} | on a TPU |", "| --- " * (len(KINDS) + 2) + "|"]
+    heads = ["feature", *titles, "on an H200", "on a TPU"]
+    lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for feature, text in FEATURES.items():
         row = [_cell(cells[feature, kind]) for kind in KINDS]
+        row.append(ON_AN_H200.get(feature, "never"))
         lines.append(f"| {' | '.join([text, *row, 'never'])} |")
     return "\n".join(lines) + "\n"
 

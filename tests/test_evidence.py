@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 
 import pytest
 
@@ -54,7 +55,19 @@ def test_tests_are_counted_once_and_tpus_named(tmp_path):
         *["test_a.py::TestMore::test_two"] * 2,
     ]
     (row,) = (line for line in evidence.table(marks).splitlines() if "`train`" in line)
-    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["", "v2, v3", "", "2", "", "never"]
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == [
+        *("", "v2, v3", "", "2", "", ""),
+        *(evidence.ON_AN_H200["training"], "never"),
+    ]
+
+
+def test_what_ran_on_a_card_stands_in_the_results():
+    """Of the figures that `benchmarks/device/measure.py` wrote on it."""
+    results = json.loads((evidence.TESTS.parent / "benchmarks/device/results.json").read_text())
+    assert "H200" in str(results)
+    for program in evidence.ON_AN_H200.keys() & {"mnist", "bert", "resnet"}:
+        assert program in str(results), program
+    assert set(evidence.ON_AN_H200) <= set(evidence.FEATURES)
 
 
 def test_a_mark_that_is_not_on_a_test_is_an_error(tmp_path):

@@ -10,6 +10,9 @@ import pytest
 from tests.conformance.programs import estimator_of, every_program, program, variables
 
 
+@pytest.mark.evidence("training", "jax")
+@pytest.mark.evidence("evaluation", "jax")
+@pytest.mark.evidence("prediction", "jax")
 @every_program
 @pytest.mark.parametrize("devices", [1, 2])
 def test_devices_of_jax_train_evaluate_and_predict_what_tensorflow_does(

@@ -63,6 +63,7 @@ def input_fn(params):
     return tf.data.Dataset.from_tensor_slices(ids).batch(params["batch_size"], drop_remainder=True)
 
 
+@pytest.mark.evidence("refusals", "jax")
 @pytest.mark.parametrize("make", CASES)
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_swallowed_failure_is_told_with_its_op_and_line(make, cores, tmp_path, jax_devices):

@@ -37,6 +37,7 @@ def trained(folder, steps=None, fn=model_fn, hooks=(), **config):
     return estimator.Estimator(fn, config=config).train(input_fn, steps=steps, hooks=hooks)
 
 
+@pytest.mark.evidence("hooks", "jax")
 def test_hooks_see_each_step_and_the_end_of_the_input(tmp_path, jax_devices):
     expected, found = LossRecorder(), LossRecorder()
     trained(tmp_path / "tensorflow", hooks=[expected])
@@ -57,6 +58,7 @@ def test_checkpoints_come_at_their_steps_and_training_goes_on_from_them(tmp_path
     assert not np.array_equal(model.get_variable_value("w"), before)
 
 
+@pytest.mark.evidence("checkpoints", "jax")
 def test_a_checkpoint_of_jax_is_continued_by_tensorflow(tmp_path, jax_devices, monkeypatch):
     trained(tmp_path / "alone", steps=2)
     alone = trained(tmp_path / "alone", steps=2)
@@ -69,6 +71,7 @@ def test_a_checkpoint_of_jax_is_continued_by_tensorflow(tmp_path, jax_devices, m
         np.testing.assert_allclose(both.get_variable_value(name), expected, rtol=1e-5)
 
 
+@pytest.mark.evidence("prediction", "jax")
 def test_predictions_of_a_short_last_batch_come_with_what_the_host_kept(tmp_path, jax_devices):
     jax_devices(1)
     model = trained(tmp_path, steps=1)
@@ -79,6 +82,7 @@ def test_predictions_of_a_short_last_batch_come_with_what_the_host_kept(tmp_path
     np.testing.assert_allclose([row["y"] for row in found], x @ model.get_variable_value("w"), 1e-5)
 
 
+@pytest.mark.evidence("nan", "jax")
 def test_the_step_since_which_the_loss_is_nan_is_told(tmp_path, jax_devices, log):
     def diverging(features, labels, mode):
         w = tf1.get_variable("w", [], initializer=tf1.ones_initializer())
@@ -93,6 +97,7 @@ def test_the_step_since_which_the_loss_is_nan_is_told(tmp_path, jax_devices, log
     assert "The loss is NaN since step 3." in log.text
 
 
+@pytest.mark.evidence("nan", "jax")
 def test_a_nan_of_an_early_launch_of_a_long_block_keeps_its_step(tmp_path, jax_devices, log):
     def broken_at_5(features, labels, mode, params):
         del labels, params
@@ -118,6 +123,7 @@ def test_a_nan_of_an_early_launch_of_a_long_block_keeps_its_step(tmp_path, jax_d
     assert "The loss is NaN since step 5." in log.text
 
 
+@pytest.mark.evidence("refusals", "jax")
 def test_what_the_host_must_do_in_the_middle_of_a_step_is_refused(tmp_path, jax_devices):
     jax_devices(1)
     with pytest.raises(errors.UnsupportedError, match=r"middle of it:\n.*test_jax_runtime.py"):
@@ -220,3 +226,46 @@ def test_a_wrong_name_in_the_environment_is_told(
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValueError, match=f"{variable} must be one of"):
         trained(tmp_path, steps=1)
+
+
+@pytest.mark.evidence("host_call", "jax")
+@pytest.mark.parametrize("devices", [1, 2])
+def test_strings_in_a_host_call_and_a_metric_fn_stay_on_the_host(tmp_path, jax_devices, devices):
+    written = tmp_path / "written"
+    written.mkdir()
+
+    def write(loss, step):
+        text = tf1.as_string(tf.reduce_mean(loss))
+        name = tf.strings.join([str(written), "/", tf1.as_string(tf.reduce_max(step))])
+        return tf1.cond(tf.size(loss) > 0, lambda: tf1.write_file(name, text), lambda: tf.no_op())
+
+    def metrics(values):
+        lengths = tf.strings.length(tf1.as_string(values, precision=1))
+        return {"length": tf1.metrics.mean(lengths)}
+
+    def on_cores(features, labels, mode, params):
+        del params
+        w = tf1.get_variable("w", [3, 1], initializer=tf1.zeros_initializer())
+        step = tf1.train.get_global_step()
+        loss = tf.reduce_mean(tf.square(features @ w - labels))
+        if mode == "eval":
+            of_host = (metrics, [labels])
+            return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=of_host)
+        optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
+        train_op = optimizer.minimize(loss, step)
+        of_host = (write, [tf.reshape(loss, [1]), tf.reshape(step, [1])])
+        return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=of_host)
+
+    def batches(params):
+        x = np.arange(24, dtype=np.float32).reshape(8, 3) / 24
+        data = tf.data.Dataset.from_tensor_slices((x, x.sum(1, keepdims=True)))
+        return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+    jax_devices(devices)
+    of_tpu = estimator.tpu.TPUConfig(iterations_per_loop=2)
+    config = estimator.tpu.RunConfig(model_dir=str(tmp_path / "m"), tpu_config=of_tpu)
+    sizes = {"train_batch_size": 4, "eval_batch_size": 4}
+    model = estimator.tpu.TPUEstimator(on_cores, config=config, use_tpu=True, **sizes)
+    model.train(batches, steps=4)
+    assert len(list(written.iterdir())) == 4
+    assert model.evaluate(batches, steps=2)["length"] == 3.0

@@ -93,6 +93,7 @@ def fitted(start, **arguments):
     return model, results
 
 
+@pytest.mark.evidence("legacy_model", "jax")
 def test_a_legacy_model_fits_evaluates_and_predicts_under_jax(start, jax_devices):
     expected, of_tensorflow = fitted(start)
     jax_devices(1)
@@ -102,6 +103,7 @@ def test_a_legacy_model_fits_evaluates_and_predicts_under_jax(start, jax_devices
     assert_close(variables(found), variables(expected))
 
 
+@pytest.mark.evidence("legacy_model", "jax")
 def test_single_batches_of_a_legacy_model_run_under_jax(start, jax_devices):
     def trained():
         model = LegacyModel(model_fn, PARAMS)
@@ -143,6 +145,7 @@ def test_a_legacy_model_under_jax_refuses_several_replicas_and_functions(start, 
         tf.function(lambda x: model(x), autograph=False)(next(iter(images())))
 
 
+@pytest.mark.evidence("adapt", "jax")
 @pytest.mark.parametrize("cores", [0, 2])
 def test_an_adapted_model_trains_and_evaluates_under_jax(start, jax_devices, emulated_cores, cores):
     """On one device, or on cores."""

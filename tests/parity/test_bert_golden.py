@@ -69,6 +69,7 @@ def estimator(
     pipeline = tpu.InputPipelineConfig.PER_HOST_V2
     config = tpu.RunConfig(
         model_dir=model_dir,
+        tf_random_seed=1,
         cluster=cluster,
         tpu_config=tpu.TPUConfig(iterations, per_host_input_for_training=pipeline),
     )
@@ -120,19 +121,40 @@ def test_bert_trains_evaluates_and_predicts_as_recorded(bert, records, no_dropou
         )
 
 
+@pytest.mark.evidence("bert", "jax")
+@pytest.mark.evidence("training", "jax")
+@pytest.mark.slow
+def test_bert_trains_on_a_device_of_jax_as_recorded(
+    bert, records, no_dropout, model_dir, jax_devices
+):
+    jax_devices(1)
+    losses = trained_losses(bert, records, model_dir, use_tpu=False)
+    np.testing.assert_allclose(losses, TRAIN["losses"], rtol=1e-5)
+
+
+@pytest.mark.evidence("bert", "jax")
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, 8])
-def test_bert_trains_on_devices_of_jax_as_recorded(
-    bert, records, no_dropout, model_dir, jax_devices, devices
+def test_bert_with_its_dropout_trains_on_devices_of_jax_as_under_tensorflow(
+    bert, records, tmp_path, emulated_cores, jax_devices, devices
 ):
-    shutil.copytree(CASE / "init", model_dir)
+    """The golden is of one device: BERT's optimizer clips by the norm of each core's gradients."""
+    on_cores = devices > 1
+    emulated_cores(devices if on_cores else 0)
+    expected = trained_losses(bert, records, tmp_path / "tensorflow", on_cores)
     jax_devices(devices)
-    classifier = estimator(bert, model_dir, use_tpu=devices > 1)
+    losses = trained_losses(bert, records, tmp_path / "jax", on_cores)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+def trained_losses(bert, records, folder, use_tpu: bool) -> list[float]:
+    """The losses of STEPS steps from the golden's first values."""
+    shutil.copytree(CASE / "init", folder)
     recorder = LossRecorder()
+    classifier = estimator(bert, str(folder), use_tpu=use_tpu)
     classifier.train(in_order(bert, records("train")), max_steps=STEPS, hooks=[recorder])
-    if devices == 1:  # BERT's optimizer clips by the norm of each core's own gradients
-        np.testing.assert_allclose(recorder.losses, TRAIN["losses"], rtol=1e-5)
     assert len(recorder.losses) == STEPS
+    return recorder.losses
 
 
 @pytest.mark.slow

@@ -162,6 +162,9 @@ def test_emulated_cores_train_like_one_device(
     assert metrics["loss"] == pytest.approx(GOLDEN["evaluate"]["loss"], rel=1e-5)
 
 
+@pytest.mark.evidence("mnist", "jax")
+@pytest.mark.evidence("training", "jax")
+@pytest.mark.evidence("evaluation", "jax")
 @pytest.mark.parametrize("devices", [1, 8])
 def test_devices_of_jax_train_evaluate_and_predict_as_recorded(
     program, estimator_of, model_dir, jax_devices, devices
@@ -176,6 +179,22 @@ def test_devices_of_jax_train_evaluate_and_predict_as_recorded(
     assert len(digits) == 360
     for digit, recorded in zip(digits, GOLDEN["predict"], strict=False):
         np.testing.assert_allclose(digit["probabilities"], recorded["probabilities"], rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.evidence("mnist", "jax")
+@pytest.mark.parametrize("devices", [1, 8])
+def test_devices_of_jax_drop_out_what_tensorflow_does(
+    program, estimator_of, tmp_path, emulated_cores, jax_devices, devices
+):
+    def losses(folder):
+        flags = ("--use_tpu", "--iterations=1", "--dropout=0.4")
+        return trained_losses(program, estimator_of(str(tmp_path / folder), *flags), 20)
+
+    emulated_cores(devices)
+    expected = losses("tensorflow")
+    jax_devices(devices)
+    np.testing.assert_allclose(losses("jax"), expected, **LOSS)
 
 
 @pytest.mark.evidence("mnist", "rehearsed")

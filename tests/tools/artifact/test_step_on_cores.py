@@ -61,6 +61,7 @@ def step(tmp_path_factory):
     return folder / "step"
 
 
+@pytest.mark.evidence("training", "jax")
 @pytest.mark.parametrize("cores", [0, 2])
 def test_it_trains_what_the_cores_train_dropout_included(cores, emulated_cores, tmp_path):
     emulated_cores(cores)
