@@ -48,6 +48,7 @@ NO_ROOMS = {
     "fresh",
     "goldens",
     "hostile",
+    "libraries",
     "longtail",
     "parity",
     "programs",
