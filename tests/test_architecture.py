@@ -52,6 +52,7 @@ NO_ROOMS = {
     "goldens",
     "hostile",
     "ladder",
+    "libraries",
     "longtail",
     "parity",
     "programs",

@@ -31,6 +31,7 @@ _PACKAGES = (
     "tf-nightly",
     "keras",
     "tf-keras",
+    "tf-keras-nightly",
     "tensorflow-estimator",
     "tensorflow-addons",
     "tf-slim",
@@ -84,6 +85,10 @@ class Environment:
             return int(numbers[0]), int(numbers[1])
         except (IndexError, ValueError):
             return None
+
+    @property
+    def has_tf_keras(self) -> bool:
+        return "tf-keras" in self.versions or "tf-keras-nightly" in self.versions
 
     @property
     def tensorflow(self) -> tuple[int, int] | None:
@@ -191,7 +196,7 @@ def _tf_keras_of_another_minor(here: Environment) -> Problem | None:
 
 
 def _no_tf_keras(here: Environment) -> Problem | None:
-    if here.tensorflow is None or "tf-keras" in here.versions or here.tensorflow < _OLDEST:
+    if here.tensorflow is None or here.has_tf_keras or here.tensorflow < _OLDEST:
         return None
     want = ".".join(map(str, here.tensorflow))
     return Problem(
@@ -234,7 +239,7 @@ def _dead_addons(here: Environment) -> Problem | None:
 
 def _legacy_keras_without_tf_keras(here: Environment) -> Problem | None:
     flag = here.settings.get("TF_USE_LEGACY_KERAS", "").lower()
-    if flag not in ("1", "true") or "tf-keras" in here.versions:
+    if flag not in ("1", "true") or here.has_tf_keras:
         return None
     return Problem(
         Severity.ERROR,

@@ -170,3 +170,10 @@ def test_the_tpu_compiler_is_named_or_how_to_get_it():
     assert (
         "TPU compiler  none; `e2s check --tpu` needs pip install 'estimator2strategy[tpu" in without
     )
+
+
+def test_the_nightly_of_tf_keras_is_tf_keras():
+    versions = {"tf-nightly": "2.23.0.dev20261026", "tf-keras-nightly": "2.23.0.dev20261026"}
+    here = doctor.Environment((3, 12), versions, {"TF_USE_LEGACY_KERAS": "1"})
+    assert doctor._no_tf_keras(here) is None
+    assert doctor._legacy_keras_without_tf_keras(here) is None
