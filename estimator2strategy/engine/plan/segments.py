@@ -106,11 +106,13 @@ def compiled(
         on_host: True if the host runs a node.
         fed: The tensors that are given a value.
     """
-    names = _missing(recorded, [*map(input_node, outputs), *ops], set(), set(fed))
+    given = set(map(input_node, fed))
+    roots = [name for name in [*map(input_node, outputs), *ops] if name not in given]
+    names = _missing(recorded, roots, set(), set(fed))
     names.sort(key=lambda name: not recorded.comes_first(name))  # as a GraphImporter does
     constants = _constants(recorded, names, on_host)
     parts = _alternating(recorded, [n for n in names if n not in constants], on_host)
-    placed: set[str] = set()
+    placed = set(given)
     segments: list[tuple[list[str], Sequence[str], Segment]] = []
     for number, nodes in enumerate(parts):
         inside = constants.union(nodes)
