@@ -1,6 +1,6 @@
 """The tensors that a hook fetches, as what a Keras callback finds in their place.
 
-    fetches = Fetches(module, class_node)
+    fetches = HookFetches(module, class_node)
     node, text = fetches.results(read)     # `run_values.results`, and what stands for it
 
 A callback has the global step and the loss of the step. Anything else that a hook fetches has to
@@ -30,7 +30,7 @@ class UnknownFetchError(Exception):
         self.what = what
 
 
-class Fetches:
+class HookFetches:
     """The fetches of a hook.
 
     Attributes:

@@ -171,7 +171,7 @@ def _callback(module, node):
     Raises:
         fetched.UnknownFetchError: That takes a session.
     """
-    fetches = fetched.Fetches(module, node)
+    fetches = fetched.HookFetches(module, node)
     parts = dict(_results(module, node, fetches))
     methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
     for method in methods:

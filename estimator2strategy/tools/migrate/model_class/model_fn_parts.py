@@ -35,7 +35,7 @@ _SCOPES = ("tf.variable_scope", "tf.name_scope", "tf.control_dependencies")
 
 
 @dataclasses.dataclass
-class Parts:
+class ModelFnParts:
     """A model_fn in parts; statements are in the order of the file.
 
     Attributes:
@@ -59,7 +59,7 @@ class Parts:
 class _Reader:
     def __init__(self, module, function):
         self.module, self.function = module, function
-        self.parts = Parts()
+        self.parts = ModelFnParts()
         self.rewriter = Rewriter(module, ())
 
     def read(self):
