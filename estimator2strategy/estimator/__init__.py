@@ -22,7 +22,7 @@ from tensorflow.compat.v1.train import (
     VocabInfo,
 )
 
-from estimator2strategy.engine.libraries import serving as _serving
+from estimator2strategy.engine.libraries import served as _served
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime.devices import emulate_tpu_if_asked
@@ -159,7 +159,7 @@ __all__ = [
 ]
 
 emulate_tpu_if_asked()
-_serving.install()
+_served.install()
 # A strategy that spans processes waits for the others as soon as it is made.
 warn_of_form()
 watch_other_processes()

@@ -33,7 +33,7 @@ from typing import Any
 from estimator2strategy.engine import legacy_code, patches, quiet_import
 from estimator2strategy.engine.legacy_code import LEGACY_PACKAGES as LEGACY_PACKAGES
 from estimator2strategy.engine.legacy_code import Scope
-from estimator2strategy.engine.libraries import serving
+from estimator2strategy.engine.libraries import served
 from estimator2strategy.legacy import python2, removed_names
 
 
@@ -59,7 +59,7 @@ def install(scope: Scope | None = None) -> None:
     if not any(isinstance(finder, _LegacyFinder) for finder in sys.meta_path):
         patches.noted("legacy imports")
         sys.meta_path.insert(0, _LegacyFinder())
-    serving.install()
+    served.install()
     _cover_loaders()
 
 

@@ -7,11 +7,11 @@ that cannot work can be imported, and its use is an error that says what to do i
 looked up at their first use.
 """
 
-from estimator2strategy.engine.libraries import serving as _serving
+from estimator2strategy.engine.libraries import served as _served
 from estimator2strategy.tf1.facade import deep_imports as _deep_imports
 
 _deep_imports.install()
-_serving.install()
+_served.install()
 
 
 def __getattr__(name: str):

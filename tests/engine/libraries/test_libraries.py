@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from estimator2strategy.engine import legacy_code
-from estimator2strategy.engine.libraries import reading, serving, table
+from estimator2strategy.engine.libraries import reading, served, table
 from estimator2strategy.engine.libraries.reading import Need
 from tests import fresh
 
@@ -33,7 +33,7 @@ def site(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
     yield make
     legacy_code._added = scopes
-    serving._scope_of.cache_clear()
+    served._scope_of.cache_clear()
     for name in [n for n in sys.modules if n.startswith("some_")]:
         del sys.modules[name]
 
@@ -119,7 +119,7 @@ def test_the_release_is_read_from_what_pip_left(tmp_path):
 
 def test_a_library_is_served_with_one_line(site, capsys):
     site("some_served", "from tensorflow import estimator\nimport tensorflow as tf\n")
-    serving.install()
+    served.install()
     module = importlib.import_module("some_served")
     assert module.estimator.Estimator.__module__.startswith("estimator2strategy")
     assert not hasattr(sys.modules["tensorflow"], "estimator")
@@ -131,15 +131,15 @@ def test_a_library_is_served_with_one_line(site, capsys):
 
 def test_a_library_that_runs_today_is_left_alone(site, capsys):
     site("some_modern", "import tensorflow as tf\n")
-    serving.install()
+    served.install()
     assert importlib.import_module("some_modern").tf is sys.modules["tensorflow"]
     assert capsys.readouterr().err == ""
 
 
 def test_serving_can_be_switched_off(site, monkeypatch):
     site("some_off", "from tensorflow import estimator\n")
-    serving.install()
-    monkeypatch.setenv(serving.VARIABLE, "other,some_off")
+    served.install()
+    monkeypatch.setenv(served.VARIABLE, "other,some_off")
     with pytest.raises(ImportError):
         importlib.import_module("some_off")
 

@@ -1,6 +1,6 @@
 """Gives installed libraries that were written for Estimators the `tensorflow` that they expect.
 
-    serving.install()
+    served.install()
     import tensorflow_ranking       # gets TensorFlow 2.15's names, from this package
 
 When a package is imported for the first time, it is looked up in the table. A package that the
@@ -38,6 +38,7 @@ _MODERN = frozenset(
         "h5py",
         "jax",
         "jaxlib",
+        "keras",
         "matplotlib",
         "mypy",
         "nltk",
@@ -57,6 +58,7 @@ _MODERN = frozenset(
         "tensorflow_model_analysis",
         "tensorflow_probability",
         "tensorflow_transform",
+        "tf_keras",
         "tf_slim",
         "tfx",
         "tfx_bsl",
