@@ -37,6 +37,7 @@ class DigitsCnnModel(keras.Model):
         self.conv1 = keras.layers.Conv2D(
             8, 3, padding="same", use_bias=False, name="conv1"
         )
+        # TF 1's moving variance of images has a factor n / (n - 1).
         self.bn1 = keras.layers.BatchNormalization(momentum=0.9, name="bn1")
         self.max_pooling2d = keras.layers.MaxPooling2D(2, 2)
         self.conv2 = keras.layers.Conv2D(

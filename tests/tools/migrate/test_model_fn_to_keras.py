@@ -35,6 +35,10 @@ STAYS = {
     ("tf.losses.mean_squared_error", "tf.losses.hinge_loss"): "Keras has nothing for",
     ("loop.evaluate(lambda: input_fn())", "other(loop)"): "in a way that a model has not",
     (
+        'y = tf.layers.dense(features, 1, name="y")',
+        "y = tf.layers.batch_normalization(features, renorm=True)",
+    ): "no layer of Keras 3 has renorm",
+    (
         "optimizer.iterations = tf.train.get_or_create_global_step()",
         "optimizer.gradient_aggregator = mean_over_cores",
     ): "it is no part of an optimizer",
@@ -65,6 +69,16 @@ def test_the_program_itself_becomes_a_model():
     assert outcome.marks == ()
     assert "class KerasModel(keras.Model):" in outcome.text
     assert "model_fn(" not in outcome.text
+
+
+def test_a_batch_norm_of_images_says_what_its_variance_lacks():
+    layer = '    y = tf.layers.dense(features, 1, name="y")\n'
+    norm = "    y = tf.layers.batch_normalization(features, name='norm')\n"
+    image = "    features = tf.layers.conv2d(features, 4, 3)\n"
+    note = "# TF 1's moving variance of images has a factor n / (n - 1).\n"
+    outcome = migrated(PROGRAM.replace(layer, image + norm + layer), "model-fn-to-keras")
+    assert f"        {note}        self.norm = keras.layers.BatchNorm" in outcome.text
+    assert note not in migrated(PROGRAM.replace(layer, norm + layer), "model-fn-to-keras").text
 
 
 @pytest.mark.parametrize(

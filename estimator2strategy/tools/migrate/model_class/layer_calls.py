@@ -23,6 +23,8 @@ _REPEATED = (
     *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp),
 )
 _GONE = ("reuse", "_reuse", "fused", "renorm", "virtual_batch_size", "adjustment")
+# Those of _GONE that make another function where they are given.
+_MISSED = ("renorm", "virtual_batch_size", "adjustment")
 _CLASSES = {f"tf.layers.{row.keras}": row for row in ROWS.values()}
 
 
@@ -37,13 +39,14 @@ class Layers:
         made: Attribute -> the text that makes the layer.
         is_regularized: True if a layer adds losses.
         looks_up: True if a layer looks up rows of a table.
-        norms_of_images: Nodes of batch norms, whose moving variance differs for images.
+        notes: Attribute -> a comment for the line above.
     """
 
     def __init__(self, module, scopes):
         self._module, self._scopes = module, scopes
         self._making = Rewriter(module, values.VALUES)
         self.made = {}
+        self.notes = {}
         self.is_regularized = self.looks_up = False
         self._tables = {}  # name of a table -> its attribute
 
@@ -77,7 +80,7 @@ class Layers:
         given = arguments(call, ("inputs", *known))
         inputs = [given.pop("inputs")]
         training = given.pop("training", None)
-        made = {n: v for n, v in given.items() if n not in _GONE}
+        made = _without_gone(call, given)
         if keras == "layers.Dropout" and training is None:
             training = ast.Constant(False)
         return self._text(call, keras, (), made, inputs, training, rewriter)
@@ -90,7 +93,7 @@ class Layers:
         positional = () if known else inner.args
         training = next((k.value for k in call.keywords if k.arg == "training"), None)
         others = [k for k in call.keywords if k.arg != "training"]
-        made = {n: v for n, v in made.items() if n not in _GONE}
+        made = _without_gone(call, made)
         return self._text(call, keras, positional, made, call.args, training, rewriter, others)
 
     def _text(self, call, keras, positional, made, inputs, training, rewriter, others=()):
@@ -116,8 +119,13 @@ class Layers:
             self.looks_up = True
         if name is not None or keras not in _WITHOUT_WEIGHTS:
             written.append(f'name="{attribute}"')
+        if keras == "layers.BatchNormalization" and self._has_convolutions():
+            self.notes[attribute] = _OF_IMAGES
         self.made[attribute] = f"keras.{keras}({', '.join(written)})"
         return f"self.{attribute}({', '.join(inside)})"
+
+    def _has_convolutions(self):
+        return any(text.startswith("keras.layers.Conv") for text in self.made.values())
 
     def _attribute(self, call, given, keras):
         """The name of a layer: its own, that of its result, or that of its class."""
@@ -180,6 +188,19 @@ class Layers:
     def _is_lookup(node, rewriter):
         call = node.parent
         return rewriter.called(call) in names.LOOKUPS and call.args[:1] == [node]
+
+
+# Of n values; TF 1 has it of the fused kernel, which takes images alone.
+_OF_IMAGES = "# TF 1's moving variance of images has a factor n / (n - 1)."
+
+
+def _without_gone(call, given):
+    """The arguments of a layer that Keras 3 has."""
+    for name in _MISSED:
+        node = given.get(name)
+        if node is not None and not (isinstance(node, ast.Constant) and not node.value):
+            raise StaysError(call, f"no layer of Keras 3 has {name}")
+    return {name: node for name, node in given.items() if name not in _GONE}
 
 
 def _inside_function(node):

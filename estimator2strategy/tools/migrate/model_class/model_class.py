@@ -61,7 +61,10 @@ class ModelClass:
         optimizer = self._optimizer()
         written = "\n".join((*forward, *loss, *metrics, *optimizer))
         forward[-1:-1] = self._comments_left(written)
-        made = [f"self.{name} = {text}" for name, text in self.layers.made.items()]
+        made = []
+        for name, text in self.layers.made.items():
+            made += [self.layers.notes[name]] if name in self.layers.notes else []
+            made.append(f"self.{name} = {text}")
         made += self._metric_makers
         made += ['self.mean_loss = keras.metrics.Mean(name="mean_loss")']
         params = "params" in self.takes
