@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import secrets
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -128,14 +129,17 @@ REPLICATED_IN_XLA = Rewrite("all_reduce", _to_xla_all_reduce)
 
 
 def seeding(rewrite: Rewrite) -> Rewrite:
-    """The rewrite that also gives a seed to random ops without one: XLA draws the same for all."""
+    """The rewrite that also gives a seed to random ops without one: XLA draws the same for all.
+
+    By chance is `seed2` alone, which a program is given. With the other one, a constant in it, each
+    process would have a program of its own, and none would find the compilation of another.
+    """
 
     def node(changed: NodeDef) -> None:
         rewrite.node(changed)
         if "seed2" in changed.attr and not has_seed(changed):
-            changed.attr["seed"].i, changed.attr["seed2"].i = (
-                secrets.randbits(62) + 1 for _ in range(2)
-            )
+            changed.attr["seed"].i = zlib.crc32(changed.name.encode()) + 1
+            changed.attr["seed2"].i = secrets.randbits(62) + 1
 
     return Rewrite(f"{rewrite.tag}_seeded", node)
 

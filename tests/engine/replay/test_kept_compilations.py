@@ -34,7 +34,7 @@ TRAINING = """
         return tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(2).repeat()
 
     options = estimator.TrainingOptions(runtime=estimator.Runtime.JAX)
-    config = estimator.RunConfig(tf_random_seed=1)
+    config = estimator.RunConfig(tf_random_seed=int(sys.argv[2]) or None)
     estimator.Estimator(model_fn, sys.argv[1], config, options=options).train(input_fn, steps=3)
     print(counts["cache_hits"], counts["cache_misses"])
 """
@@ -66,11 +66,12 @@ def compiled(events, number=2.0):
     return events.count("cache_hits"), events.count("cache_misses")
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
+@pytest.mark.parametrize("seed", [1, 0])
+def test_a_second_process_compiles_nothing(tmp_path, seed):
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "E2S_CACHE": ""}
 
     def train(name):
-        command = [sys.executable, "-c", textwrap.dedent(TRAINING), str(tmp_path / name)]
+        command = [sys.executable, "-c", textwrap.dedent(TRAINING), str(tmp_path / name), str(seed)]
         said = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
         return tuple(map(int, said.stdout.split()))
 
