@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from estimator2strategy import __version__
+from estimator2strategy.engine import patches
 from estimator2strategy.engine.spelling import did_you_mean
 
 # Command -> the module whose `main(arguments)` it is, and what it does.
@@ -102,6 +103,7 @@ def _keras_backend(argv: Sequence[str]) -> str | None:
     """
     command, wanted = argv[0], os.environ.get("KERAS_BACKEND", "")
     if command in _OF_GRAPHS:
+        patches.noted("command's backend")
         os.environ["KERAS_BACKEND"] = "tensorflow"
         runs = command != "check" or any(a.startswith(_RUNNING) for a in argv)
         if wanted not in ("", "tensorflow") and runs:

@@ -36,6 +36,17 @@ PACKAGE = Path(estimator2strategy.__file__).parent
 # What whoever reads a synopsis has: a model, its input, a graph, files.
 OF_THE_READER = frozenset(
     {
+        *(
+            "arguments",
+            "average",
+            "block",
+            "class_node",
+            "eval_input_fn",
+            "iterator",
+            "make",
+            "new",
+        ),
+        *("failures", "new", "outputs", "parts", "read", "rewrite", "rule", "target", "w"),
         "base",
         "batches",
         "devices",

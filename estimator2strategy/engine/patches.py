@@ -339,6 +339,31 @@ LEDGER = {
         "",
         "tf1/contrib/test_contrib_learn_data.py",
     ),
+    "library imports": Patch(
+        "sys.meta_path",
+        "Installed libraries that were written for Estimators import the tensorflow of their day.",
+        "e2s run, or the facade or estimator2strategy.estimator is imported",
+        "libraries that run on today's TensorFlow",
+        "",
+        "engine/libraries/test_served_libraries.py",
+    ),
+    # JAX.
+    "kept compilations": Patch(
+        "jax.config: where compilations are kept; the filters of warnings",
+        "A second start compiles nothing. JAX warns of a damaged file, and goes on.",
+        "JAX compiles a step",
+        "a folder that the program has set, and other warnings",
+        "when it is compiled",
+        "engine/replay/test_kept_compilations.py",
+    ),
+    "hosts of JAX": Patch(
+        "jax.config: jax_cpu_collectives_implementation; atexit",
+        "CPUs of several hosts need a way to sum; the others are told of a process that ends well.",
+        "a job of several processes begins",
+        "",
+        "",
+        "estimator/test_jax_hosts.py",
+    ),
     # Processes of the commands.
     "quiet libraries": Patch(
         "file descriptor 2",
@@ -361,6 +386,14 @@ LEDGER = {
         "A report does not drown in TensorFlow's log.",
         "e2s checkpoint, record, verify, and levels of check",
         "a level that is set",
+        "",
+        "test_cli.py",
+    ),
+    "command's backend": Patch(
+        "os.environ: KERAS_BACKEND",
+        "The graphs of a legacy program are TensorFlow's, also those of its Keras layers.",
+        "a command that runs one",
+        "e2s checkpoint",
         "",
         "test_cli.py",
     ),

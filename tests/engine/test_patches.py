@@ -37,7 +37,10 @@ CHANGES = (
     *("jax.config.update", "set_global_attribute", "sys.monitoring.use_tool_id"),
 )
 # Files that run where this package is not.
-ALONE = ("tools/golden/recorder/", "tools/golden/one_file.py", "tools/artifact/step_loader.py")
+ALONE = (
+    *("tools/golden/recorder/", "tools/golden/one_file.py", "tools/artifact/step_loader.py"),
+    *("tools/checkpoint/on_backend.py", "engine/runtime/host_watch.py"),
+)
 # Objects that look foreign and are this package's own.
 OWN = {
     "engine/behavior.py:mark": "a mark on the graph itself",
@@ -46,6 +49,8 @@ OWN = {
     "engine/runtime/session_config.py:not_rewritten": "a ConfigProto that is made there",
     "engine/runtime/session_config.py:rewritten_a_little": "a ConfigProto that is made there",
     "estimator/run_config.py:RunConfig.__deepcopy__": "the copy",
+    "keras_model/executions.py:renew": "a LegacyModel, which is ours",
+    "keras_model/executions.py:renew.make": "a LegacyModel, which is ours",
     "legacy/removed_names.py:module": "a copy of a module, under the program's import alone",
     "tf1/contrib/__init__.py:_module": "modules of the facade",
     "tf1/contrib/data/datasets_of_1_4.py:_methods_return_it": "a class of the facade",

@@ -1,6 +1,6 @@
 """Reads the files of an installed package: does it need names that TensorFlow has dropped?
 
-    reading.read("some_library", Path("site-packages/some_library")).need    # Need.NEEDS_OLD
+    read("some_library", Path("site-packages/some_library")).need    # Need.NEEDS_OLD
 
 Nothing of the package is run. A statement counts as unconditional if it begins in the first column:
 what a package imports in a `try`, an `if` or a function it may be able to do without.

@@ -1,7 +1,6 @@
 """Gives installed libraries that were written for Estimators the `tensorflow` that they expect.
 
-    served.install()
-    import tensorflow_ranking       # gets TensorFlow 2.15's names, from this package
+    install()     # `import tensorflow_ranking` then gets TensorFlow 2.15's names
 
 When a package is imported for the first time, it is looked up in the table. A package that the
 table does not know is read, and never run: if it needs names that TensorFlow has dropped, it is
@@ -19,7 +18,7 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from estimator2strategy.engine import legacy_code
+from estimator2strategy.engine import legacy_code, patches
 from estimator2strategy.engine.libraries import reading, table
 
 VARIABLE = "E2S_MODERN_MODULES"
@@ -86,6 +85,7 @@ class LibraryFinder(importlib.abc.MetaPathFinder):
 def install() -> None:
     """From now on libraries that are imported for the first time are served."""
     others = [finder for finder in sys.meta_path if not isinstance(finder, LibraryFinder)]
+    patches.noted("library imports")
     sys.meta_path[:] = [LibraryFinder(), *others]
 
 

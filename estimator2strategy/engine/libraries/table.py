@@ -1,7 +1,7 @@
 """The libraries that are known, of `table.csv`, and the releases of them that are installed.
 
-    table.find("tensorflow_ranking", "0.5.5").world     # "2.15"
-    table.installed("tensorflow_ranking", folder)       # "0.5.5"
+    find("tensorflow_ranking", "0.5.5").world     # "2.15"
+    installed("tensorflow_ranking", folder)       # "0.5.5"
 
 A row holds for the releases below `below`, or for all that no row before it holds for. `world` is
 the TensorFlow that the library was written for; empty, where it runs on that of the program.

@@ -32,7 +32,7 @@ ENDED = (
 )
 
 
-class Watch:
+class HostWatch:
     """The watch of one process; see above for the arguments."""
 
     def __init__(
@@ -174,4 +174,4 @@ class Watch:
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGTERM):  # which the parent has got too
         signal.signal(number, signal.SIG_IGN)
-    Watch(**json.loads(sys.argv[1])).run()
+    HostWatch(**json.loads(sys.argv[1])).run()

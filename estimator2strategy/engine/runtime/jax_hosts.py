@@ -22,6 +22,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.engine import patches
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA, WITHOUT_EVENTS, Rewrite
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay import splice as splice_lib
@@ -67,6 +68,7 @@ def join(job: Job) -> None:
     import jax
     from jax.experimental import multihost_utils
 
+    patches.noted("hosts of JAX")
     with contextlib.suppress(AttributeError):  # a JAX that has no other
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     tf1.logging.info(

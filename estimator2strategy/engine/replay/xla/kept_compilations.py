@@ -24,6 +24,8 @@ import jax
 import tensorflow as tf
 from jax.experimental.compilation_cache import compilation_cache
 
+from estimator2strategy.engine import patches
+
 VARIABLE = "E2S_CACHE"
 
 # The most bytes that are kept.
@@ -60,6 +62,7 @@ def kept_compilations() -> Iterator[None]:
         yield
         return
     found = {name: getattr(jax.config, name) for name in _SETTINGS} | {_FOLDER: of_program}
+    patches.noted("kept compilations")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         _set(_SETTINGS | {_FOLDER: str(folder)})
@@ -80,6 +83,7 @@ def kept_compilations() -> Iterator[None]:
 
 
 def _set(settings: dict[str, object]) -> None:
+    patches.noted("kept compilations")
     for name, value in settings.items():
         jax.config.update(name, value)
     compilation_cache.reset_cache()  # JAX reads its settings once

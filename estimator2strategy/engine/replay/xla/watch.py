@@ -1,8 +1,10 @@
 """Watches the steps of a block for failures that XLA does not report.
 
-watch = Watch(recorded, swallowed(recorded, nodes))
-outputs = watch.without_flags(outputs_of_a_launch)     # does not wait for the device
-watch.tell()                                           # at the end of the block
+    watch = Watch(recorded, failures)
+    outputs = watch.without_flags(outputs)     # of a launch; does not wait for the device
+    watch.tell()                               # at the end of the block
+
+The failures are those that `swallowed` finds among the nodes of a step.
 """
 
 from __future__ import annotations

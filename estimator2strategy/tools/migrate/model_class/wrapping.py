@@ -1,6 +1,8 @@
 """Lines of code within a limit, broken as black breaks them.
 
-wrapped("x = f(a, b)", 8)      # "x = f(\\n    a, b\\n)"
+    wrapped("x = f(a, b)", 8)      # "x = f(\\n    a, b\\n)"
+
+A line that cannot be broken stays as it is.
 """
 
 _OPENING, _CLOSING = "([{", ")]}"
