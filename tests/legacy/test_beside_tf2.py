@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine import legacy_code
 from estimator2strategy.legacy import importing
 from tests import fresh
 
@@ -29,6 +30,8 @@ def helper(monkeypatch):
     override = "_TENSORSHAPE_V2_OVERRIDE"
     monkeypatch.setattr(tensor_shape, override, getattr(tensor_shape, override))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    # Whole programs that tests before this one have run would start it in graph mode.
+    monkeypatch.setattr(legacy_code, "_added", ())
     importing._start.cache_clear()
     yield importing.import_module("helper")
     sys.modules.pop("helper")
