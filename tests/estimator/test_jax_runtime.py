@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+pytest.importorskip("jax", minversion="0.10")
+
 from estimator2strategy import errors, estimator
 from estimator2strategy.engine.replay.engines import on_jax
 from estimator2strategy.engine.runtime import jax_devices as jax_runtime

@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+pytest.importorskip("jax", minversion="0.10")
+
 from estimator2strategy.engine.replay.engines.on_jax import OnJax
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.tools.golden import output, verify

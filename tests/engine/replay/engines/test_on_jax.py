@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+pytest.importorskip("jax", minversion="0.10")
+
 from estimator2strategy import estimator
 from estimator2strategy.engine.replay.engines import on_jax as engine
 from estimator2strategy.engine.runtime import prediction
