@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from estimator2strategy.engine import patches
 
-# What most programs do; run in another process, and read off the ledger there.
+# The steps of most programs; run in another process, and read off the ledger there.
 PROBE = """
 import json
 import estimator2strategy.tf1 as tf

@@ -128,6 +128,7 @@ class OnJax(Engine):
         how = How.ONE_BY_ONE if step is None else step.how
         self._one_by_one = bool(self._shared) or (how is How.ONE_BY_ONE and not of_each)
         program = parts.program
+        warn_of_lost_seeds(replay.recorded, program.nodes)
         watched = swallowed(replay.recorded, program.nodes) if self._values.checks else []
         self._watch = Watch(replay.recorded, watched)
         # Requests with and without a summary have the same program.
@@ -335,10 +336,8 @@ class OnJax(Engine):
         # Room for the batches of many steps costs more than a second compilation saves.
         is_single = most == 1 and _STEPS * sum(feed.nbytes for feed in feeds) > _SMALL
         is_single |= self._one_by_one
-        programs, key = (
-            self._values.programs,
-            (*self._key, taken.shapes, is_single, self._after_each),
-        )
+        programs = self._values.programs
+        key = (*self._key, taken.shapes, is_single, self._after_each)
         if key not in programs:
             programs[key] = self._compiled(feeds, is_single)
         program: _Program = programs[key]
@@ -393,10 +392,7 @@ def build(replay: Replay, step: Step | None, request: Request) -> OnJax | None:
         parts = parts_of(replay, request, replay.device.replicas)
     except UnsupportedError as error:
         raise _refused(replay.device, error) from None
-    if parts is None:
-        return None
-    warn_of_lost_seeds(replay.recorded, parts.program.nodes)
-    return OnJax(replay, step, request, parts)
+    return OnJax(replay, step, request, parts) if parts else None
 
 
 class EachOnJax:
@@ -410,10 +406,7 @@ def build_of_each(replay: Replay, tensors: Sequence[str]) -> EachOnJax | None:
     """Makes what gives such tensors for each of several batches; None if JAX has nothing to do."""
     request = Request(tuple(tensors))
     parts = parts_of(replay, request, replay.device.replicas)
-    if parts is None:
-        return None
-    warn_of_lost_seeds(replay.recorded, parts.program.nodes)
-    return EachOnJax(OnJax(replay, None, request, parts, of_each=True))
+    return EachOnJax(OnJax(replay, None, request, parts, of_each=True)) if parts else None
 
 
 def not_lowered(recorded: RecordedGraph, error: Exception) -> UnsupportedError:

@@ -1,6 +1,6 @@
 """`tf.contrib.data` of TF 1.2 to 1.15.
 
-What `tf.data.experimental` lacks is in `beside_experimental.py`; `datasets_of_1_4.py` has the
+`beside_experimental.py` has names that `tf.data.experimental` lacks, `datasets_of_1_4.py` the
 arguments of TF 1.2 to 1.5 that `tf.data` never had. All else lives on in `tf.data`.
 """
 

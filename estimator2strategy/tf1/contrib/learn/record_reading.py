@@ -276,7 +276,7 @@ def read_keyed_batch_examples_shared_queue(
     name: str | None = None,
     seed: int | None = None,
 ) -> tuple[tf.Tensor, Any]:
-    """What `read_keyed_batch_examples` gives: one worker shares the names of files with nobody.
+    """As `read_keyed_batch_examples`: one worker shares the names of files with nobody.
 
     Raises:
         UnsupportedError: TF_CONFIG has several workers.
@@ -300,7 +300,7 @@ def read_keyed_batch_features_shared_queue(
     parse_fn: Callable | None = None,
     name: str | None = None,
 ) -> tuple[tf.Tensor, dict[str, Any]]:
-    """What `read_keyed_batch_features` gives: one worker shares the names of files with nobody.
+    """As `read_keyed_batch_features`: one worker shares the names of files with nobody.
 
     Raises:
         UnsupportedError: TF_CONFIG has several workers.
