@@ -70,7 +70,8 @@ class ExportedStep:
         self.devices = self._devices(platform)
         self._exported = self._deserialized()
         self._shardings = self._placed()
-        self._call = self._jax.jit(self._exported.call, donate_argnums=0)
+        self._whole = self._jax.jit(self._of_all_steps, donate_argnums=0)
+        self._part = self._jax.jit(self._exported.call, donate_argnums=0)
 
     def __call__(self, variables, batches, count):
         """Runs a block.
@@ -87,21 +88,27 @@ class ExportedStep:
         """
         with self._jax.enable_x64(True):
             batches = self._jax.device_put(tuple(batches), self._shardings[1])
-            return self._call(tuple(variables), batches, np.int32(count))
+            if count == self.steps_per_block:
+                return self._whole(tuple(variables), batches)
+            return self._part(tuple(variables), batches, np.int32(count))
+
+    def _of_all_steps(self, variables, batches):
+        # A GPU asks the host before each turn of a loop, unless the program says how many it has.
+        return self._exported.call(variables, batches, np.int32(self.steps_per_block))
 
     def compile(self):
-        """Compiles a block ahead of its first call; returns JAX's compiled function."""
+        """Compiles a whole block ahead of its first call; returns JAX's compiled function."""
         with self._jax.enable_x64(True):
             given = [self._jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self._exported.in_avals]
-            placed = [*self._shardings[0], *self._shardings[1], None]
+            placed = [*self._shardings[0], *self._shardings[1]]
             given = [
                 self._jax.ShapeDtypeStruct(g.shape, g.dtype, sharding=s)
-                for g, s in zip(given, placed, strict=True)
+                for g, s in zip(given[:-1], placed, strict=True)
             ]
             count = len(self.variables)
-            arguments = (tuple(given[:count]), tuple(given[count:-1]), given[-1])
-            self._call = self._call.lower(*arguments).compile()
-        return self._call
+            arguments = (tuple(given[:count]), tuple(given[count:]))
+            self._whole = self._whole.lower(*arguments).compile()
+        return self._whole
 
     def on_devices(self, values):
         """The variables of the step, of {name: value}, in its order and on its devices.

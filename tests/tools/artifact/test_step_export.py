@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator, export_step
-from estimator2strategy.tools.artifact import export_command
+from estimator2strategy.tools.artifact import export_command, step_loader
 
 pytest.importorskip("jax", minversion="0.10")
 pytest.importorskip("flatbuffers")
@@ -53,6 +53,13 @@ def run(folder, *options: str) -> subprocess.CompletedProcess:
     python = os.environ.get("E2S_JAX_PYTHON", sys.executable)
     command = [python, "-I", str(folder / "run.py"), *options]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_a_whole_block_says_how_many_turns_its_loop_has(step):
+    """A GPU asks the host before each turn otherwise."""
+    assert (
+        '"known_trip_count":{"n":"4"}' in step_loader.ExportedStep(step, "cpu").compile().as_text()
+    )
 
 
 def test_the_folder_trains_what_the_estimator_trains_dropout_included(step, tmp_path):

@@ -35,10 +35,10 @@ from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.swallowed import swallowed
 from estimator2strategy.engine.replay.xla import hosts
 from estimator2strategy.engine.replay.xla.block import BlockResults, block_of, on_mesh
+from estimator2strategy.engine.replay.xla.compiled_block import CompiledBlock
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.host_batches import HostBatches, Taken
-from estimator2strategy.engine.replay.xla.kept_compilations import kept
 from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
 from estimator2strategy.engine.replay.xla.parts import (
@@ -78,14 +78,14 @@ class _Program(NamedTuple):
 
     Attributes:
         lowered: The step.
-        function: The block; see `block_of`.
+        launch: Starts a block.
         steps: The number of steps that batches are stacked for.
         variables: The variables' VarHandleOps.
         changed: The numbers of the variables that a step changes.
     """
 
     lowered: LoweredStep
-    function: Any
+    launch: CompiledBlock
     steps: int
     variables: tuple[str, ...]
     changed: frozenset[int]
@@ -310,7 +310,7 @@ class OnJax(Engine):
         batches = values.deal_out(self._padded(taken, program.steps))
         nodes, blocks = program.variables, program.lowered.streams
         before = [*values.take(nodes), *values.take_streams(blocks)]
-        after = program.function(before, batches, np.int32(taken.steps))
+        after = program.launch(before, batches, taken.steps)
         values.put(nodes, after.variables[: len(nodes)], program.changed)
         values.put_streams(blocks, after.variables[len(nodes) :])
         return self._watch.without_flags(after.outputs), after.nan_since
@@ -363,9 +363,9 @@ class OnJax(Engine):
             everywhere, of_each = values.shardings_of_results
             of_variables = [everywhere] * len(variables) + [of_each] * streams
             how["out_shardings"] = BlockResults(of_variables, everywhere, everywhere)
-        function = kept(jax.jit(block, donate_argnums=0, **how))
+        launch = CompiledBlock(block, values.platform, **how)
         changed = frozenset(number for number in step.changed if number < len(variables))
-        return _Program(lowered, function, steps, variables, changed)
+        return _Program(lowered, launch, steps, variables, changed)
 
     def _number_of_loss(self) -> int | None:
         """The number, among the program's outputs, of the loss of this device."""

@@ -10,6 +10,7 @@ pytest.importorskip("jax", minversion="0.10")
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.replay.engines import on_jax as engine
+from estimator2strategy.engine.replay.xla import compiled_block
 from estimator2strategy.engine.runtime import prediction
 
 tf1 = tf.compat.v1
@@ -76,6 +77,24 @@ def test_short_calls_and_long_ones_have_one_program(tmp_path, launches, monkeypa
     model.train(batches([2] * 150), steps=140)
     assert sum(launches) == 143
     assert len(compiled) == 1
+
+
+def test_a_gpu_gets_a_program_that_says_how_many_steps_it_has(tmp_path, launches, monkeypatch):
+    monkeypatch.setattr(compiled_block, "_ASKS_HOST", {"cpu"})
+    blocks = []
+    launch = compiled_block.CompiledBlock.__call__
+
+    def called(self, variables, *given):
+        blocks.append(self)
+        return launch(self, variables, *given)
+
+    monkeypatch.setattr(compiled_block.CompiledBlock, "__call__", called)
+    model = estimator.Estimator(model_fn, str(tmp_path))
+    model.train(batches([2] * 150), steps=140)
+    assert model.get_variable_value("total") == sum(range(1, 281))
+    assert model.get_variable_value("global_step") == 140
+    assert {block.count for block in blocks} == {32}
+    assert launches.count(32) > 1
 
 
 def test_batches_of_other_shapes_come_in_their_order(tmp_path, launches):
