@@ -10,7 +10,7 @@ function that they become part of begins their stream anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,30 @@ class RandomStreams:
     def blocks(self) -> list[tf.Variable]:
         """The variables that hold the places: int64, `[place, seed2]` in a row for each op."""
         return [block for block, _ in self._by_block(self._rows)]
+
+    def layout(self, block: tf.Variable) -> dict[str, int]:
+        """Name of each op of a block -> its `seed2`, in the order of the block's rows."""
+        return {name: row.seed2 for name, row in self._rows.items() if row.block is block}
+
+    def laid_out(self, layouts: Sequence[Mapping[str, int]]) -> list[tf.Variable] | None:
+        """The blocks of these layouts, made where their ops have none yet.
+
+        Args:
+            layouts: As of `layout`; the seeds are for blocks that are made.
+
+        Returns:
+            None if ops stand in other blocks already.
+        """
+        blocks = []
+        for seeds in layouts:
+            known = {id(row.block): row.block for n in seeds if (row := self._rows.get(n))}
+            if not known:
+                blocks.append(self._make_block(seeds))
+            elif len(known) == 1 and list(self.layout(*known.values())) == list(seeds):
+                blocks.extend(known.values())
+            else:
+                return None
+        return blocks
 
     def rewind(self) -> None:
         """Makes all ops begin anew."""

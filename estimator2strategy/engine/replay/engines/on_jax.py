@@ -39,8 +39,9 @@ from estimator2strategy.engine.replay.xla.compiled_block import CompiledBlock
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
 from estimator2strategy.engine.replay.xla.host_batches import HostBatches, Taken
+from estimator2strategy.engine.replay.xla.kept_lowerings import kept_step
 from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
-from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError, lower_step
+from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError
 from estimator2strategy.engine.replay.xla.parts import (
     StepParts,
     after_function,
@@ -348,7 +349,7 @@ class OnJax(Engine):
         specs = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
         try:
             draws, watched = self._replay.state.random_streams(), self._watch.failures
-            lowered = lower_step(program, draws, specs, watched)
+            lowered = kept_step(program, draws, specs, watched)
             step = StepFunction(lowered, values.precision)
         except (LoweringError, ValueError) as error:
             raise _refused(values, not_lowered(self._replay.recorded, error)) from error

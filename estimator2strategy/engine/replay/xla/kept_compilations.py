@@ -57,7 +57,7 @@ def kept(function: Callable[..., Any]) -> Callable[..., Any]:
 def kept_compilations() -> Iterator[None]:
     """Lets JAX look for compilations on disk, and keep new ones there."""
     of_program = getattr(jax.config, _FOLDER)
-    folder = None if of_program else _folder()
+    folder = None if of_program else folder_of_user()
     if folder is None:
         yield
         return
@@ -89,7 +89,7 @@ def _set(settings: dict[str, object]) -> None:
     compilation_cache.reset_cache()  # JAX reads its settings once
 
 
-def _folder() -> Path | None:
+def folder_of_user() -> Path | None:
     """The folder; None if nothing is to be kept, or if it is not the user's alone."""
     if os.environ.get(VARIABLE) == "off":
         return None
