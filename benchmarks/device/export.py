@@ -203,8 +203,12 @@ def resnet_case(scratch: Path) -> Iterator[Case]:
 
 
 @contextlib.contextmanager
-def bert_small(scratch: Path) -> Iterator[Case]:
-    """google-research/bert's run_classifier, from the golden."""
+def bert_small(scratch: Path, **options: Any) -> Iterator[Case]:
+    """google-research/bert's run_classifier, from the golden.
+
+    Args:
+        options: Further arguments of the TPUEstimator.
+    """
     golden = ROOT / "tests" / "goldens" / "bert_classifier"
     data, length, steps = golden / "data", 32, 20
     with _bert() as bert:
@@ -225,7 +229,7 @@ def bert_small(scratch: Path) -> Iterator[Case]:
         yield Case(
             "bert_small",
             "bert",
-            _classifier(bert, config, settings, scratch / "model"),
+            _classifier(bert, config, settings, scratch / "model", **options),
             lambda params: once(params).repeat(),
             20,
             train["losses"],
@@ -340,7 +344,9 @@ def _bert() -> Iterator[Any]:
         yield module
 
 
-def _classifier(bert: Any, config: dict[str, Any], settings: Any, model_dir: Path) -> Any:
+def _classifier(
+    bert: Any, config: dict[str, Any], settings: Any, model_dir: Path, **options: Any
+) -> Any:
     model_fn = bert.model_fn_builder(
         bert_config=bert.modeling.BertConfig.from_dict(config),
         num_labels=2,
@@ -354,8 +360,9 @@ def _classifier(bert: Any, config: dict[str, Any], settings: Any, model_dir: Pat
     run_config = tpu.RunConfig(
         model_dir=str(model_dir), save_checkpoints_steps=1000, tpu_config=tpu.TPUConfig(1)
     )
+    batch_size = settings["batch_size"]
     return tpu.TPUEstimator(
-        model_fn, config=run_config, use_tpu=False, train_batch_size=settings["batch_size"]
+        model_fn, config=run_config, use_tpu=False, train_batch_size=batch_size, **options
     )
 
 

@@ -6,8 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from estimator2strategy import estimator
+from estimator2strategy.errors import UnsupportedError
 from tests.conformance.programs import estimator_of, every_program, program, variables
+
+tf1 = tf.compat.v1
 
 
 @pytest.mark.evidence("training", "jax")
@@ -30,6 +35,30 @@ def test_devices_of_jax_train_evaluate_and_predict_what_tensorflow_does(
         assert values.keys() == found[what].keys()
         for key, value in values.items():
             np.testing.assert_allclose(found[what][key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+
+
+@pytest.mark.evidence("refusals", "jax")
+def test_work_of_the_host_in_the_middle_of_a_core_s_step_is_refused(tmp_path, jax_devices):
+    jax_devices(1)
+    config = estimator.tpu.RunConfig(model_dir=str(tmp_path))
+    model = estimator.tpu.TPUEstimator(
+        outside, config=config, use_tpu=True, train_batch_size=2, params={}
+    )
+    with pytest.raises(UnsupportedError, match=r"PyFunc.*test_jax.py:\d+: .*py_func"):
+        model.train(lambda params: tf.data.Dataset.from_tensors(tf.ones([2, 3])).repeat(), steps=1)
+
+
+def outside(features, labels, mode, params):
+    del labels, params
+    y = features @ tf1.get_variable("w", [3, 1])
+
+    def on_host(value):
+        return tf1.py_func(np.sum, [value], tf.float32)
+
+    total = tf1.tpu.outside_compilation(on_host, y)
+    loss = tf.reduce_mean(y) * tf.reshape(total, [])
+    train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, tf1.train.get_global_step())
+    return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
 def outcome(model, legacy) -> dict[str, dict]:
