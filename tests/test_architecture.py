@@ -108,6 +108,47 @@ def test_an_import_inside_a_function_has_its_reason_in_the_list():
     assert set(LAZY) - set(lazy) == set()
 
 
+# The recorder also runs under TensorFlow 1.15, whose Estimators have no other door.
+_MEETS_OTHER_ESTIMATORS = "tools/golden/recorder/"
+
+
+def _classes_of(root: str) -> list[ast.ClassDef]:
+    """The classes of this name, their subclasses, theirs, ... and the bases of the first."""
+    classes = [
+        (node, {ast.unparse(base).rpartition(".")[2] for base in node.bases})
+        for tree in PACKAGE.trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    ]
+    names = {root}
+    while new := {node.name for node, bases in classes if bases & names} - names:
+        names |= new
+    names |= {base for node, bases in classes if node.name == root for base in bases}
+    return [node for node, _ in classes if node.name in names]
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_nobody_but_its_class_touches_a_private_attribute_of_an_estimator():
+    """Others ask for its parts (`e2s_parts`), or for a copy with others (`e2s_copy`)."""
+    classes = _classes_of("Estimator")
+    own = {name for cls in classes for name in house.attributes(cls)}
+    own |= {n.name for c in classes for n in c.body if isinstance(n, ast.FunctionDef)}
+    own = set(filter(_is_private, own))
+    assert {"_config", "_placement", "_batch_sizes", "_model_fn", "_warm_start_settings"} <= own
+    assert [
+        f"{module}:{node.lineno} {ast.unparse(node)}"
+        for module, tree in PACKAGE.trees.items()
+        if not module.startswith(_MEETS_OTHER_ESTIMATORS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr in own
+        and ast.unparse(node.value) not in ("self", "cls", "super()", "type(self)")
+    ] == []
+
+
 TABLE = """
 | room | idea | imports |
 | --- | --- | --- |
