@@ -98,6 +98,21 @@ def test_no_import_climbs():
     assert list(map(str, imports.climbs(PACKAGE, ROOMS))) == []
 
 
+# The storeys of the house, lowest first; those beside them open a door to all.
+_STOREYS = ("engine", "estimator", "keras_model", "tf1 legacy", "tools")
+
+
+def test_no_wing_imports_one_that_stands_higher_whatever_the_table_says():
+    storey = {wing: i for i, wings in enumerate(_STOREYS) for wing in wings.split()}
+    assert set(storey) == {f.parent.name for f in (ROOT / PACKAGE.name).glob("*/__init__.py")}
+    wings = [(i.importer.partition("/")[0], i.imported.partition("/")[0]) for i in PACKAGE.imports]
+    assert [
+        str(found)
+        for found, (here, there) in zip(PACKAGE.imports, wings, strict=True)
+        if here in storey and there in storey and storey[there] > storey[here]
+    ] == []
+
+
 def test_no_modules_import_one_another_in_a_circle():
     assert imports.circles(PACKAGE) == []
 

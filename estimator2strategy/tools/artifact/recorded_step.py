@@ -22,11 +22,11 @@ from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.training import add_default_saver
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.engine.xla.core_program import core_program
 from estimator2strategy.errors import RecordingError, UnsupportedError
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.estimator.warm_start import warm_start
 from estimator2strategy.tools.check.levels.recorded_graph import flat_with_names
-from estimator2strategy.tools.xla.core_program import core_program
 
 tf1 = tf.compat.v1
 
