@@ -1,8 +1,10 @@
 """`EstimatorParts`: all that the rest of the package may know of an Estimator, frozen.
 
-parts = model.e2s_parts
-parts.program.model_fn, parts.placement(ModeKeys.TRAIN)
-on_one_device = model.e2s_copy(strategy=None)
+Example:
+
+    parts = model.e2s_parts
+    parts.program.model_fn, parts.placement(ModeKeys.TRAIN)
+    on_one_device = model.e2s_copy(strategy=None)
 """
 
 from __future__ import annotations
