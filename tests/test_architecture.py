@@ -21,6 +21,7 @@ _AT_ITS_USE = "the name that legacy code asks for is all that may be imported"
 _WITHOUT_TENSORFLOW = "the command reads its arguments, and refuses them, without TensorFlow"
 # Module -> why it imports others of the package inside functions.
 LAZY = {
+    "engine/libraries/served": "few programs import a library that must be read first",
     "engine/replay/batched_predict": "JAX is an extra, and imported where it was asked for",
     "tools/artifact/export_command": _WITHOUT_TENSORFLOW,
     "tools/artifact/step_export": "JAX is an extra, and the message that says so comes first",
