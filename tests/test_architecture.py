@@ -165,6 +165,85 @@ def test_nobody_but_its_class_touches_a_private_attribute_of_an_estimator():
     ] == []
 
 
+def test_nobody_else_sets_an_attribute_of_a_replay_session():
+    (session,) = (c for c in _classes_of("ReplaySession") if c.name == "ReplaySession")
+    own = house.attributes(session)
+    assert {"ran", "runs"} <= own
+    assert [
+        f"{module}:{node.lineno} {ast.unparse(node)}"
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and node.attr in own
+        and ast.unparse(node.value) != "self"
+    ] == []
+
+
+def test_only_engines_and_the_step_of_a_tpu_write_gauges():
+    (gauges,) = _classes_of("Gauges")
+    reads = {"last_loss", "steps_since_nan", "waited", "reset"}
+    writes = {n.name for n in gauges.body if isinstance(n, ast.FunctionDef)} - reads
+    assert {"hold_loss", "keep_loss", "note_nan", "add_wait"} <= writes
+    writers = {
+        module
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in writes - {"__init__"}
+    }
+    assert writers <= {
+        *("engine/replay/gauges", "engine/replay/tpu_step"),
+        *(m for m in PACKAGE.trees if m.startswith("engine/replay/engines/")),
+    }
+
+
+_PRIVATE_MODULE = re.compile(r"(tensorflow\.python|(tf_)?keras\.src|jax(lib)?\._src)\b")
+# Modules that ask objects of TensorFlow, Keras or Python for private attributes; all others do not.
+_ASK_FOR_PRIVATE_ATTRIBUTES = """
+    engine/_tf_private engine/_tf_switches engine/callers engine/command_line
+    engine/metrics/observe engine/record/recording_strategy engine/runtime/evaluation
+    engine/runtime/input_position engine/runtime/interruption engine/runtime/jax_hosts
+    engine/runtime/lookahead engine/runtime/saving engine/runtime/training
+    engine/runtime/unfinished_saves engine/wrong_argument estimator/keras_models
+    estimator/tpu_logging legacy/children legacy/run tf1/contrib/feature_column
+    tf1/contrib/lookup tf1/contrib/opt/optimizers_of_1_15 tf1/contrib/opt/sign_optimizers
+    tf1/facade/namespace tf1/facade/refused tools/check/levels/process
+    tools/golden/recorder/draws
+"""
+
+
+def test_private_modules_of_libraries_are_imported_in_two_places():
+    importers = {
+        module
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and _PRIVATE_MODULE.match(node.module or ""))
+        or (isinstance(node, ast.Import) and any(map(_PRIVATE_MODULE.match, _names(node))))
+    }
+    assert importers <= {"engine/_tf_private", "engine/_tf_switches"}
+    assert "engine/_tf_private" in importers
+
+
+def _names(node: ast.Import) -> list[str]:
+    return [alias.name for alias in node.names]
+
+
+def test_no_other_module_asks_for_a_private_attribute_that_is_not_ours():
+    ours = set(dir(tuple)) | {"_replace", "_fields", "_asdict", "_make"}
+    for node in (n for tree in PACKAGE.trees.values() for n in ast.walk(tree)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            ours.add(node.name)
+        elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Store):
+            ours.add(node.attr if isinstance(node, ast.Attribute) else node.id)
+    asking = {
+        module
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in ours
+    }
+    assert asking == set(_ASK_FOR_PRIVATE_ATTRIBUTES.split())
+
+
 TABLE = """
 | room | idea | imports |
 | --- | --- | --- |
