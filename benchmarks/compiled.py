@@ -26,8 +26,8 @@ import tensorflow as tf
 from benchmarks.compiled_cases import SECTIONS, Case
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.engines.jit import on_host
-from estimator2strategy.tools.xla import tpus
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus, TpuCompiler
+from estimator2strategy.engine.xla import tpus
+from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus, TpuCompiler
 
 PAGE = Path(__file__).resolve().parent.parent / "migration_guide" / "compiled.md"
 BEGIN, END = "<!-- Tables: begin -->", "<!-- Tables: end -->"

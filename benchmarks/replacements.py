@@ -1,6 +1,6 @@
 """Keras beside TensorFlow 1.15, part by part: makes the table of migration_guide/codemods.md.
 
-    python -m benchmarks.replacements        # measures, then writes the table and the page
+    python -m benchmarks.replacements        # measures; `python -m pages` writes the page
 
 TensorFlow 1.15's numbers are recorded: tests/goldens/replacements/record.py. The others are
 computed here, by the installed Keras 3 and tf-keras.
@@ -21,16 +21,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import replacement_inputs, replacement_rows
+from benchmarks.replacement_rows import MEASURED, Replacement
 from estimator2strategy.engine.metrics import keras_metric_for
 from estimator2strategy.tf1.facade import namespace
-from estimator2strategy.tools.migrate import codemods_guide, replacement_inputs, replacements
-from estimator2strategy.tools.migrate.replacements import Replacement
-from estimator2strategy.tools.migrate.replacements_guide import ALL_DIGITS
 from examples import tf1_layers, tf1_optimizers
+from pages.replacements import ALL_DIGITS
 
 _ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = _ROOT / "tests" / "goldens" / "replacements" / "tf115.json"
-MEASURED = _ROOT / "estimator2strategy" / "tools" / "migrate" / "replacements.json"
 
 Numbers = list[float] | str
 
@@ -248,11 +247,10 @@ def measured(row: Replacement) -> dict[str, Any]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    rows = [{"legacy": row.legacy, **measured(row)} for row in replacements.rows()]
+    rows = [{"legacy": row.legacy, **measured(row)} for row in replacement_rows.rows()]
     made = {"tensorflow": tf.__version__, "keras": keras.__version__, "rows": rows}
     MEASURED.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    codemods_guide.write()
-    sys.stdout.write(f"{len(rows)} rows in {MEASURED}\n")
+    sys.stdout.write(f"{len(rows)} rows in {MEASURED}; now run `python -m pages`\n")
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ QUICK = (
     "tools/checkpoint",
     "tools/migrate/test_codemods.py",
     "tools/migrate/test_migrate_command.py",
-    "tools/xla/test_core_program.py",
-    "tools/xla/test_kernels.py",
+    "engine/xla/test_core_program.py",
+    "engine/xla/test_kernels.py",
 )
 
 

@@ -16,10 +16,10 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.engine.replay.xla.lowering import lower
+from estimator2strategy.engine.xla import tpus
+from estimator2strategy.engine.xla.core_program import core_program
+from estimator2strategy.engine.xla.tpu_compiler import Compiled, TpuCompiler
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.tools.xla import tpus
-from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, TpuCompiler
 from tests.hooks import LossRecorder
 from tests.xla_cpu import execute
 

@@ -21,6 +21,7 @@ _AT_ITS_USE = "the name that legacy code asks for is all that may be imported"
 _WITHOUT_TENSORFLOW = "the command reads its arguments, and refuses them, without TensorFlow"
 # Module -> why it imports others of the package inside functions.
 LAZY = {
+    "engine/libraries/served": "few programs import a library that must be read first",
     "engine/replay/batched_predict": "JAX is an extra, and imported where it was asked for",
     "tools/artifact/export_command": _WITHOUT_TENSORFLOW,
     "tools/artifact/step_export": "JAX is an extra, and the message that says so comes first",
@@ -98,6 +99,21 @@ def test_no_import_climbs():
     assert list(map(str, imports.climbs(PACKAGE, ROOMS))) == []
 
 
+# The storeys of the house, lowest first; those beside them open a door to all.
+_STOREYS = ("engine", "estimator", "keras_model", "tf1 legacy", "tools")
+
+
+def test_no_wing_imports_one_that_stands_higher_whatever_the_table_says():
+    storey = {wing: i for i, wings in enumerate(_STOREYS) for wing in wings.split()}
+    assert set(storey) == {f.parent.name for f in (ROOT / PACKAGE.name).glob("*/__init__.py")}
+    wings = [(i.importer.partition("/")[0], i.imported.partition("/")[0]) for i in PACKAGE.imports]
+    assert [
+        str(found)
+        for found, (here, there) in zip(PACKAGE.imports, wings, strict=True)
+        if here in storey and there in storey and storey[there] > storey[here]
+    ] == []
+
+
 def test_no_modules_import_one_another_in_a_circle():
     assert imports.circles(PACKAGE) == []
 
@@ -106,6 +122,126 @@ def test_an_import_inside_a_function_has_its_reason_in_the_list():
     lazy = {found.importer: str(found) for found in PACKAGE.imports if found.is_lazy}
     assert {module: said for module, said in lazy.items() if module not in LAZY} == {}
     assert set(LAZY) - set(lazy) == set()
+
+
+# The recorder also runs under TensorFlow 1.15, whose Estimators have no other door.
+_MEETS_OTHER_ESTIMATORS = "tools/golden/recorder/"
+
+
+def _classes_of(root: str) -> list[ast.ClassDef]:
+    """The classes of this name, their subclasses, theirs, ... and the bases of the first."""
+    classes = [
+        (node, {ast.unparse(base).rpartition(".")[2] for base in node.bases})
+        for tree in PACKAGE.trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    ]
+    names = {root}
+    while new := {node.name for node, bases in classes if bases & names} - names:
+        names |= new
+    names |= {base for node, bases in classes if node.name == root for base in bases}
+    return [node for node, _ in classes if node.name in names]
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_nobody_but_its_class_touches_a_private_attribute_of_an_estimator():
+    """Others ask for its parts (`e2s_parts`), or for a copy with others (`e2s_copy`)."""
+    classes = _classes_of("Estimator")
+    own = {name for cls in classes for name in house.attributes(cls)}
+    own |= {n.name for c in classes for n in c.body if isinstance(n, ast.FunctionDef)}
+    own = set(filter(_is_private, own))
+    assert {"_config", "_placement", "_batch_sizes", "_model_fn", "_warm_start_settings"} <= own
+    assert [
+        f"{module}:{node.lineno} {ast.unparse(node)}"
+        for module, tree in PACKAGE.trees.items()
+        if not module.startswith(_MEETS_OTHER_ESTIMATORS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr in own
+        and ast.unparse(node.value) not in ("self", "cls", "super()", "type(self)")
+    ] == []
+
+
+def test_nobody_else_sets_an_attribute_of_a_replay_session():
+    (session,) = (c for c in _classes_of("ReplaySession") if c.name == "ReplaySession")
+    own = house.attributes(session)
+    assert {"ran", "runs"} <= own
+    assert [
+        f"{module}:{node.lineno} {ast.unparse(node)}"
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and node.attr in own
+        and ast.unparse(node.value) != "self"
+    ] == []
+
+
+def test_only_engines_and_the_step_of_a_tpu_write_gauges():
+    (gauges,) = _classes_of("Gauges")
+    reads = {"last_loss", "steps_since_nan", "waited", "reset"}
+    writes = {n.name for n in gauges.body if isinstance(n, ast.FunctionDef)} - reads
+    assert {"hold_loss", "keep_loss", "note_nan", "add_wait"} <= writes
+    writers = {
+        module
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in writes - {"__init__"}
+    }
+    assert writers <= {
+        *("engine/replay/gauges", "engine/replay/tpu_step"),
+        *(m for m in PACKAGE.trees if m.startswith("engine/replay/engines/")),
+    }
+
+
+_PRIVATE_MODULE = re.compile(r"(tensorflow\.python|(tf_)?keras\.src|jax(lib)?\._src)\b")
+# Modules that ask objects of TensorFlow, Keras or Python for private attributes; all others do not.
+_ASK_FOR_PRIVATE_ATTRIBUTES = """
+    engine/_tf_private engine/_tf_switches engine/callers engine/command_line
+    engine/metrics/observe engine/record/recording_strategy engine/runtime/evaluation
+    engine/runtime/input_position engine/runtime/interruption engine/runtime/jax_hosts
+    engine/runtime/lookahead engine/runtime/saving engine/runtime/training
+    engine/runtime/unfinished_saves engine/wrong_argument estimator/keras_models
+    estimator/tpu_logging legacy/children legacy/run tf1/contrib/feature_column
+    tf1/contrib/lookup tf1/contrib/opt/optimizers_of_1_15 tf1/contrib/opt/sign_optimizers
+    tf1/facade/namespace tf1/facade/refused tools/check/levels/process
+    tools/golden/recorder/draws
+"""
+
+
+def test_private_modules_of_libraries_are_imported_in_two_places():
+    importers = {
+        module
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and _PRIVATE_MODULE.match(node.module or ""))
+        or (isinstance(node, ast.Import) and any(map(_PRIVATE_MODULE.match, _names(node))))
+    }
+    assert importers <= {"engine/_tf_private", "engine/_tf_switches"}
+    assert "engine/_tf_private" in importers
+
+
+def _names(node: ast.Import) -> list[str]:
+    return [alias.name for alias in node.names]
+
+
+def test_no_other_module_asks_for_a_private_attribute_that_is_not_ours():
+    ours = set(dir(tuple)) | {"_replace", "_fields", "_asdict", "_make"}
+    for node in (n for tree in PACKAGE.trees.values() for n in ast.walk(tree)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            ours.add(node.name)
+        elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Store):
+            ours.add(node.attr if isinstance(node, ast.Attribute) else node.id)
+    asking = {
+        module
+        for module, tree in PACKAGE.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in ours
+    }
+    assert asking == set(_ASK_FOR_PRIVATE_ATTRIBUTES.split())
 
 
 TABLE = """

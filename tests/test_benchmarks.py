@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import compiled, compiled_cases, costs, report, run, samples, server_ops
-from estimator2strategy.tools.xla import tpus
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
+from estimator2strategy.engine.xla import tpus
+from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus
 from tests import fresh
 
 

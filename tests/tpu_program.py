@@ -12,11 +12,11 @@ from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator, replay_of
 from estimator2strategy.engine.worlds import modern_world
-from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.tools.xla.tpu_program import (
+from estimator2strategy.engine.xla.tpu_program import (
     TpuProgram,
     traced_train_function,
 )
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 
 
 def traced_training(estimator: Any, input_fn: Callable) -> tuple[TpuProgram, Replay]:

@@ -419,7 +419,7 @@ LEDGER = {
         "a TPU's compiler is loaded",
         "",
         "",
-        "tools/xla/test_tpu_compiler.py",
+        "engine/xla/test_tpu_compiler.py",
     ),
 }
 

@@ -18,6 +18,8 @@ from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import UnsupportedError
+from estimator2strategy.estimator.run_config import RunConfig
+from estimator2strategy.estimator.tf_config import TaskType
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -66,6 +68,16 @@ def check_steps(steps: int | None, max_steps: int | None) -> None:
         raise ValueError(f"Must specify steps > 0, given: {steps}")
     if max_steps is not None and max_steps <= 0:
         raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
+
+
+def check_trains(config: RunConfig) -> None:
+    """Raises ValueError for a task of a cluster that never trains."""
+    if config.task_type in (TaskType.EVALUATOR, TaskType.PS):
+        raise ValueError(
+            "Train has been called wrong configuration. Please use "
+            "tf.estimator.train_and_evaluate which calls proper API according to given "
+            f"configuration. Current configuration: {config}."
+        )
 
 
 def check_not_overridden(subclass: type, base: type) -> None:

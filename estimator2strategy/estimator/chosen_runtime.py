@@ -9,7 +9,6 @@ any step has run.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator
@@ -18,7 +17,6 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from estimator2strategy.engine.replay.xla.target import NotUnderJaxError
-from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.requested_runtime import Runtime
 from estimator2strategy.engine.runtime.training_options import runtime_of
 
@@ -33,7 +31,8 @@ def in_chosen_runtime(method: F) -> F:
         try:
             return method(self, *args, **kwargs)
         except NotUnderJaxError as error:
-            _back_to_tensorflow(self, error)
+            _check_choice(self, error)
+            self._back_to_tensorflow()
         return method(self, *args, **kwargs)
 
     @functools.wraps(method)
@@ -42,19 +41,17 @@ def in_chosen_runtime(method: F) -> F:
             yield from method(self, *args, **kwargs)
             return
         except NotUnderJaxError as error:
-            _back_to_tensorflow(self, error)
+            _check_choice(self, error)
+            self._back_to_tensorflow()
         yield from method(self, *args, **kwargs)
 
     chosen: Any = generate if inspect.isgeneratorfunction(method) else call
     return chosen
 
 
-def _back_to_tensorflow(estimator: Any, error: NotUnderJaxError) -> None:
-    """Makes TensorFlow run the steps of an Estimator from now on; raises unless it may."""
-    options = estimator._training_options
-    if runtime_of(options) is not Runtime.AUTO:
+def _check_choice(estimator: Any, error: NotUnderJaxError) -> None:
+    """Raises unless TensorFlow may run the steps of an Estimator from now on."""
+    if runtime_of(estimator.e2s_parts.options) is not Runtime.AUTO:
         raise error
     reason = " ".join(str(error).split())
     tf.compat.v1.logging.info("TensorFlow runs the steps, and not JAX. %s", reason)
-    estimator._training_options = dataclasses.replace(options, runtime=Runtime.TENSORFLOW)
-    estimator._replays = ReplayCache()

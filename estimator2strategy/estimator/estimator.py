@@ -8,13 +8,13 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.engine import _tf_private, behavior, callers
+from estimator2strategy.engine import behavior, callers
 from estimator2strategy.engine.legacy_code import is_of_tf115
 from estimator2strategy.engine.metrics.objects import metric_objects
 from estimator2strategy.engine.metrics.observe import observe_metric_calls
@@ -34,6 +34,7 @@ from estimator2strategy.engine.runtime.gc_pause import young_until_first
 from estimator2strategy.engine.runtime.latest_checkpoint import latest_checkpoint, using
 from estimator2strategy.engine.runtime.model_dir import clear_if_free, held_for_training
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
+from estimator2strategy.engine.runtime.requested_runtime import Runtime
 from estimator2strategy.engine.runtime.session_config import applied_to_each
 from estimator2strategy.engine.runtime.tpu_system import start_for
 from estimator2strategy.engine.runtime.training_options import (
@@ -48,6 +49,7 @@ from estimator2strategy.estimator.checks import (
     check_no_strategy_under_jax,
     check_not_overridden,
     check_steps,
+    check_trains,
     checked_hooks,
     checked_listeners,
     checked_options,
@@ -64,22 +66,24 @@ from estimator2strategy.estimator.cluster import (
     worker_of,
 )
 from estimator2strategy.estimator.contract_rules import RULES
+from estimator2strategy.estimator.estimator_parts import EstimatorParts
 from estimator2strategy.estimator.estimator_recording import (
-    program_of,
+    record_evaluation,
     record_for,
     recording_graph,
     replaceable,
+    replaced,
 )
 from estimator2strategy.estimator.exporting import Exporting
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.run_config import RunConfig, completed
 from estimator2strategy.estimator.server_jobs import train_over_parameter_servers
 from estimator2strategy.estimator.specs import EstimatorSpec
-from estimator2strategy.estimator.tf_config import TaskType
 from estimator2strategy.estimator.warm_start import settings_from, warm_start
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
+Own = TypeVar("Own", bound="Estimator")
 
 
 class Estimator(Exporting):
@@ -135,8 +139,7 @@ class Estimator(Exporting):
         self._session_config, self._model_dir = self._config.session_config, self._config.model_dir
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = settings_from(warm_start_from)
-        self._evaluation_cache: EvaluationCache | None = None
-        self._replays = ReplayCache()
+        self._evaluations, self._replays = EvaluationCache(), ReplayCache()
         self._tf115 = (
             self._of_tf115
             or behavior.is_entered()
@@ -146,10 +149,40 @@ class Estimator(Exporting):
 
     def __getstate__(self) -> dict[str, Any]:
         """The attributes without traced functions, which cannot leave the process."""
-        return {**vars(self), "_replays": None, "_evaluation_cache": None}
+        return {**vars(self), "_replays": None, "_evaluations": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _replays=ReplayCache())
+        vars(self).update(state, _replays=ReplayCache(), _evaluations=EvaluationCache())
+
+    @property
+    def e2s_parts(self) -> EstimatorParts:
+        """All that the rest of this package may know of an Estimator."""
+        calls = ReplacedCalls(
+            replaced(self._call_input_fn),
+            replaced(self._call_model_fn),
+            replaced(self._create_and_assert_global_step),
+        )
+        return EstimatorParts(
+            ModelProgram(self._model_fn, self._params, self._config, EstimatorSpec, calls),
+            self._strategy,
+            self._training_options,
+            self._warm_start_settings,
+            self._tf115,
+            self._placement,
+            self._eval_stops,
+            self._evaluations,
+        )
+
+    def e2s_copy(self: Own, **parts: Any) -> Own:
+        """A copy with other parts, which has traced nothing yet.
+
+        Args:
+            parts: Any of `model_fn`, `config` and `strategy`; for a TPUEstimator also of `use_tpu`
+                and `batch_sizes`.
+        """
+        found = copy.copy(self)
+        vars(found).update({f"_{name}": part for name, part in parts.items()})
+        return found
 
     @property
     def model_dir(self) -> str:
@@ -259,13 +292,15 @@ class Estimator(Exporting):
         listeners = checked_listeners(saving_listeners)
         all_hooks = [*checked_hooks(hooks), *self._train_stops(steps, max_steps)]
         if over_parameter_servers(self._config, self._strategy):
-            loss = train_over_parameter_servers(self, input_fn, all_hooks, listeners)
+            loss = train_over_parameter_servers(
+                self.e2s_parts, self.latest_checkpoint, input_fn, all_hooks, listeners
+            )
             tf1.logging.info("Loss for final step: %s.", loss)
             return self
         alone = held_for_training(self.model_dir) if self._config.is_chief else nullcontext()
         with alone, recording_graph(self):
             recorded = record_for(self, ModeKeys.TRAIN, input_fn)
-            self._warm_start(self.latest_checkpoint())
+            warm_start(self._warm_start_settings, self.latest_checkpoint())
             options = self._training_options
             if one_process.collects_gradients(recorded.graph):
                 loss = one_process.train(
@@ -308,10 +343,10 @@ class Estimator(Exporting):
         """
         checkpoint_path, look_up = self._to_restore(checkpoint_path, "evaluate")
         with recording_graph(self) as graph:
-            all_hooks = self._evaluation_hooks(hooks, steps)
-            cache = self._evaluation_cache if checkpoint_path else None
-            found = self._record_evaluation(graph, input_fn, cache, all_hooks)
-            self._warm_start(checkpoint_path)
+            all_hooks = [*checked_hooks(hooks), *self._eval_stops(steps)]
+            watching = all_hooks if checkpoint_path else None
+            found = record_evaluation(self, graph, input_fn, watching)
+            warm_start(self._warm_start_settings, checkpoint_path)
             results = found.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
             if jax_hosts.writes_files():
                 evaluation.write_results(self.eval_dir(name), results, found.restored_from)
@@ -374,7 +409,7 @@ class Estimator(Exporting):
         checkpoint_path, look_up = self._to_restore(checkpoint_path, "predict")
         with recording_graph(self):
             recorded = record_for(self, ModeKeys.PREDICT, input_fn)
-            self._warm_start(checkpoint_path)
+            warm_start(self._warm_start_settings, checkpoint_path)
             predictions = checked_predictions(recorded.spec.predictions, self._model_fn)
             predictions = prediction.selected(predictions, predict_keys)
         found = prediction.batches(
@@ -405,25 +440,6 @@ class Estimator(Exporting):
         start_for(strategy)
         return OnReplicas(strategy)
 
-    def _evaluation_hooks(self, hooks: Sequence[Hook] | None, steps: int | None) -> list[Hook]:
-        return [*checked_hooks(hooks), *self._eval_stops(steps)]
-
-    def _record_evaluation(
-        self,
-        graph: tf.Graph,
-        input_fn: Callable,
-        cache: EvaluationCache | None = None,
-        hooks: Sequence[Hook] = (),
-    ) -> evaluation.Evaluation:
-        """Records an evaluation, or finds it in the cache."""
-        program, placement, mode = program_of(self), self._placement(ModeKeys.EVAL), ModeKeys.EVAL
-        inputs = placement.record_input(program, mode, input_fn)
-
-        def record_model() -> evaluation.Evaluation:
-            return evaluation.Evaluation(placement.record_model(program, mode, inputs))
-
-        return cache.find(graph, hooks, record_model) if cache else record_model()
-
     # How the program's functions are called. Subclasses of programs replace and call these.
 
     @replaceable
@@ -436,16 +452,11 @@ class Estimator(Exporting):
         training = mode == ModeKeys.TRAIN
         worker = worker_of(self._config, self._strategy) if training else None
         more = {"input_context": worker.input_context} if worker else {}
-        return self._plain_program.call_input_fn(input_fn, mode, **more)
+        return self.e2s_parts.program.plain.call_input_fn(input_fn, mode, **more)
 
     @replaceable
     def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec:
-        return self._plain_program.call_model_fn(features, labels, mode, config)
-
-    @property
-    def _plain_program(self) -> ModelProgram:
-        """The program as it is, without what subclasses replace."""
-        return dataclasses.replace(program_of(self), replaced=ReplacedCalls())
+        return self.e2s_parts.program.plain.call_model_fn(features, labels, mode, config)
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Hook]:
         if steps is None and max_steps is None:
@@ -453,16 +464,7 @@ class Estimator(Exporting):
         return [tf1.train.StopAtStepHook(steps, max_steps)]
 
     def _eval_stops(self, steps: int | None) -> list[Hook]:
-        if steps is None:
-            return []
-        if steps <= 0:
-            raise ValueError(f"Must specify steps > 0, given: {steps}")
-        return [_tf_private.StopAfterNEvalsHook(num_evals=steps)]
-
-    def _warm_start(self, checkpoint_path: str | None) -> None:
-        if self._warm_start_settings and not checkpoint_path:
-            tf1.logging.info("Warm-starting with WarmStartSettings: %s", self._warm_start_settings)
-            warm_start(self._warm_start_settings)
+        return evaluation.stops(steps)
 
     def _to_restore(
         self, asked: Any, verb: str
@@ -478,17 +480,16 @@ class Estimator(Exporting):
             )
         return path, self.latest_checkpoint
 
+    def _back_to_tensorflow(self) -> None:
+        options, self._replays = self._training_options, ReplayCache()
+        self._training_options = dataclasses.replace(options, runtime=Runtime.TENSORFLOW)
+
     def _global_step(self) -> int:
         path = self.latest_checkpoint()
         return using(path, self.latest_checkpoint, step_in)[1] if path else 0
 
     def _check_task(self) -> None:
-        if self._config.task_type in (TaskType.EVALUATOR, TaskType.PS):
-            raise ValueError(
-                "Train has been called wrong configuration. Please use "
-                "tf.estimator.train_and_evaluate which calls proper API according to given "
-                f"configuration. Current configuration: {self.config}."
-            )
+        check_trains(self._config)
         if not uses_jax(self._training_options):
             check_job_of_jax()
             check_cluster(self._config, self._strategy)

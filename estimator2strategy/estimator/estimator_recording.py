@@ -9,18 +9,18 @@ Example:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from estimator2strategy.engine.record.model_program import ModelProgram, ReplacedCalls
+from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.record.recording import Recording
+from estimator2strategy.engine.runtime.evaluation import Evaluation
 from estimator2strategy.engine.runtime.gc_pause import free_left_graphs, kept_young, note_left
 from estimator2strategy.engine.runtime.session_config import applied
 from estimator2strategy.engine.worlds import legacy_world, recording
-from estimator2strategy.estimator.specs import EstimatorSpec
 
 tf1 = tf.compat.v1
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,35 +35,21 @@ def replaceable(method: F) -> F:
     return method
 
 
-def program_of(estimator: Any) -> ModelProgram:
-    """The program of an Estimator, with the calls that a subclass replaced."""
-
-    def replaced(name: str) -> Any:
-        method = getattr(estimator, name)
-        return None if getattr(method, "__func__", method) in _OURS else method
-
-    return ModelProgram(
-        estimator._model_fn,
-        estimator._params,
-        estimator._config,
-        EstimatorSpec,
-        ReplacedCalls(
-            replaced("_call_input_fn"),
-            replaced("_call_model_fn"),
-            replaced("_create_and_assert_global_step"),
-        ),
-    )
+def replaced(method: F) -> F | None:
+    """The method, if a subclass or a program replaced ours by it; else None."""
+    return None if getattr(method, "__func__", method) in _OURS else method
 
 
 @contextlib.contextmanager
 def recording_graph(estimator: Any) -> Iterator[tf.Graph]:
     """The legacy world and a fresh graph, as one context."""
-    config = estimator._config
+    parts = estimator.e2s_parts
+    config = parts.program.config
     free_left_graphs()
     with (
         applied(config.session_config),
         legacy_world(),
-        recording(config.tf_random_seed, estimator._tf115) as graph,
+        recording(config.tf_random_seed, parts.is_tf115) as graph,
         graph.device(config.device_fn),
         kept_young(),
     ):
@@ -78,4 +64,27 @@ def record_for(estimator: Any, mode: str, input_fn: Callable) -> Recording:
 
     See `record` for what is returned and raised.
     """
-    return record(program_of(estimator), estimator._placement(mode), mode, input_fn)
+    parts = estimator.e2s_parts
+    return record(parts.program, parts.placement(mode), mode, input_fn)
+
+
+def record_evaluation(
+    estimator: Any,
+    graph: tf.Graph,
+    input_fn: Callable[..., Any],
+    hooks: Sequence[Any] | None = None,
+) -> Evaluation:
+    """Records an evaluation in the graph of `recording_graph`.
+
+    Args:
+        hooks: Those that it will run with. With stock ones, the previous evaluation may be found
+            again; None: it is recorded anew.
+    """
+    parts, mode = estimator.e2s_parts, ModeKeys.EVAL
+    program, placement = parts.program, parts.placement(mode)
+    inputs = placement.record_input(program, mode, input_fn)
+
+    def record_model() -> Evaluation:
+        return Evaluation(placement.record_model(program, mode, inputs))
+
+    return record_model() if hooks is None else parts.evaluations.find(graph, hooks, record_model)

@@ -62,5 +62,5 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) 
         model_fn,
         model_dir=estimator.model_dir,
         config=estimator.config,
-        warm_start_from=estimator._warm_start_settings,
+        warm_start_from=estimator.e2s_parts.warm_start_from,
     )

@@ -10,9 +10,10 @@ import tensorflow as tf
 from estimator2strategy.engine.runtime import evaluation, profiling
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.wrong_argument import checked
+from estimator2strategy.estimator.checks import checked_hooks
 from estimator2strategy.estimator.contract_rules import HOOK_RULES
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.estimator_recording import recording_graph
+from estimator2strategy.estimator.estimator_recording import record_evaluation, recording_graph
 
 tf1 = tf.compat.v1
 
@@ -52,7 +53,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             raise ValueError("InMemoryEvaluator supports only single machine (aka Local) setting.")
         self._estimator = estimator
         self._input_fn = input_fn
-        self._hooks = estimator._evaluation_hooks(hooks, steps)
+        self._hooks = [*checked_hooks(hooks), *estimator.e2s_parts.eval_stops(steps)]
         self._eval_dir = estimator.eval_dir(name)
         self._replays = ReplayCache()
         self._timer = tf1.train.SecondOrStepTimer(every_steps=every_n_iter)
@@ -62,7 +63,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._runs = 0
         with recording_graph(self._estimator) as graph:
             self._graph = graph
-            self._evaluation = self._estimator._record_evaluation(graph, self._input_fn)
+            self._evaluation = record_evaluation(self._estimator, graph, self._input_fn)
             scaffold = self._evaluation.scaffold
             if scaffold.saver is not None:
                 raise ValueError("InMemoryEvaluator does not support custom saver")

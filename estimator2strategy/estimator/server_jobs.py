@@ -21,9 +21,10 @@ from estimator2strategy.engine.parameter_servers.worker_training import train
 from estimator2strategy.engine.record.on_host import OnHost
 from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.runtime.model_dir import held_for_training
-from estimator2strategy.estimator.estimator_recording import program_of
+from estimator2strategy.estimator.estimator_parts import EstimatorParts
 from estimator2strategy.estimator.run_config import RunConfig, means_parameter_servers
 from estimator2strategy.estimator.tf_config import TaskType
+from estimator2strategy.estimator.warm_start import warm_start
 
 tf1 = tf.compat.v1
 
@@ -33,7 +34,11 @@ _SECS_PER_WORKER, _MOST_SECS = 5, 60
 
 
 def train_over_parameter_servers(
-    estimator: Any, input_fn: Callable, hooks: Sequence[Any], saving_listeners: Sequence[Any]
+    parts: EstimatorParts,
+    latest_checkpoint: Callable[[], str | None],
+    input_fn: Callable[..., Any],
+    hooks: Sequence[Any],
+    saving_listeners: Sequence[Any],
 ) -> Any:
     """`Estimator.train` of a task that trains over parameter servers; returns the last loss.
 
@@ -42,14 +47,14 @@ def train_over_parameter_servers(
     Raises:
         tf.errors.InternalError: A server did not come, or has ended.
     """
-    config = estimator._config
+    config = parts.program.config
     if not has_server(config):
         start_server(config)
-    program = dataclasses.replace(program_of(estimator), in_session=True)
-    alone = held_for_training(estimator.model_dir) if config.is_chief else nullcontext()
-    with alone, session_graph(config, estimator._tf115):
+    program = dataclasses.replace(parts.program, in_session=True)
+    alone = held_for_training(config.model_dir) if config.is_chief else nullcontext()
+    with alone, session_graph(config, parts.is_tf115):
         recording = record(program, OnHost(), ModeKeys.TRAIN, input_fn)
-        estimator._warm_start(estimator.latest_checkpoint())
+        warm_start(parts.warm_start_from, latest_checkpoint())
         return train(recording, config, hooks, saving_listeners, servers_of(config))
 
 

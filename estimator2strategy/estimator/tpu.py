@@ -66,7 +66,7 @@ def export_estimator_savedmodel(
     Source: `tf.contrib.tpu.export_estimator_savedmodel`, TF 1.15.
     """
     on_tpu = TPUEstimator(
-        estimator._model_fn,
+        estimator.e2s_parts.program.model_fn,
         config=RunConfig(model_dir=estimator.model_dir),
         params=estimator.params,
         train_batch_size=1,  # Nothing is trained.

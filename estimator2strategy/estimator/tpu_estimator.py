@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from estimator2strategy.estimator.checks import (
 )
 from estimator2strategy.estimator.contract_rules import TPU_RULES
 from estimator2strategy.estimator.estimator import Estimator
+from estimator2strategy.estimator.estimator_parts import EstimatorParts, OfTpu
 from estimator2strategy.estimator.moved_arguments import MOVED_TO_OPTIONS, refuses_moved
 from estimator2strategy.estimator.saved_model import ServedGraph
 from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
@@ -42,6 +44,7 @@ from estimator2strategy.estimator.tpu_checks import (
 )
 from estimator2strategy.estimator.tpu_config import (
     InputPipelineConfig,
+    IterationsPerLoop,
     RunConfig,
     parse_iterations_per_loop,
 )
@@ -148,10 +151,19 @@ class TPUEstimator(Estimator):
         )
         self._given_strategy = strategy or strategy_of_cores(config, use_tpu)
         self._tpu_cores: devices.TpuCores | None = None
-        self._iterations = parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)
+        parse_iterations_per_loop(config.tpu_config.iterations_per_loop)  # refuses others
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_tpu_cores": None}
+
+    @property
+    def e2s_parts(self) -> EstimatorParts:
+        of_tpu = OfTpu(self._batch_sizes, self._batch_axis, self._embedding_spec)
+        return dataclasses.replace(super().e2s_parts, tpu=of_tpu)
+
+    @property
+    def _iterations(self) -> IterationsPerLoop:
+        return parse_iterations_per_loop(self._config.tpu_config.iterations_per_loop)
 
     # Where each mode runs.
 

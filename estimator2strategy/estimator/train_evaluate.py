@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.runtime.evaluation_cache import keeping_evaluation
 from estimator2strategy.engine.wrong_argument import checked
 from estimator2strategy.estimator.checks import check_no_evaluation_between
 from estimator2strategy.estimator.cluster import (
@@ -139,7 +138,7 @@ class TrainingExecutor:
         """Evaluates checkpoints until that of the last step."""
         eval_spec = assert_eval_spec(self._eval_spec)
         evaluator = Evaluator(self._estimator, eval_spec, self._train_spec.max_steps)
-        with keeping_evaluation(self._estimator):
+        with self._estimator.e2s_parts.evaluations.kept():
             evaluate_until_trained(evaluator, eval_spec, self._watcher)
 
     def run_ps(self) -> None:
@@ -159,7 +158,7 @@ class TrainingExecutor:
     def _train_and_evaluate(self, watcher: ContinuousEvalListener) -> Any:
         """Evaluates while training waits; see `EvaluationListener`."""
         estimator, train_spec = self._estimator, self._train_spec
-        check_no_evaluation_between(estimator._training_options)
+        check_no_evaluation_between(estimator.e2s_parts.options)
         eval_spec, config = assert_eval_spec(self._eval_spec), estimator.config
         tf1.logging.info(
             "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
@@ -169,7 +168,7 @@ class TrainingExecutor:
         )
         evaluator = Evaluator(estimator, eval_spec, train_spec.max_steps)
         listener = EvaluationListener(evaluator, eval_spec.throttle_secs, watcher)
-        with keeping_evaluation(estimator):
+        with estimator.e2s_parts.evaluations.kept():
             self._train((*train_spec.saving_listeners, listener))
         return evaluator.metrics, evaluator.exported
 

@@ -93,12 +93,18 @@ _RULES = {
 }
 
 
-def warm_start(settings: WarmStartSettings) -> None:
+def warm_start(settings: WarmStartSettings | None, checkpoint_path: str | None = None) -> None:
     """`tf.compat.v1.train.warm_start` of the default graph, with what is wrong said before.
+
+    Args:
+        checkpoint_path: A checkpoint that will be restored: it has all values.
 
     Raises:
         ValueError: There is no such checkpoint.
     """
+    if not settings or checkpoint_path:
+        return
+    tf1.logging.info("Warm-starting with WarmStartSettings: %s", settings)
     path = os.fsdecode(settings.ckpt_to_initialize_from)
     found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
     if not found or not is_there(found):

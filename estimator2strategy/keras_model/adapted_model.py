@@ -28,7 +28,7 @@ import tensorflow as tf
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime import checkpoints, prediction
-from estimator2strategy.engine.runtime.evaluation import Evaluation
+from estimator2strategy.engine.runtime.evaluation import Evaluation, stops
 from estimator2strategy.engine.runtime.latest_checkpoint import (
     checkpoints_up_to_latest,
     latest_checkpoint,
@@ -42,7 +42,12 @@ from estimator2strategy.engine.wrong_argument import checked, wrong_argument
 from estimator2strategy.errors import CheckpointError
 from estimator2strategy.estimator.checks import checked_predictions
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
+from estimator2strategy.estimator.estimator_recording import (
+    record_evaluation,
+    record_for,
+    recording_graph,
+)
+from estimator2strategy.estimator.warm_start import warm_start
 from estimator2strategy.keras_model.adapted_training import AdaptedTraining, NamingFailures
 from estimator2strategy.keras_model.argument_rules import RULES
 from estimator2strategy.keras_model.checkpoint_manager import NamedCheckpoints
@@ -208,7 +213,7 @@ class AdaptedModel(tf.Module):
             steps = tf.int32.max  # one call for all batches, which counts to no more
         values = self._values(recording)
         with values as (path, store, give_values), self._inside(recording.graph):
-            hooks = Estimator._eval_stops(self._estimator, steps)
+            hooks = stops(steps)
             return evaluation.run(path, hooks, store=store, give_values=give_values)
 
     @checked(RULES)
@@ -229,7 +234,9 @@ class AdaptedModel(tf.Module):
 
     def _predicted(self, recording: Recording, left: int) -> Iterator[Any]:
         with self._values(recording) as (path, store, give_values):
-            predictions = checked_predictions(recording.spec.predictions, self._estimator._model_fn)
+            predictions = checked_predictions(
+                recording.spec.predictions, self._estimator.e2s_parts.program.model_fn
+            )
             batches = prediction.batches(recording, predictions, path, (), store, give_values)
             with contextlib.closing(batches):
                 while left:
@@ -340,8 +347,9 @@ class AdaptedModel(tf.Module):
             recording = self._recorded(mode)
         estimator, scaffold = self._estimator, recording.spec.scaffold
         with self._inside(recording.graph):
-            estimator._warm_start(None)
-            shards = estimator._training_options.checkpoint_shards
+            parts = estimator.e2s_parts
+            warm_start(parts.warm_start_from)
+            shards = parts.options.checkpoint_shards
             add_default_saver(estimator.config, scaffold, shards)
             # A lost TPU takes the variables along: what to restore, the user's loop decides.
             store = OnShared(self._shared)
@@ -375,7 +383,7 @@ class AdaptedModel(tf.Module):
     def _evaluation(self) -> Evaluation:
         input_fn = self._input_fn(ModeKeys.EVAL)
         with recording_graph(self._estimator) as graph:
-            evaluation = self._estimator._record_evaluation(graph, input_fn)
+            evaluation = record_evaluation(self._estimator, graph, input_fn)
             self._note_saver(ModeKeys.EVAL, graph, evaluation.recording)
             return evaluation
 
@@ -413,7 +421,11 @@ class AdaptedModel(tf.Module):
 
     @contextlib.contextmanager
     def _inside(self, graph: tf.Graph) -> Iterator[None]:
-        with applied(self._estimator._config.session_config), legacy_world(), graph.as_default():
+        with (
+            applied(self._estimator.e2s_parts.program.config.session_config),
+            legacy_world(),
+            graph.as_default(),
+        ):
             yield
 
     def close(self) -> None:

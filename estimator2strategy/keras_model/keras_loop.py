@@ -71,7 +71,7 @@ class KerasLoop:
         self.config, self.params = completed(config, model_dir), params
         self.model_dir: str = self.config.model_dir or ""
         self._model_fn, self._use_tpu = model_fn, use_tpu
-        self._batch_sizes = {
+        self.batch_sizes = {
             ModeKeys.TRAIN: train_batch_size,
             ModeKeys.EVAL: eval_batch_size,
             ModeKeys.PREDICT: predict_batch_size,
@@ -195,7 +195,7 @@ class KerasLoop:
         if self._use_tpu is None:
             return Estimator(self._model_fn, self.model_dir, self.config, self.params)
         config = self.config if isinstance(self.config, TPURunConfig) else None
-        sizes: Any = (size or 1 for size in self._batch_sizes.values())
+        sizes: Any = (size or 1 for size in self.batch_sizes.values())
         return TPUEstimator(self._model_fn, self.model_dir, config, self.params, False, *sizes)
 
     def export_saved_model(self, export_dir_base: str, *args: Any, **kwargs: Any) -> Any:
@@ -227,7 +227,7 @@ class KerasLoop:
     def dataset(self, input_fn: Callable, mode: str) -> tf.data.Dataset:
         """The batches of an input_fn, which is called as an Estimator calls it."""
         given = {"params": self.params, "mode": mode, "config": self.config}
-        size, cores = self._batch_sizes[mode], self.strategy.num_replicas_in_sync
+        size, cores = self.batch_sizes[mode], self.strategy.num_replicas_in_sync
         if size:
             if size % cores:
                 raise ValueError(f"A batch of {size} cannot be dealt out to {cores} cores.")
@@ -358,7 +358,7 @@ class _SavedAndWritten(keras.callbacks.Callback):
             now = time.time()
             rate = every / (now - self._began)
             values["global_step/sec"], self._began = rate, now
-            size = self._loop._batch_sizes[ModeKeys.TRAIN]
+            size = self._loop.batch_sizes[ModeKeys.TRAIN]
             if size:
                 values["examples/sec"] = rate * size
         if values:

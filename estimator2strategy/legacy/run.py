@@ -15,6 +15,7 @@ from types import CodeType, MappingProxyType, ModuleType, TracebackType
 from typing import NoReturn
 
 from estimator2strategy.engine import legacy_code, patches, quiet_import
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime import console, requested_strategy
 from estimator2strategy.engine.runtime.requested_runtime import (
@@ -25,7 +26,6 @@ from estimator2strategy.engine.runtime.requested_runtime import (
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.legacy import children, importing, python2
 from estimator2strategy.legacy.run_options import job_of, parser
-from estimator2strategy.tools.shell.command_line import Parser
 
 _PACKAGE = str(Path(__file__).parents[1])
 _OURS = (_PACKAGE, "<frozen")

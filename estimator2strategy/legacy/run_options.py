@@ -6,6 +6,7 @@ import argparse
 import enum
 from collections.abc import Callable
 
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime import requested_strategy
 from estimator2strategy.engine.runtime.core_counts import hosts_and_cores
@@ -15,7 +16,6 @@ from estimator2strategy.engine.runtime.requested_job import (
     PROCESSES_VARIABLE,
 )
 from estimator2strategy.engine.runtime.requested_runtime import Runtime
-from estimator2strategy.tools.shell.command_line import Parser
 
 _EXAMPLE = """\
 examples:

@@ -12,6 +12,9 @@ from tf_keras.api._v1.keras.layers import DenseFeatures
 
 from estimator2strategy import estimator
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.xla.core_program import core_program
+from estimator2strategy.engine.xla.kernels import unsupported
+from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.embedding_spec import (
     FeatureConfig,
@@ -19,9 +22,6 @@ from estimator2strategy.estimator.embedding_spec import (
     TableConfig,
 )
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.kernels import unsupported
-from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 from tests.programs import embeddings
 from tests.rehearsal import rehearsal
 

@@ -9,11 +9,11 @@ import tensorflow as tf
 from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.xla.tpu_metadata import MetadataResolver
+from estimator2strategy.engine.xla.tpu_program import TpuProgram, traced
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 from estimator2strategy.estimator.tpu_partition import check_parts_of_one_size, partition_dims
-from estimator2strategy.tools.xla.tpu_metadata import MetadataResolver
-from estimator2strategy.tools.xla.tpu_program import TpuProgram, traced
 from tests.tpu_program import make_replay
 
 tf1 = tf.compat.v1

@@ -11,9 +11,9 @@ import tensorflow as tf
 from tpu_program import traced_training
 
 from estimator2strategy.engine.replay.gauges import NAN_GAUGE
+from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
 from estimator2strategy.estimator import tpu
 from estimator2strategy.legacy import importing
-from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 
 DATA = Path(__file__).parents[1] / "goldens" / "bert_classifier" / "data"
 LENGTH, LAYERS = 32, 2

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from estimator2strategy.engine import legacy_code, patches
-from estimator2strategy.engine.libraries import reading, table
+from estimator2strategy.engine.libraries import table
 
 VARIABLE = "E2S_MODERN_MODULES"
 
@@ -111,6 +111,8 @@ def _scope_of(module: str) -> legacy_code.Scope | None:
         release = table.installed(rows[0].distribution, path.parent)
         row = table.find(module, release)
         return _announced(module, release, row.world) if row else None
+    from estimator2strategy.engine.libraries import reading
+
     read = reading.read(module, path)
     if read.need is not reading.Need.NEEDS_OLD:
         return None

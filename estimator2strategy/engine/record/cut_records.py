@@ -1,7 +1,8 @@
 """Finds the cut of a TFRecord file that ends inside the header of a record.
 
 TensorFlow takes such a cut for the end of the file, in all its versions: the examples behind it are
-missing, and nobody says so. (A cut inside of an example is an error of its own.)
+missing, and nobody says so. (A cut inside of an example is an error of its own;
+`findings/tfrecord_cut_in_a_header.sh`.)
 
     header: [8 bytes: length][4 bytes: masked CRC32C of the length], then length + 4 bytes
 

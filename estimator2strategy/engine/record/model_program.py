@@ -52,6 +52,11 @@ class ModelProgram:
     replaced: ReplacedCalls = ReplacedCalls()
     in_session: bool = False
 
+    @property
+    def plain(self) -> ModelProgram:
+        """The program as it is, without what subclasses replaced."""
+        return dataclasses.replace(self, replaced=ReplacedCalls())
+
     def call_input_fn(self, input_fn: Callable, mode: str, **more: Any) -> Any:
         """Returns what input_fn returns.
 

@@ -32,6 +32,19 @@ tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
 
 
+def stops(steps: int | None) -> list[tf1.train.SessionRunHook]:
+    """The hooks that end an evaluation after so many batches; none if it has no such number.
+
+    Raises:
+        ValueError: `steps` is not positive.
+    """
+    if steps is None:
+        return []
+    if steps <= 0:
+        raise ValueError(f"Must specify steps > 0, given: {steps}")
+    return [_tf_private.StopAfterNEvalsHook(num_evals=steps)]
+
+
 class Evaluation:
     """A recorded evaluation, to be run on a checkpoint, or on one after another.
 

@@ -38,9 +38,10 @@ _STOCK = frozenset(
 
 
 class EvaluationCache:
-    """The previous evaluation, if there is one."""
+    """The previous evaluation, if there is one, while the body of `with cache.kept()` runs."""
 
     def __init__(self) -> None:
+        self._is_kept = False
         self._evaluation: Evaluation | None = None
         self._input: Fingerprint | None = None
 
@@ -54,7 +55,7 @@ class EvaluationCache:
             hooks: Of this evaluation, those of model_fn's spec aside.
             record: Adds the model to `graph`.
         """
-        if not _are_stock(hooks):
+        if not (self._is_kept and _are_stock(hooks)):
             return record()
         now = fingerprint(graph)
         if self._evaluation and now == self._input:
@@ -66,16 +67,15 @@ class EvaluationCache:
             self._evaluation, self._input = evaluation, now
         return evaluation
 
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """Finds the previous evaluation again, while the body runs; forgets it at the end."""
+        self._is_kept, self._evaluation, self._input = True, None, None
+        try:
+            yield
+        finally:
+            self._is_kept, self._evaluation, self._input = False, None, None
+
 
 def _are_stock(hooks: Sequence[Any]) -> bool:
     return all(type(hook) in _STOCK for hook in hooks)
-
-
-@contextlib.contextmanager
-def keeping_evaluation(estimator: Any) -> Iterator[None]:
-    """Lets `estimator.evaluate` use the previous evaluation again, while the body runs."""
-    estimator._evaluation_cache = EvaluationCache()
-    try:
-        yield
-    finally:
-        estimator._evaluation_cache = None

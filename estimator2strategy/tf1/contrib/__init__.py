@@ -21,7 +21,8 @@ from estimator2strategy.tf1.facade import namespace, slim_copy, stand_ins, symbo
 from estimator2strategy.tf1.facade.refused import Refused
 
 _LEGACY = "tf.contrib"
-_HERE = Path(__file__).parent
+# The folders and files beside this one.
+_WRITTEN = {path.stem for path in Path(__file__).parent.iterdir()}
 
 
 @functools.cache
@@ -153,8 +154,7 @@ def _module(path: str) -> types.ModuleType:
 
 def _is_here(path: str) -> bool:
     """True if a folder or file of this package is the module `tf.contrib.a`."""
-    name = path.removeprefix(f"{_LEGACY}.")
-    return (_HERE / name / "__init__.py").exists() or (_HERE / f"{name}.py").exists()
+    return path.removeprefix(f"{_LEGACY}.") in _WRITTEN
 
 
 def module_of(path: str) -> types.ModuleType | None:

@@ -104,6 +104,23 @@ class _Overlay(types.ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
 
+class _Later(types.ModuleType):
+    """A module that takes long to import, and that few programs need: imported at its first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def _import_later(name: str) -> types.ModuleType:
+    """`importlib.import_module`, for tf-slim's losses of metric learning: of `sklearn.metrics`."""
+    if importlib.util.find_spec(name.partition(".")[0]) is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return _Later(name)
+
+
+_IMPORTLIB = types.SimpleNamespace(import_module=_import_later)
+
+
 def import_slim(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
     if name.partition(".")[0] == "tf_slim":
         found = module(name)
@@ -113,6 +130,8 @@ def import_slim(name, globals=None, locals=None, fromlist=(), level=0):  # noqa:
         return found if fromlist else module("tf_slim")
     if fromlist and f"{name}.{fromlist[0]}" in _MOVED:
         return types.SimpleNamespace(**{n: _Overlay(f"{name}.{n}") for n in fromlist})
+    if name == "importlib":
+        return _IMPORTLIB
     return builtins.__import__(name, globals, locals, fromlist, level)
 
 

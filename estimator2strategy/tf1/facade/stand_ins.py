@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -100,15 +101,12 @@ def _builders() -> dict[int, Callable]:
     found: dict[int, Callable] = {}
     for path, patterns in _BUILDERS.items():
         module = getattr(tf1, path) if path else tf1
-        for name in dir(module):
+        is_builder = re.compile("|".join(map(fnmatch.translate, patterns.split()))).match
+        for name in filter(is_builder, dir(module)):
             function = getattr(module, name)
-            if isinstance(function, types.FunctionType) and _matches(name, patterns.split()):
+            if isinstance(function, types.FunctionType):
                 found[id(function)] = function
     return found
-
-
-def _matches(name: str, patterns: list[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 @functools.cache

@@ -9,10 +9,11 @@ A table is a CSV file with one row for each name; the columns are those of `Symb
 from __future__ import annotations
 
 import csv
-import dataclasses
 import difflib
+import functools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 _PACKAGE = Path(__file__).parents[2]
 
@@ -20,8 +21,7 @@ _PACKAGE = Path(__file__).parents[2]
 EARLIER = ("1.4", "1.6", "1.8", "1.10", "1.12", "1.13", "1.14")
 
 
-@dataclasses.dataclass(frozen=True)
-class Symbol:
+class Symbol(NamedTuple):
     """One name of TF 1.15, and what stands for it now.
 
     Attributes:
@@ -64,7 +64,10 @@ class SymbolTable:
     def __init__(self, symbols: Mapping[str, Symbol], modules: frozenset[str] = frozenset()):
         self.symbols = symbols
         self.modules = modules
-        self.parents = frozenset(name.rpartition(".")[0] for name in symbols)
+
+    @functools.cached_property
+    def parents(self) -> frozenset[str]:
+        return frozenset(name.rpartition(".")[0] for name in self.symbols)
 
     def find(self, name: str) -> Symbol | None:
         """The row that decides about `name`.
@@ -101,9 +104,11 @@ class SymbolTable:
 def read(path: str, modules: str | None = None) -> SymbolTable:
     """Reads a table, and the list of modules beside it; paths start at this package."""
     with open(_PACKAGE / path, newline="", encoding="utf-8") as file:
-        rows = {row["name"]: Symbol(**row) for row in csv.DictReader(file, restval="")}
-    lines = (_PACKAGE / modules).read_text().splitlines() if modules else []
-    return SymbolTable(rows, frozenset(lines))
+        lines = csv.reader(file)
+        assert tuple(next(lines)) == Symbol._fields
+        rows = {row[0]: Symbol(*row) for row in lines}
+    names = (_PACKAGE / modules).read_text().splitlines() if modules else []
+    return SymbolTable(rows, frozenset(names))
 
 
 def _spellings(name: str) -> list[str]:

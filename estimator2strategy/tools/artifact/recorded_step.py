@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import functools
 import os
@@ -23,10 +22,11 @@ from estimator2strategy.engine.runtime.saving_session import SavingSession
 from estimator2strategy.engine.runtime.training import add_default_saver
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.engine.xla.core_program import core_program
 from estimator2strategy.errors import RecordingError, UnsupportedError
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
+from estimator2strategy.estimator.warm_start import warm_start
 from estimator2strategy.tools.check.levels.recorded_graph import flat_with_names
-from estimator2strategy.tools.xla.core_program import core_program
 
 tf1 = tf.compat.v1
 
@@ -86,7 +86,7 @@ def recorded_step(
         )
         _check_variables(recording.graph)
         if checkpoint is None:
-            estimator._warm_start(estimator.latest_checkpoint())
+            warm_start(estimator.e2s_parts.warm_start_from, estimator.latest_checkpoint())
         add_default_saver(estimator.config, recording.spec.scaffold, None)
         creator = ReplaySessionCreator(recording, **_start(estimator, checkpoint))
         with tf1.train.MonitoredSession(creator, hooks=recording.input_hooks):
@@ -105,8 +105,7 @@ def recorded_step(
 
 def _recorded(estimator: Any, input_fn: Callable[..., Any], names: dict[str, str]) -> Recording:
     """The recording of a training; `names` gets the path of each tensor that model_fn takes."""
-    noted = copy.copy(estimator)  # a TPUEstimator calls model_fn itself
-    model_fn = estimator._model_fn
+    model_fn = estimator.e2s_parts.program.model_fn
 
     @functools.wraps(model_fn)
     def noted_model_fn(*args: Any, **kwargs: Any) -> Any:
@@ -116,8 +115,8 @@ def _recorded(estimator: Any, input_fn: Callable[..., Any], names: dict[str, str
         names.update((tensor.name, path) for path, tensor in flat_with_names(parts))
         return model_fn(*args, **kwargs)
 
-    noted._model_fn = noted_model_fn
-    return record_for(noted, ModeKeys.TRAIN, input_fn)
+    # A copy, because a TPUEstimator calls model_fn itself.
+    return record_for(estimator.e2s_copy(model_fn=noted_model_fn), ModeKeys.TRAIN, input_fn)
 
 
 def _start(estimator: Any, checkpoint: str | None) -> dict[str, Any]:

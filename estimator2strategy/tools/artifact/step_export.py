@@ -25,11 +25,11 @@ from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringE
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.user_code import user_line
 from estimator2strategy.engine.worlds import modern_world
+from estimator2strategy.engine.xla.kernels import described, unsupported
 from estimator2strategy.errors import DeviceError, UnsupportedError
 from estimator2strategy.tools.artifact import step_loader
 from estimator2strategy.tools.artifact.recorded_step import RecordedStep, recorded_step
 from estimator2strategy.tools.artifact.replaced_folder import replaced_at_once
-from estimator2strategy.tools.xla.kernels import described, unsupported
 
 STEPS_PER_BLOCK = 10
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.tools.check import accepted_findings, formats
 from estimator2strategy.tools.check.check_report import Evidence, LevelReport, Report
 from estimator2strategy.tools.check.checking import STALE, check
@@ -25,7 +26,6 @@ from estimator2strategy.tools.check.settings import (
     read,
     with_changes,
 )
-from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 _EXAMPLE = """\

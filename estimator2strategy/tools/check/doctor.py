@@ -15,13 +15,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.engine.runtime.requested_runtime import OLDEST_JAX
 from estimator2strategy.engine.runtime.tf_config_form import check_form
+from estimator2strategy.engine.xla.pjrt import INSTALL, libtpu_path
 from estimator2strategy.tools.check import patches_report, probes
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.probes import probe
-from estimator2strategy.tools.shell.command_line import Parser
-from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
 
 _PACKAGES = (
     "estimator2strategy",

@@ -6,10 +6,10 @@ import re
 import sys
 from collections.abc import Sequence
 
+from estimator2strategy.engine.command_line import Parser, completed_by
 from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.tools.check.all_rules import matching, rules
 from estimator2strategy.tools.check.rule import Rule
-from estimator2strategy.tools.shell.command_line import Parser, completed_by
 
 
 def main(argv: Sequence[str]) -> int:

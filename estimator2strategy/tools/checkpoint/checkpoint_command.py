@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from estimator2strategy.engine import patches, quiet_import
-from estimator2strategy.tools.shell.command_line import Parser
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 if TYPE_CHECKING:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from estimator2strategy.engine import patches
 from estimator2strategy.engine.runtime import devices
-from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.estimator import Estimator, FinalExporter, RunConfig, tpu
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_lib
 from estimator2strategy.tools.golden.recorder.programs import Platform
-from estimator2strategy.tools.golden.recorder.recorder import Recorder
+from estimator2strategy.tools.golden.recorder.recorder import Recorder, moved
 from estimator2strategy.tools.golden.recorder.recorder import started as started_in_place
 
 
@@ -67,22 +65,18 @@ class HostRecorder(Recorder):
         self.trained = self.trained or estimator
         found = super().prepared(on_host(estimator))
         # Where train_and_evaluate looks for what was trained.
-        estimator._config = estimator._config.replace(model_dir=found.model_dir)
+        moved(estimator, found.model_dir)
         return found
 
 
 def on_host(estimator: Any) -> Any:
     """A copy of an Estimator that runs on one device, whatever it was made for."""
-    found = copy.copy(estimator)
-    found._strategy = None
-    found._evaluation_cache = None
-    found._replays = ReplayCache()
-    found._config = found._config.replace(train_distribute=None, eval_distribute=None)
-    if isinstance(found, tpu.TPUEstimator):
-        found._use_tpu, found._tpu_cores = False, None
-    return found
+    parts = estimator.e2s_parts
+    config = parts.program.config.replace(train_distribute=None, eval_distribute=None)
+    of_tpu = {"use_tpu": False} if parts.tpu else {}
+    return estimator.e2s_copy(strategy=None, config=config, **of_tpu)
 
 
 def started(estimator: Any, folder: str, checkpoint: str) -> Any:
     """A copy of an Estimator that trains in `folder`, from a checkpoint."""
-    return started_in_place(copy.copy(estimator), folder, checkpoint)
+    return started_in_place(estimator.e2s_copy(), folder, checkpoint)

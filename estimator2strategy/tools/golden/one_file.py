@@ -14,7 +14,7 @@ _PACKAGE = Path(__file__).parents[2]
 # Each needs only those before it.
 _MODULES = (
     "engine/spelling",
-    "tools/shell/command_line",
+    "engine/command_line",
     *(
         f"tools/golden/recorder/{name}"
         for name in (

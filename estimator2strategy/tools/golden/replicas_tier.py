@@ -7,7 +7,6 @@ differ by its own design: batch norm and clipping then see the examples of one c
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.estimator import tpu
-from estimator2strategy.estimator.tpu_config import parse_iterations_per_loop
 from estimator2strategy.tools.golden.recorder.feeds import TrainFeed
 from estimator2strategy.tools.golden.recorder.folder import Golden
 from estimator2strategy.tools.golden.recorder.structures import is_dense, rebuilt
@@ -187,7 +185,7 @@ def _trained(golden, side, estimator, start, about, batches, how) -> Check:
         del params
         if not is_tpu:
             return structured(how.each(data()))
-        axes = estimator._batch_axis
+        axes = estimator.e2s_parts.tpu.batch_axis
         fit = axes is not None and len(axes) == len(batches[0])
         return structured(how.together(data(), axes if fit else [0] * len(batches[0])))
 
@@ -242,16 +240,15 @@ def _causes(watch: CoresWatch) -> list[str]:
 
 def on_cores(estimator: Any, cores: int, batch_size: int) -> Any:
     """A copy of an Estimator that runs on emulated cores, one step at a time."""
-    found = copy.copy(estimator)
-    found._evaluation_cache = None
-    found._strategy = devices.emulated_strategy(cores)
-    if isinstance(found, tpu.TPUEstimator):
+    parts, of_tpu = estimator.e2s_parts, {}
+    if parts.tpu:
         config = tpu.TPUConfig(iterations_per_loop=1, per_host_input_for_training=True)
-        found._config = found._config.replace(tpu_config=config)
-        found._iterations = parse_iterations_per_loop(1)
-        found._use_tpu, found._tpu_cores = True, None
-        found._batch_sizes = dict.fromkeys(found._batch_sizes, batch_size)
-    return found
+        of_tpu = {
+            "config": parts.program.config.replace(tpu_config=config),
+            "use_tpu": True,
+            "batch_sizes": dict.fromkeys(parts.tpu.batch_sizes, batch_size),
+        }
+    return estimator.e2s_copy(strategy=devices.emulated_strategy(cores), **of_tpu)
 
 
 def _predicted(golden: Golden, side: Side, estimator: Any, cores: int, factor: float) -> Check:

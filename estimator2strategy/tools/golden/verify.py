@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from estimator2strategy.engine import patches, quiet_import, user_code
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime.requested_runtime import (
     PRECISION_VARIABLE,
@@ -45,7 +46,6 @@ from estimator2strategy.tools.golden.result import (
     unchecked,
 )
 from estimator2strategy.tools.golden.tiers import MEASURED
-from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 _OURS = str(Path(__file__).parents[2]) + os.sep

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier, codemods
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
-from estimator2strategy.tools.shell.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 if TYPE_CHECKING:

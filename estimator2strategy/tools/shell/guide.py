@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimator2strategy import __file__ as _package
+from estimator2strategy.engine.command_line import Parser, completed_by
 from estimator2strategy.engine.spelling import did_you_mean
-from estimator2strategy.tools.shell.command_line import Parser, completed_by
 
 # A wheel carries the pages inside of the package; in a checkout they stand beside it.
 _PLACES = (Path(_package).parent, Path(_package).parents[1])

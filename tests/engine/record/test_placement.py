@@ -18,7 +18,7 @@ from estimator2strategy.engine.record.placement import record
 from estimator2strategy.engine.record.recording_strategy import one_replica_of
 from estimator2strategy.engine.runtime.devices import emulated_strategy
 from estimator2strategy.engine.worlds import legacy_world, recording
-from estimator2strategy.estimator.estimator_recording import program_of, record_for, recording_graph
+from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
 
 tf1 = tf.compat.v1
 pytestmark = pytest.mark.oldest
@@ -189,7 +189,7 @@ def test_methods_of_a_subclass_are_called_and_may_call_those_of_estimator(model_
 
 def test_a_method_may_be_replaced_in_an_instance(model_dir):
     model = estimator.Estimator(linear, model_dir, params={"units": 2})
-    assert program_of(model).replaced == ReplacedCalls()
+    assert model.e2s_parts.program.replaced == ReplacedCalls()
     seen, call = [], model._call_model_fn
 
     def watched(*args):

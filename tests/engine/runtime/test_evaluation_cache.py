@@ -211,7 +211,6 @@ def test_evaluations_outside_are_recorded_each_time(model_dir):
     for _ in range(2):
         model.evaluate(numbers(2))
     assert calls.count == 3
-    assert model._evaluation_cache is None
 
 
 class TestFingerprint:

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLES = os.path.join(HERE, "..", "..", "..", "estimator2strategy", "tools", "migrate")
+TABLES = os.path.join(HERE, "..", "..", "..", "benchmarks")
 
 
 def load(name):
@@ -143,7 +143,7 @@ def main():
     print(len(found) - 1, "rows")
 
 
-replacements, inputs = load("replacements"), load("replacement_inputs")
+replacements, inputs = load("replacement_rows"), load("replacement_inputs")
 
 if __name__ == "__main__":
     main()

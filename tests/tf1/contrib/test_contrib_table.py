@@ -173,6 +173,10 @@ def test_tf_slim_and_tensorflow_stay_as_they_are():
         "with tf.Graph().as_default():\n"
         "    tf.contrib.slim.batch_norm(tf.placeholder(tf.float32, [2, 4, 4, 3]))\n"
         "assert 'tf_slim' not in sys.modules\n"
+        # Only losses of metric learning need it.
+        "assert 'sklearn.metrics' not in sys.modules\n"
+        "metrics = tf.contrib.losses.metric_learning.metrics\n"
+        "assert metrics.normalized_mutual_info_score([0, 1], [1, 0]) == 1\n"
         "assert before == (set(vars(ops)), set(vars(array_ops)))\n"
     )
     subprocess.run([fresh.python(), "-c", code], check=True)

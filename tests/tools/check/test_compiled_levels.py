@@ -9,12 +9,12 @@ import pytest
 from checked_programs import e2s, write
 from subjects import subject
 
+from estimator2strategy.engine.xla import tpu_compiler
+from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus
+from estimator2strategy.engine.xla.tpus import GIB
 from estimator2strategy.tools.check.check_report import Evidence, Outcome
 from estimator2strategy.tools.check.facts import Bars, Table
 from estimator2strategy.tools.check.levels import cpu_compiled, tpu_compiled, tpu_traced
-from estimator2strategy.tools.xla import tpu_compiler
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
-from estimator2strategy.tools.xla.tpus import GIB
 
 MODEL = """\
 import tensorflow as tf

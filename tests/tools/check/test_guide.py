@@ -1,4 +1,4 @@
-"""The pages about the rules are what the rules say."""
+"""The pages about the rules are reached by links that lead somewhere."""
 
 from __future__ import annotations
 
@@ -7,23 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from estimator2strategy.tools.check import check_command, rules_guide, settings
+from estimator2strategy.tools.check import check_command, settings
 from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import LevelReport
 from estimator2strategy.tools.check.levels import process
 
 FOLDER = Path(__file__).resolve().parents[3] / "migration_guide" / "rules"
-
-
-def test_there_is_no_other_page():
-    assert {path.name for path in FOLDER.iterdir()} == set(rules_guide.pages())
-
-
-@pytest.mark.parametrize("name", rules_guide.pages())
-def test_page_is_up_to_date(name):
-    assert (FOLDER / name).read_text() == rules_guide.pages()[name], (
-        f"Run: python -m {rules_guide.__name__}"
-    )
 
 
 @pytest.mark.parametrize("rule", rules().values(), ids=lambda rule: rule.id)

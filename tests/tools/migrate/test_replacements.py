@@ -10,12 +10,13 @@ import keras
 import pytest
 import tensorflow as tf
 
+from benchmarks import replacement_rows
 from benchmarks import replacements as compared
 from estimator2strategy.tf1.facade import namespace
-from estimator2strategy.tools.migrate import replacements, replacements_guide
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
 from estimator2strategy.tools.migrate.codemods import keras3_lookups
+from pages import replacements
 
 pytestmark = [
     pytest.mark.skipif(
@@ -23,7 +24,7 @@ pytestmark = [
     ),
     pytest.mark.filterwarnings("ignore"),
 ]
-ROWS = list(zip(replacements.rows(), replacements_guide.measured(), strict=True))
+ROWS = list(zip(replacement_rows.rows(), replacements.measured(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -36,9 +37,9 @@ def test_row_is_equal_to_the_digit_that_the_table_says(row, recorded):
         for situation, cell in cells.items():
             said = recorded[column][situation]
             where = (column, situation, cell, said)
-            if said["digits"] >= replacements_guide.EQUAL_DIGITS:
+            if said["digits"] >= replacements.EQUAL_DIGITS:
                 # The last digit depends on the processor.
-                assert cell["digits"] >= replacements_guide.EQUAL_DIGITS - 1, where
+                assert cell["digits"] >= replacements.EQUAL_DIGITS - 1, where
             else:
                 assert _numbers(cell) == pytest.approx(_numbers(said), rel=1e-3), where
 
@@ -56,12 +57,12 @@ def test_rows_are_those_of_the_recorded_table():
     ("row", "recorded"), [pair for pair in ROWS if pair[0].written], ids=lambda value: None
 )
 def test_expression_that_is_said_to_be_equal_is_so_in_all_situations(row, recorded):
-    assert replacements_guide.differing(recorded["written"]) == []
+    assert replacements.differing(recorded["written"]) == []
 
 
 def test_every_optimizer_that_keras_has_not_is_written_out():
     for row, recorded in ROWS:
-        equal = "keras3" in recorded and not replacements_guide.differing(recorded["keras3"])
+        equal = "keras3" in recorded and not replacements.differing(recorded["keras3"])
         assert equal or row.written or row.kind != "optimizer", row.legacy
 
 
@@ -69,11 +70,11 @@ def test_the_numbers_that_were_found_by_hand():
     """Keras 3's momentum moves a row that rests, its Adam adds up after squaring, and so on."""
     cells = {(row.legacy, row.keras3): recorded for row, recorded in ROWS}
     momentum = cells["tf.train.MomentumOptimizer(rate, 0.9)", "keras.optimizers.SGD(rate, 0.9)"]
-    assert replacements_guide.differing(momentum["keras3"]) == ["rate changes", "rows that rest"]
-    assert replacements_guide.differing(momentum["keras2"]) == ["rate changes"]
+    assert replacements.differing(momentum["keras3"]) == ["rate changes", "rows that rest"]
+    assert replacements.differing(momentum["keras2"]) == ["rate changes"]
     adam = cells["tf.train.AdamOptimizer(rate)", "keras.optimizers.Adam(rate, epsilon=1e-8)"]
-    assert replacements_guide.differing(adam["keras3"]) == ["an id twice"]
-    assert replacements_guide.differing(adam["keras2"]) == []
+    assert replacements.differing(adam["keras3"]) == ["an id twice"]
+    assert replacements.differing(adam["keras2"]) == []
     norm = cells[
         "tf.layers.BatchNormalization(momentum=0.0)",
         "keras.layers.BatchNormalization(momentum=0.0)",
@@ -118,7 +119,7 @@ def test_stage_5_writes_an_optimizer_that_is_equal_or_marks_it(row, recorded):
     assert _call(written[1].replace("0.1", "rate", 1)) == _call(row.keras2)
     # A momentum whose rate changes gets a mark.
     constant = {"rate changes"} if "Momentum" in row.legacy else set()
-    assert set(replacements_guide.differing(recorded["keras2"])) == constant
+    assert set(replacements.differing(recorded["keras2"])) == constant
 
 
 def test_momentum_stays_where_its_rate_changes():
@@ -150,7 +151,7 @@ def test_stage_5_writes_a_schedule_that_is_equal_or_leaves_it(row, recorded):
     outcome = _migrated("schedules", f"rate = {row.legacy}\n")
     if outcome.counts:
         assert f"rate = {row.keras2}\n" in outcome.text
-        assert replacements_guide.differing(recorded["keras2"]) == []
+        assert replacements.differing(recorded["keras2"]) == []
     else:
         assert row.legacy.startswith(("tf.train.natural_exp", "tf.train.linear_cosine"))
 
@@ -173,7 +174,7 @@ def test_stage_3_writes_a_metric_that_is_equal_or_marks_it(legacy):
     )
     # The section of the codemod names this one.
     known = ["no positives"] if legacy.startswith("tf.metrics.auc(") else []
-    assert replacements_guide.differing(recorded["keras2"]) == known
+    assert replacements.differing(recorded["keras2"]) == known
 
 
 def test_average_of_keras_starts_a_step_later_than_that_of_moving_average_optimizer():
@@ -193,7 +194,7 @@ def test_stage_8_marks_each_optimizer_that_trains_looked_up_rows_otherwise():
     for row, recorded in ROWS:
         if row.kind == "optimizer" and row.keras3 and row.written:
             name = re.match(r"keras\.optimizers\.(\w+)\(", row.keras3)[1]
-            if situations & set(replacements_guide.differing(recorded["keras3"])):
+            if situations & set(replacements.differing(recorded["keras3"])):
                 differ.setdefault(name, set()).add(row.written.partition("(")[0])
     del differ["Lion"]  # no optimizer of tf-keras becomes this one
     assert differ.keys() == keras3_lookups._OPTIMIZERS.keys()

@@ -56,7 +56,8 @@ from estimator2strategy.errors import DeviceError, UnsupportedError
 _STEPS, _BYTES = 32, 1 << 26
 # A program for many steps may run one alone if their batches are no larger.
 _SMALL = 1 << 20
-# XLA for CPUs runs these eight times slower in a loop than outside of one.
+# XLA for CPUs runs these eight times slower in a loop than outside of one, and more:
+# `findings/xla_cpu_convolutions_in_loops.sh`.
 _SLOW_IN_LOOPS = {"cpu": frozenset({"stablehlo.convolution"})}
 # Launches that may wait for a device: the next one is made while one runs.
 _IN_FLIGHT = 2

@@ -4,7 +4,7 @@
     diagnosis.cause, diagnosis.fix
 
 Each row of `_MESSAGES` comes from a program that was compiled and refused
-(`tests/tools/xla/test_diagnoses.py`).
+(`tests/engine/xla/test_diagnoses.py`).
 """
 
 from __future__ import annotations

@@ -164,7 +164,8 @@ class SKCompat:
 
     def predict(self, x: Any, batch_size: int | None = 128, outputs: Any = None) -> Any:
         """Predictions for arrays, as an array or as a dict of arrays."""
+        input_fn = input_fn_of(x, None, batch_size)
         batches = list(
-            self._estimator._predictions(input_fn_of(x, None, batch_size), outputs, in_batches=True)
+            self._estimator.predict(input_fn=input_fn, outputs=outputs, iterate_batches=True)
         )
         return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from estimator2strategy.engine.command_line import positive
 from estimator2strategy.tools.check.levels.level_table import BY_OPTION, LEVELS, levels_of
 from estimator2strategy.tools.check.levels.request import (
     Asked,
@@ -19,7 +20,6 @@ from estimator2strategy.tools.check.levels.request import (
     params_of,
 )
 from estimator2strategy.tools.check.settings import Settings, SettingsError, Target
-from estimator2strategy.tools.shell.command_line import positive
 
 # Options of single levels, which get them as `subject.options`.
 _OF_LEVELS = ("golden", "tpu", "fit_batch", "tpu_time_limit", "no_tpu_cache")

@@ -15,7 +15,6 @@ from estimator2strategy.engine import legacy_code, patches
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.user_code import argument_names, location
 from estimator2strategy.estimator import estimator as estimator_lib
-from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.estimator.train_evaluate import TrainingExecutor
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_command
@@ -290,13 +289,7 @@ def _intercepted(found: dict[str, Any]) -> Iterator[None]:
 
 def _model_of(estimator: Any) -> Any:
     """The parts that make an estimator like this one, on other devices."""
-    for_tpu = isinstance(estimator, TPUEstimator)
-    return Model(
-        estimator._model_fn,
-        estimator.params,
-        estimator.config,
-        batch_sizes=estimator._batch_sizes if for_tpu else None,
-        for_tpu=for_tpu,
-        batch_axis=estimator._batch_axis if for_tpu else None,
-        embedding=estimator._embedding_spec if for_tpu else None,
-    )
+    parts = estimator.e2s_parts
+    of_tpu = vars(parts.tpu) if parts.tpu else {}
+    model_fn, params, config = parts.program.model_fn, estimator.params, estimator.config
+    return Model(model_fn, params, config, for_tpu=parts.tpu is not None, **of_tpu)

@@ -10,6 +10,16 @@ from typing import Any
 from estimator2strategy.engine.replay.xla.core import CoreProgram
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose, first_line
 from estimator2strategy.engine.replay.xla.lowering import LoweringError, lower, recorded_node
+from estimator2strategy.engine.xla import fit, hlo, tpus
+from estimator2strategy.engine.xla.tpu_compiler import (
+    SECONDS,
+    Compiled,
+    CompileStatus,
+    MissingLibtpuError,
+    TpuCompiler,
+    cache_folder,
+)
+from estimator2strategy.engine.xla.tpus import Tpu
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
@@ -28,16 +38,6 @@ from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
 from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
-from estimator2strategy.tools.xla import fit, hlo, tpus
-from estimator2strategy.tools.xla.tpu_compiler import (
-    SECONDS,
-    Compiled,
-    CompileStatus,
-    MissingLibtpuError,
-    TpuCompiler,
-    cache_folder,
-)
-from estimator2strategy.tools.xla.tpus import Tpu
 
 _LEVEL = Evidence.TPU_COMPILED
 _COLUMNS = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from estimator2strategy.engine.replay.xla.diagnoses import first_line
 from estimator2strategy.engine.worlds import legacy_world
+from estimator2strategy.engine.xla.tpu_program import TpuProgram, train_program
+from estimator2strategy.engine.xla.tpu_trace import Mismatch, differences
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.tools.check.check_report import (
     Evidence,
@@ -17,8 +19,6 @@ from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
 from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
-from estimator2strategy.tools.xla.tpu_program import TpuProgram, train_program
-from estimator2strategy.tools.xla.tpu_trace import Mismatch, differences
 
 _LEVEL = Evidence.TPU_TRACED
 _CORES = 8  # of a host

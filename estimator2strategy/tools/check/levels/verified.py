@@ -54,8 +54,9 @@ def check(asked: Asked) -> LevelReport:
         raise of_program(f"{asked.name}, replaying {folder}", error) from error
     file = file_of_program(asked.program) if asked.program else None
     place = (file, 1) if file else None
+    model_fn = estimator.e2s_parts.program.model_fn
     findings = [
-        finding("E2S626", place, _sentence(found, what), asked.root, model_fn=estimator._model_fn)
+        finding("E2S626", place, _sentence(found, what), asked.root, model_fn=model_fn)
         for what in [found.first_failure]
         if what is not None
     ]

@@ -4,8 +4,8 @@ import argparse
 import json
 import os
 
+from estimator2strategy.engine.command_line import Parser, positive
 from estimator2strategy.tools.golden.recorder.folder import PARTS, RecordError
-from estimator2strategy.tools.shell.command_line import Parser, positive
 
 _EXAMPLE = """\
 examples:

@@ -364,16 +364,18 @@ def _index(feed, name):
     return [variable.op.name for variable in feed.variables].index(name)
 
 
+def moved(estimator, folder, **settings):
+    """Makes an Estimator work in another folder, with other settings of its RunConfig."""
+    estimator._config = estimator._config.replace(model_dir=folder, **settings)
+    estimator._model_dir = folder
+
+
 def started(estimator, folder, checkpoint):
     """The Estimator, made to work in a folder of ours, where it goes on from a checkpoint, if any.
 
     It saves at its first step and at its last.
     """
-    estimator._config = estimator._config.replace(
-        model_dir=folder, save_checkpoints_steps=_NEVER, save_checkpoints_secs=None
-    )
-    if hasattr(estimator, "_model_dir"):  # not in estimator2strategy's
-        estimator._model_dir = folder
+    moved(estimator, folder, save_checkpoints_steps=_NEVER, save_checkpoints_secs=None)
     if checkpoint and not os.path.exists(os.path.join(folder, "checkpoint")):
         os.makedirs(folder, exist_ok=True)
         step = int(tf.train.load_variable(checkpoint, "global_step"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from estimator2strategy.tools.xla import fit, tpus
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
+from estimator2strategy.engine.xla import fit, tpus
+from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus
 
 TPU = tpus.table()["v3-8"]
 MIB = 1 << 20

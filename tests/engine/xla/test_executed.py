@@ -10,10 +10,10 @@ from legacy_models import BATCH, CLASSES, FEATURES, dense_net, input_fn, program
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.replay.xla.lowering import lower
+from estimator2strategy.engine.xla import hlo
+from estimator2strategy.engine.xla.core_program import core_program
 from estimator2strategy.estimator import tpu
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.tools.xla import hlo
-from estimator2strategy.tools.xla.core_program import core_program
 from tests.xla_cpu import execute
 
 tf1 = tf.compat.v1

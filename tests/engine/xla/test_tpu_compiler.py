@@ -12,9 +12,13 @@ import tensorflow as tf
 from legacy_models import BATCH, CLASSES, FEATURES, dense_net, program_of
 
 from estimator2strategy.engine.replay.xla.lowering import lower
-from estimator2strategy.tools.xla import tpu_compiler, tpus
-from estimator2strategy.tools.xla.tpu_compiler import CompileStatus, MissingLibtpuError, TpuCompiler
-from estimator2strategy.tools.xla.tpus import GIB
+from estimator2strategy.engine.xla import tpu_compiler, tpus
+from estimator2strategy.engine.xla.tpu_compiler import (
+    CompileStatus,
+    MissingLibtpuError,
+    TpuCompiler,
+)
+from estimator2strategy.engine.xla.tpus import GIB
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libtpu is for Linux only")
 
@@ -148,7 +152,7 @@ def test_without_libtpu_the_message_says_how_to_get_it(monkeypatch):
 
 
 def test_the_worker_does_without_tensorflow():
-    code = "import sys; from estimator2strategy.tools.xla import worker; print(*sys.modules)"
+    code = "import sys; from estimator2strategy.engine.xla import worker; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert not {"tensorflow", "numpy", "jax"} & set(done.stdout.split())
 

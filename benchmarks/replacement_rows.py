@@ -11,6 +11,10 @@ TensorFlow 1.15, and `python -m benchmarks.replacements` the others here, both o
 from __future__ import annotations
 
 import dataclasses
+import pathlib
+
+# Written by `benchmarks/replacements.py`.
+MEASURED = pathlib.Path(__file__).with_name("replacements.json")
 
 
 @dataclasses.dataclass(frozen=True)

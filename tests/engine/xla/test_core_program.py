@@ -10,9 +10,9 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replicas import ReplicatedModel
+from estimator2strategy.engine.xla.core_program import _of_model, core_program
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.tools.xla.core_program import _of_model, core_program
 
 tf1 = tf.compat.v1
 

@@ -1,6 +1,6 @@
 """Compiles a step for TPUs that are not there, each in a process of its own.
 
-    from estimator2strategy.tools.xla import tpus
+    from estimator2strategy.engine.xla import tpus
     from estimator2strategy.engine.replay.xla.lowering import lower
 
     compiler = TpuCompiler(cache=cache_folder())
@@ -27,9 +27,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy.tools.xla import hlo
-from estimator2strategy.tools.xla.pjrt import INSTALL, libtpu_path
-from estimator2strategy.tools.xla.tpus import Tpu
+from estimator2strategy.engine.xla import hlo
+from estimator2strategy.engine.xla.pjrt import INSTALL, libtpu_path
+from estimator2strategy.engine.xla.tpus import Tpu
 
 SECONDS = 1800.0  # of one program; BERT-base takes minutes
 # Part of the key of what is kept; to be raised when results mean something else.
@@ -192,7 +192,7 @@ def _library() -> Path:
 
 def _in_process(folder: Path, seconds: float) -> int | None:
     """Runs the worker on `folder`; returns its exit code, None if it was stopped."""
-    command = [sys.executable, "-m", "estimator2strategy.tools.xla.worker", str(folder)]
+    command = [sys.executable, "-m", "estimator2strategy.engine.xla.worker", str(folder)]
     paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     with (folder / "said.txt").open("wb") as said:

@@ -1,20 +1,14 @@
-"""Writes the pages of the migration guide about the rules, from the rules.
-
-python -m estimator2strategy.tools.check.rules_guide        # into migration_guide/rules/
-"""
+"""The pages about the rules, in the folder `rules` of the guide, from the rules."""
 
 from __future__ import annotations
 
-import sys
 import textwrap
-from pathlib import Path
 
 from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Evidence
 from estimator2strategy.tools.check.rule import Rule
 
-_FOLDER = Path(__file__).resolve().parents[3] / "migration_guide" / "rules"
-_MADE = "<!-- Made by `python -m estimator2strategy.tools.check.rules_guide`. -->"
+_MADE = "<!-- Made by `python -m pages`. -->"
 _FAMILIES = {
     "E2S0": (
         "Files that cannot be read or run, and comments",
@@ -49,9 +43,9 @@ _FAMILIES = {
 
 
 def pages() -> dict[str, str]:
-    """File name -> its text."""
-    made = {f"{family.lower()}.md": _page(family) for family in _FAMILIES}
-    return {"README.md": _index(), **made}
+    """The name of each page -> its text."""
+    made = {f"rules/{family.lower()}.md": _page(family) for family in _FAMILIES}
+    return {"rules/README.md": _index(), **made}
 
 
 def _index() -> str:
@@ -105,10 +99,3 @@ def _section(rule: Rule) -> str:
 
 def _of(family: str) -> list[Rule]:
     return [rule for rule in rules().values() if rule.id.startswith(family)]
-
-
-if __name__ == "__main__":
-    _FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
-        (_FOLDER / name).write_text(text, encoding="utf-8")
-        sys.stdout.write(f"{_FOLDER / name}\n")

@@ -1,6 +1,6 @@
 """Compiles one program for one TPU in this process, which may hang, or die; see `tpu_compiler`.
 
-    python -m estimator2strategy.tools.xla.worker FOLDER
+    python -m estimator2strategy.engine.xla.worker FOLDER
 
 FOLDER has `request.json` and `module.hlo`, and gets `result.json`. TensorFlow is not imported.
 """
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy.tools.xla.pjrt import Compiler, PjrtError
+from estimator2strategy.engine.xla.pjrt import Compiler, PjrtError
 
 
 def main(folder: Path) -> None:

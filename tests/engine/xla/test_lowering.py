@@ -15,8 +15,8 @@ from estimator2strategy.engine.replay.xla.lowering import (
     lower,
     recorded_node,
 )
-from estimator2strategy.tools.xla import hlo
-from estimator2strategy.tools.xla.core_program import core_program
+from estimator2strategy.engine.xla import hlo
+from estimator2strategy.engine.xla.core_program import core_program
 
 pytestmark = pytest.mark.oldest
 tf1 = tf.compat.v1

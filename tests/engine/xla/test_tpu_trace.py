@@ -10,9 +10,9 @@ import tensorflow as tf
 from legacy_models import dense_net, recorded, with_extra
 
 from estimator2strategy.engine.worlds import legacy_world
-from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.tpu_program import TpuProgram, train_program
-from estimator2strategy.tools.xla.tpu_trace import differences
+from estimator2strategy.engine.xla.core_program import core_program
+from estimator2strategy.engine.xla.tpu_program import TpuProgram, train_program
+from estimator2strategy.engine.xla.tpu_trace import differences
 
 pytestmark = pytest.mark.oldest
 tf1 = tf.compat.v1

@@ -1,9 +1,9 @@
-"""The inputs on which the rows of `replacements.py` are compared, by kind and situation.
+"""The inputs on which the rows of `replacement_rows.py` are compared, by kind and situation.
 
     TRAININGS["dense"].gradients        # of an optimizer
     INPUTS["schedule"]["0 to 12"]       # names of the expressions' variables, and their values
 
-Like `replacements.py`, this file is loaded under Python 3.7 too.
+Like `replacement_rows.py`, this file is loaded under Python 3.7 too.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Example:
 
-    from estimator2strategy.tools.xla.core_program import core_program
-    from estimator2strategy.tools.xla.tpu_program import train_program
+    from estimator2strategy.engine.xla.core_program import core_program
+    from estimator2strategy.engine.xla.tpu_program import train_program
 
     differences(train_program(recording), core_program(recording))      # [] if nothing is otherwise
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from estimator2strategy.engine.plan.rewrites import CROSS_REPLICA_SUM, inner_nodes
 from estimator2strategy.engine.replay.xla.core import CoreProgram
-from estimator2strategy.tools.xla.tpu_program import TpuProgram
+from estimator2strategy.engine.xla.tpu_program import TpuProgram
 
 _UPDATE = re.compile(r"Resource\w*(Apply|Scatter)|Assign(Add|Sub)")
 

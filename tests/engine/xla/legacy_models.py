@@ -16,9 +16,9 @@ from estimator2strategy import estimator
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.replay.xla.core import CoreProgram
+from estimator2strategy.engine.xla.core_program import core_program
+from estimator2strategy.engine.xla.tpu_metadata import tpu_strategy
 from estimator2strategy.estimator.estimator_recording import record_for, recording_graph
-from estimator2strategy.tools.xla.core_program import core_program
-from estimator2strategy.tools.xla.tpu_metadata import tpu_strategy
 
 tf1 = tf.compat.v1
 tpu = estimator.tpu

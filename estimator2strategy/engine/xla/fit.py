@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from estimator2strategy.tools.xla.tpu_compiler import Compiled, CompileStatus
+from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus
 
 # TPUs pad batches to multiples of 8.
 _GRAIN = 8
