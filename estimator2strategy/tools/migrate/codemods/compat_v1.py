@@ -2,7 +2,7 @@
 
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.rules.changed_arguments import differences
+from estimator2strategy.tools.check.rules.tensorflow.changed_arguments import differences
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
 
 
