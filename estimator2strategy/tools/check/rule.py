@@ -56,7 +56,8 @@ class Rule:
         severity: Of a finding, unless the finding says otherwise.
         level: The evidence that its findings rest on.
         target: The target for which the samples are checked.
-        found_by: The module below `tools/check` that finds its cases.
+        found_by: The module below `tools/check` that finds its cases; "module:function" if the
+            function is not `find`, because rules that ask the same share a module.
         needs: Words of which a file of the program has one, or the rule has no case.
         guide: The page of the migration guide that says more; "" if there is none.
         title: The kind of case that it finds, in one line.
@@ -97,7 +98,7 @@ class Rule:
         """Its cases in a file; or in what was recorded."""
         if not self.finds:
             return ()
-        hits: Iterable[Hit] = importlib.import_module(f"{__package__}.{self.found_by}").find(
-            subject, context
-        )
+        module, _, function = self.found_by.partition(":")
+        found = importlib.import_module(f"{__package__}.{module}")
+        hits: Iterable[Hit] = getattr(found, function or "find")(subject, context)
         return hits

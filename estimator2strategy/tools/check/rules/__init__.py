@@ -1,4 +1,4 @@
-"""The rules of `e2s check`: one file each, in the folder of its family.
+"""The rules of `e2s check`, in the folders of their families.
 
 `index.csv` has a row for each, and `texts/` a page; `tools/check/rule.py` says what they hold.
 """

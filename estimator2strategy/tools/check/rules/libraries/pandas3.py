@@ -1,4 +1,4 @@
-"""Items of a table's row by their place, which pandas 3 takes for labels."""
+"""Tables that mean something else since pandas 3."""
 
 from __future__ import annotations
 
@@ -12,6 +12,39 @@ from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.source import LexicalScope, Source
 
+_INDEXERS = {"at", "iat", "iloc", "loc"}
+
+
+def chained_assignment(source, context):
+    """Changes of a column that pandas 3 makes in a copy of it."""
+    if "pandas" not in source.modules:
+        return
+    for node in all_of(source, ast.Subscript):
+        if isinstance(node.ctx, ast.Store):
+            column = _column(node.value, source, context.project)
+            if column is not None:
+                yield Hit(node, _message(column))
+    for call in source.calls:
+        if isinstance(call.node.func, ast.Attribute) and call.value("inplace") is True:
+            column = _column(call.node.func.value, source, context.project)
+            if column is not None:
+                yield Hit(call.node, _message(column))
+
+
+def _column(node, source, project):
+    """The `table['a']` that a statement changes; None if it is no column of a table."""
+    if isinstance(node, ast.Attribute) and node.attr in _INDEXERS:
+        node = node.value
+    if not isinstance(node, ast.Subscript):
+        return None
+    of = library_objects.class_of(node, source.scope_of(node), source, project)
+    return node if of == "pandas.Series" else None
+
+
+def _message(column):
+    return f"pandas 3: this changes a copy, and {ast.unparse(column)} stays as it was"
+
+
 # Readers that give the columns the names of a file's first line.
 _READERS = {f"pandas.read_{kind}" for kind in ("csv", "excel", "table")}
 # Their arguments that give other names.
@@ -23,7 +56,8 @@ _SAME_NAMES = {
 }  # fmt: skip
 
 
-def find(source, context):
+def label_for_position(source, context):
+    """Items of a table's row by their place, which pandas 3 takes for labels."""
     if "pandas" not in source.modules or _names_columns(source):
         return
     for row, body, readers in _rows(source, context.project):
