@@ -84,14 +84,14 @@ def _page(family: str) -> str:
 
 def _section(rule: Rule) -> str:
     lines = [f"## {rule.id} {rule.name}", "", f"{rule.title}. ({rule.severity})", ""]
-    lines += [textwrap.fill(f"**Why.** {rule.why}", 100, break_long_words=False), ""]
+    lines += [textwrap.fill(f"**Why.** {rule.text.why}", 100, break_long_words=False), ""]
     lines += [textwrap.fill(f"**Fix.** {rule.fix}", 100, break_long_words=False), ""]
     if rule.guide:
         lines += [f"**More.** [{rule.guide}](../{rule.guide})", ""]
     if rule.level != Evidence.STATIC:
         lines += [f"**Evidence.** {rule.level.words[0].upper()}{rule.level.words[1:]}.", ""]
-    if rule.bad is not None and rule.good is not None:
-        for what, code in (("Found", rule.bad), ("Not found", rule.good)):
+    if rule.text.flagged and rule.text.clean:
+        for what, code in (("Found", rule.text.flagged), ("Not found", rule.text.clean)):
             target = f" with `--target {rule.target}`" if rule.target != "facade" else ""
             lines += [f"{what}{target}:", "", "```python", code.strip("\n"), "```", ""]
     return "\n".join(lines)

@@ -1,28 +1,55 @@
-"""All rules: the files of `rules/` and `graph_rules/`, and the rows of `described_rules.py`."""
+"""All rules: the rows of `rules/index.csv`; `rules/redirects.csv` has those that others find."""
 
 from __future__ import annotations
 
+import csv
+import dataclasses
 import functools
-import importlib
-import pkgutil
 from collections.abc import Iterable, Iterator
 
-from estimator2strategy.tools.check import graph_rules
-from estimator2strategy.tools.check import rules as source_rules
-from estimator2strategy.tools.check.check_report import Evidence
-from estimator2strategy.tools.check.described_rules import DESCRIBED
-from estimator2strategy.tools.check.rule import REGISTRY, Rule, register
+from estimator2strategy.tools.check.check_report import Evidence, Severity
+from estimator2strategy.tools.check.rule import FOLDER, Rule
 
 
 @functools.cache
 def rules() -> dict[str, Rule]:
     """All rules, by id."""
-    for package in (source_rules, graph_rules):
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
-    for described in DESCRIBED:
-        register(described)
-    return dict(sorted(REGISTRY.items()))
+    with (FOLDER / "index.csv").open(encoding="utf-8", newline="") as file:
+        found = [_rule(**row) for row in csv.DictReader(file)]
+    return {rule.id: rule for rule in found}
+
+
+def _rule(severity: str, level: str, needs: str, **row: str) -> Rule:
+    weight, evidence = Severity[severity.upper()], Evidence[level.upper()]
+    return Rule(severity=weight, level=evidence, needs=tuple(needs.split()), **row)
+
+
+@dataclasses.dataclass(frozen=True)
+class Redirect:
+    """A rule of old whose cases another tool finds: its id goes on to be understood.
+
+    Attributes:
+        id, name: As the rule had them.
+        companion: The tool and its rule: "ruff's PLR1708".
+        finds: The cases of both.
+    """
+
+    id: str
+    name: str
+    companion: str
+    finds: str
+
+
+@functools.cache
+def redirects() -> dict[str, Redirect]:
+    """The rules that another tool has today, by id."""
+    with (FOLDER / "redirects.csv").open(encoding="utf-8", newline="") as file:
+        return {row["id"]: Redirect(**row) for row in csv.DictReader(file)}
+
+
+def redirected(selector: str) -> Redirect | None:
+    """The redirect of a rule, by its id or name."""
+    return next((r for r in redirects().values() if selector in (r.id, r.name)), None)
 
 
 def rules_of(level: Evidence) -> list[Rule]:
@@ -31,8 +58,8 @@ def rules_of(level: Evidence) -> list[Rule]:
 
 
 def matching(selectors: Iterable[str]) -> Iterator[str]:
-    """The ids of the rules that an id, the beginning of one, or a name selects."""
+    """The ids of the rules that an id, the beginning of one, a name or a family selects."""
     for selector in selectors:
         for known in rules().values():
-            if known.id.startswith(selector) or known.name == selector:
+            if known.id.startswith(selector) or selector in (known.name, known.family):
                 yield known.id

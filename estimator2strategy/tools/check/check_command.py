@@ -13,7 +13,6 @@ from estimator2strategy.tools.check import accepted_findings, formats
 from estimator2strategy.tools.check.check_report import Evidence, LevelReport, Report
 from estimator2strategy.tools.check.checking import STALE, check
 from estimator2strategy.tools.check.formats import text as text_format
-from estimator2strategy.tools.check.levels import process
 from estimator2strategy.tools.check.levels.level_options import (
     add_model_options,
     models_of,
@@ -81,6 +80,9 @@ def _run(model: Asked, level: Evidence) -> LevelReport:
     """The report of a level; says at once which, because one may take minutes."""
     printable.write(f"e2s check: {model.name}, {level.option} ...\n", sys.stderr)
     sys.stderr.flush()
+    # Here, because a check that only reads starts no process.
+    from estimator2strategy.tools.check.levels import process
+
     return process.run(model, level)
 
 
@@ -117,7 +119,9 @@ def parser() -> Parser:
         metavar="SEVERITY",
         help="exit with 1 from this severity on: error, warning (the default), info or never",
     )
-    made.add_argument("--select", metavar="RULES", help="use only these: E2S2,E2S301,unparsable")
+    made.add_argument(
+        "--select", metavar="RULES", help="use only these: E2S2,E2S301,tpu,unparsable"
+    )
     made.add_argument("--ignore", metavar="RULES", help="use all but these")
     made.add_argument(
         "--exclude", action="append", metavar="PATTERN", help="paths to leave out; may be repeated"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import gc
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from estimator2strategy.tools.check import (
     symbol_uses,
     unreached,
 )
-from estimator2strategy.tools.check.all_rules import rules, rules_of
+from estimator2strategy.tools.check.all_rules import redirected, rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
@@ -71,6 +72,16 @@ class Context:
 
     project: Project
     settings: Settings
+    _searched: dict[tuple[str, ...], int] = dataclasses.field(default_factory=dict)
+
+    def says(self, words: tuple[str, ...]) -> bool:
+        """True if a file that was read so far has one of these words."""
+        read, searched = self.project.by_path, self._searched.get(words, 0)
+        if 0 <= searched < len(read):
+            new = itertools.islice(read.values(), searched, None)
+            found = any(word in source.text for source in new if source for word in words)
+            self._searched[words] = searched = -1 if found else len(read)
+        return searched < 0
 
     def runs_on_tensorflow2(self, source: Source, flavour: Flavour = Flavour.PLAIN) -> bool:
         """True if names that a file reaches by this `flavour` are those of TensorFlow 2.
@@ -280,12 +291,14 @@ def _in_cell(found: _Found, source: Source) -> _Found:
 
 def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]:
     """The findings that no comment silences, those about comments, and how many are silenced."""
+    for target, _ in source.imports:
+        source.follow(source, target)  # reads what the file has its names from
     chosen = context.settings.chosen()
     read = {rule.id for rule in rules_of(Evidence.STATIC)}
     found = [
         _finding(source, rule, hit)
         for rule in rules_of(Evidence.STATIC)
-        if rule.id in chosen
+        if rule.id in chosen and (not rule.needs or context.says(rule.needs))
         for hit in rule.find(source, context)
         if not isinstance(hit.node, ast.AST)
         or is_reached(hit.node, source, on_tensorflow_2=context.runs_on_tensorflow2(source))
@@ -300,7 +313,7 @@ def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]
         if not silencing:
             kept.append(finding)
     for comment in comments:
-        unknown = [r for r in comment.rules if r not in rules()]
+        unknown = [r for r in comment.rules if r not in rules() and not redirected(r)]
         problem = None
         if not comment.rules:
             problem = (UNREASONED, "this silences no rule: name the rules in brackets")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from estimator2strategy.engine.command_line import Parser, completed_by
 from estimator2strategy.engine.spelling import did_you_mean
-from estimator2strategy.tools.check.all_rules import matching, rules
+from estimator2strategy.tools.check.all_rules import Redirect, matching, redirected, rules
 from estimator2strategy.tools.check.rule import Rule
 
 
@@ -20,12 +20,14 @@ def main(argv: Sequence[str]) -> int:
             sys.stdout.write(f"{rule.id}  {rule.severity!s:7}  {rule.title}\n")
         return 0
     wanted = [_spelled(given) for given in options.rules]
-    unknown = [given for given in wanted if not any(matching([given]))]
+    moved = [r for given in wanted if (r := redirected(given))]
+    unknown = [g for g in wanted if not any(matching([g])) and not redirected(g)]
     if unknown:
         sys.stderr.write("".join(f"e2s explain: {_unknown(given)}\n" for given in unknown))
         return 2
     chosen = dict.fromkeys(matching(wanted))
-    sys.stdout.write("\n".join(text(rules()[rule]) for rule in chosen))
+    sections = [*map(companion, moved), *(text(rules()[rule]) for rule in chosen)]
+    sys.stdout.write("\n".join(sections))
     return 0
 
 
@@ -54,14 +56,22 @@ def _unknown(given: str) -> str:
     return f"there is no rule {given!r}. {hint}"
 
 
+def companion(moved: Redirect) -> str:
+    """The text about a rule that another tool has today."""
+    return (
+        f"{moved.id} {moved.name}\nNow {moved.companion}: {moved.finds}.\n\n"
+        f"{moved.id} in settings, comments and baselines is understood, and does nothing.\n"
+    )
+
+
 def text(rule: Rule) -> str:
     """The text about a rule, for a terminal."""
-    samples = ""
-    if rule.bad is not None and rule.good is not None:
-        samples = f"\nfound in:\n{_indented(rule.bad)}\nnot in:\n{_indented(rule.good)}"
+    about, samples = rule.text, ""
+    if about.flagged and about.clean:
+        samples = f"\nfound in:\n{_indented(about.flagged)}\nnot in:\n{_indented(about.clean)}"
     return (
-        f"{rule.id} {rule.name} ({rule.severity})\n{rule.title}.\n\nwhy: {rule.why}\n"
-        f"fix: {rule.fix}\nmore: {rule.page}\n{samples}"
+        f"{rule.id} {rule.name} ({rule.severity})\n{rule.title}.\n\nwhy: {about.why}\n"
+        f"fix: {about.fix}\nmore: {rule.page}\n{samples}"
     )
 
 

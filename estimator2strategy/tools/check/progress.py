@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 
 
@@ -11,12 +12,15 @@ def bar_of_files(total: int) -> Iterator[Callable[..., object]]:
     """Gives a function that moves a bar by one of `total` files; shown after two seconds.
 
     The check reads source with nothing installed but this package (`pip install --no-deps`, in CI).
-    Without tqdm there is no bar.
+    Without tqdm, and where nobody looks at a terminal, there is no bar.
     """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
     try:
         from tqdm import tqdm
     except ModuleNotFoundError:
         yield lambda: None
         return
-    with tqdm(total=total, unit="file", delay=2, leave=False, disable=None) as bar:
+    with tqdm(total=total, unit="file", delay=2, leave=False) as bar:
         yield bar.update

@@ -67,7 +67,7 @@ class Project:
         self.sources = list(sources)
         self.unread = unread
         self._most = most
-        self._by_path: dict[str, Source | None] = {}
+        self.by_path: dict[str, Source | None] = {}  # all that was read
         self._modules: dict[tuple[str, str], str | None] = {}
         self._canonical: dict[str, str] = {}
         self._stars = Stars(self._module, self.load)
@@ -78,7 +78,7 @@ class Project:
             self._adopt(source)
 
     def _adopt(self, source: Source) -> None:
-        self._by_path[source.path] = source
+        self.by_path[source.path] = source
         source.follow = self._follow
         source.canonical = self.canonical
         source.member = self._member
@@ -121,7 +121,7 @@ class Project:
 
     def _imported_source(self, source: Source, target: Import) -> Source | None:
         path = self.imported_file(source, target)
-        return self._by_path.get(path) if path else None
+        return self.by_path.get(path) if path else None
 
     def _follow(self, source: Source, target: Import) -> str | None:
         """The target of an import: a library's name, or `@file` or `@file::name` of the project."""
@@ -168,8 +168,8 @@ class Project:
 
     def load(self, path: str) -> Source | None:
         """The file at `path`, read if it was not yet; None if it cannot be parsed."""
-        if path not in self._by_path:
-            self._by_path[path] = None
+        if path not in self.by_path:
+            self.by_path[path] = None
             if self._most <= 0:
                 return None
             try:
@@ -178,14 +178,14 @@ class Project:
                 self._adopt(parse(path, path, text))
             except (OSError, *UNREADABLE):
                 return None
-        return self._by_path[path]
+        return self.by_path[path]
 
     def definition(self, name: str | None) -> Definition | None:
         """The function or class that a resolved name of the project is."""
         if name is None or not name.startswith("@"):
             return None
         path, _, qualified = name[1:].partition("::")
-        source = self._by_path.get(path)
+        source = self.by_path.get(path)
         if source is None or not qualified:
             return None
         scope: LexicalScope | None = source.scope

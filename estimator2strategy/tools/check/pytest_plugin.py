@@ -87,11 +87,11 @@ class Checked:
         from pathlib import Path
 
         from estimator2strategy.tools.check import formats
-        from estimator2strategy.tools.check.all_rules import matching
+        from estimator2strategy.tools.check.all_rules import matching, redirected
         from estimator2strategy.tools.check.settings import SettingsError, parse_severity
 
         for selector in ignore:
-            if not any(matching([selector])):
+            if not any(matching([selector])) and not redirected(selector):
                 raise SettingsError(f"ignore: no rule is {selector!r}")
         allowed = set(matching(ignore))
         kept = tuple(f for f in self.report.findings if f.rule not in allowed)

@@ -1,31 +1,33 @@
-"""Rules. Each is a file in `rules/` that registers itself:
+"""Rules: a row of `rules/index.csv` each, a page of `rules/texts/`, and a function that finds.
 
-Example:
+    E2S106,star-import,tensorflow,warning,static,facade,rules.tensorflow.star_import,...
 
-    @rule(
-        "E2S999", "no-such-thing", Severity.ERROR,
-        title="Nothing is called so",
-        why="...", fix="...", bad="import tensorflow as tf\\n...", good="...",
-    )
-    def find(source):
-        for call in source.calls:
-            if call.name == "tf.no_such_thing":
-                yield Hit(call.node, "tf.no_such_thing does not exist")
+`rules/texts/E2S106.md` says why and what to do, and has a program with findings, these findings,
+and a program without. The function is `find` of the module that the row names, which is imported
+when the rule is first used:
 
-A rule about a recorded graph is a file in `graph_rules/`, with `level=Evidence.RECORDED`. Its
-function gets a `levels.recorded_graph.Recorded`, and its hits have an op as node. A rule whose
-findings another module makes has no function: it is a row of `described_rules.py`.
+    def find(source, context):
+        for star in source.stars:
+            yield Hit(star.node, "`import *` hides which names are meant")
+
+Of a rule about a recorded graph it gets a `levels.recorded_graph.Recorded`, and its hits have an op
+as node. Where the row names a module that is no rule's, that module reports the findings itself.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import functools
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
+from estimator2strategy.tools.check.rule_text import RuleText, read
 
 GUIDE = "migration_guide"
+FOLDER = Path(__file__).parent / "rules"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,64 +47,58 @@ class Hit:
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A thing to find.
+    """A thing to find: a row of the index.
 
     Attributes:
         id: Never changes its meaning, and is never used again: "E2S201".
         name: The same in words, for people: "fixed-batch-size".
+        family: The group that selects it with others: "tpu".
         severity: Of a finding, unless the finding says otherwise.
-        title: The kind of case that it finds, in one line.
-        why: The failure that follows, and the evidence for it.
-        fix: The remedy.
-        guide: The page of the migration guide that says more; "" if there is none.
-        bad, good: A program with a finding, and the same without; None for a rule that no source
-            can show.
-        target: The target for which the samples are checked.
         level: The evidence that its findings rest on.
-        find: Finds it in a file; or in what was recorded.
-        found_by: The module in `tools/check` that makes the findings, where `find` makes none.
+        target: The target for which the samples are checked.
+        found_by: The module below `tools/check` that finds its cases; "module:function" if the
+            function is not `find`, because rules that ask the same share a module.
+        needs: Words of which a file of the program has one, or the rule has no case.
+        guide: The page of the migration guide that says more; "" if there is none.
+        title: The kind of case that it finds, in one line.
     """
 
     id: str
     name: str
+    family: str
     severity: Severity
+    level: Evidence
+    target: str
+    found_by: str
+    needs: tuple[str, ...]
+    guide: str
     title: str
-    why: str
-    fix: str
-    bad: str | None
-    good: str | None
-    guide: str = ""
-    target: str = "facade"
-    level: Evidence = Evidence.STATIC
-    find: Callable[[Any, Any], Iterable[Hit]] = lambda subject, context: ()
-    found_by: str = ""
 
     @property
     def page(self) -> str:
         """The page and heading that document it, relative to the repository."""
         return f"{GUIDE}/rules/{self.id[:4].lower()}.md#{self.id.lower()}-{self.name}"
 
+    @functools.cached_property
+    def text(self) -> RuleText:
+        """The failure that follows, the remedy, and samples."""
+        return read(FOLDER / "texts" / f"{self.id}.md")
 
-# Those of the files that were imported so far; `all_rules.rules` imports the others.
-REGISTRY: dict[str, Rule] = {}
+    @property
+    def fix(self) -> str:
+        """The remedy, unless a finding has its own."""
+        return self.text.fix
 
+    @property
+    def finds(self) -> bool:
+        """True if a function finds its cases; False if another module reports them."""
+        return self.found_by.startswith("rules.")
 
-def rule(id: str, name: str, severity: Severity, **about: Any) -> Callable:  # noqa: A002
-    """Registers the function below it as what finds a rule's cases in a file."""
-
-    def registered(find: Callable[[Any, Any], Iterable[Hit]]) -> Callable:
-        register(Rule(id, name, severity, find=find, **about))
-        return find
-
-    return registered
-
-
-def register(new: Rule) -> None:
-    """Adds a rule to `REGISTRY`.
-
-    Raises:
-        ValueError: Its id is taken.
-    """
-    if new.id in REGISTRY:
-        raise ValueError(f"{new.id} is {REGISTRY[new.id].name} already")
-    REGISTRY[new.id] = new
+    def find(self, subject: Any, context: Any) -> Iterable[Hit]:
+        """Its cases in a file; or in what was recorded."""
+        if not self.finds:
+            return ()
+        module, _, function = self.found_by.partition(":")
+        found = importlib.import_module(f"{__package__}.{module}")
+        hits: Iterable[Hit] = getattr(found, function or "find")(subject, context)
+        return hits

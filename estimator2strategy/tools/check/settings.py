@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy.tools.check.all_rules import matching, rules
+from estimator2strategy.tools.check.all_rules import matching, redirected, rules
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
@@ -126,7 +126,7 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 def _selectors(value: Any) -> tuple[str, ...]:
     for selector in _strings(value):
-        if not any(matching([selector])):
+        if not any(matching([selector])) and not redirected(selector):
             raise SettingsError(f"no rule is {selector!r}; `e2s explain` lists them")
     return tuple(value)
 

@@ -197,16 +197,22 @@ def public(name: str) -> str:
     parts = name.split(".")
     if "python" in parts or name.startswith(FILES):
         return name
-    modules = facade.names().keys() | contrib().modules | _names("v2").keys()
-    modules |= {"tf.compat", "tf.contrib"}
     for end in range(2, len(parts)):
         prefix = ".".join(parts[:end])
-        if prefix not in modules and prefix not in _VERSIONS:
+        if prefix not in _modules() and not is_in_contrib(prefix):
             return prefix
     return name
 
 
-_VERSIONS = {"tf.compat.v1", "tf.compat.v2"}
+def is_in_contrib(module: str) -> bool:
+    """True for a module of `tf.contrib`."""
+    return module.startswith("tf.contrib.") and module in contrib().modules
+
+
+@functools.cache
+def _modules() -> frozenset[str]:
+    others = {"tf.compat", "tf.compat.v1", "tf.compat.v2", "tf.contrib"}
+    return frozenset(others.union(facade.names(), _names("v2")))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,15 +5,14 @@ Example:
     @codemod(
         "no-such-thing", stage=2, tier=SafetyTier.SAFE, title="tf.no_such_thing to tf.thing",
         why="...", proof="...",
-        samples=[Sample("import tensorflow as tf\\n...", "import tensorflow as tf\\n...")],
-        unchanged=["..."],
     )
     def find(module):
         for call in module.calls("tf.no_such_thing"):
             yield module.replace(call.node, "tf.thing()")
 
-Where a codemod cannot decide, it yields a `Todo`. It is called again on its own result until it
-finds nothing more, so it must not find code that it has made itself.
+`codemods/samples/no-such-thing.md` has programs that it changes, each before and after, and
+programs that it leaves alone. Where a codemod cannot decide, it yields a `Todo`. It is called again
+on its own result until it finds nothing more, so it must not find code that it has made itself.
 """
 
 from __future__ import annotations
@@ -23,8 +22,10 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from estimator2strategy.tools.check.rule_text import blocks, sections
 from estimator2strategy.tools.migrate import codemods as package
 from estimator2strategy.tools.migrate.change import Change, SafetyTier, Todo
 from estimator2strategy.tools.migrate.stages import STAGES
@@ -54,8 +55,6 @@ class Codemod:
         title: Its effect, in one line.
         why: The facts that it relies on, and the cases that it leaves alone.
         proof: The evidence that the program does the same (or, for review, what may differ).
-        samples: Programs that it changes, before and after.
-        unchanged: Programs that it must leave as they are.
         find: Finds its cases in a file.
     """
 
@@ -65,9 +64,22 @@ class Codemod:
     title: str
     why: str
     proof: str
-    samples: tuple[Sample, ...]
-    unchanged: tuple[str, ...]
     find: Callable[[Module], Iterable[Change | Todo]]
+
+    @functools.cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        """Programs that it changes, before and after."""
+        found = self._programs("Changed")
+        return tuple(map(Sample, found[::2], found[1::2]))
+
+    @property
+    def unchanged(self) -> list[str]:
+        """Programs that it must leave as they are."""
+        return self._programs("Unchanged")
+
+    def _programs(self, section: str) -> list[str]:
+        path = Path(package.__path__[0]) / "samples" / f"{self.name}.md"
+        return blocks(sections(path.read_text(encoding="utf-8"))[section])
 
 
 _REGISTRY: dict[str, Codemod] = {}
@@ -75,19 +87,13 @@ _REGISTRY: dict[str, Codemod] = {}
 _FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks", "model-fn-to-keras")
 
 
-def codemod(
-    name: str, *, stage: int, tier: SafetyTier, samples: Iterable[Sample], unchanged: Iterable[str],
-    **about: str,
-) -> Callable:  # fmt: skip
+def codemod(name: str, *, stage: int, tier: SafetyTier, **about: str) -> Callable:
     """Registers the function below it as a codemod."""
 
     def register(find: Callable) -> Callable:
         if name in _REGISTRY or stage not in STAGES:
             raise ValueError(f"{name}: registered twice, or for a stage that is none")
-        _REGISTRY[name] = Codemod(
-            name, stage, tier, samples=tuple(samples), unchanged=tuple(unchanged), find=find,
-            **about,
-        )  # fmt: skip
+        _REGISTRY[name] = Codemod(name, stage, tier, find=find, **about)
         return find
 
     return register

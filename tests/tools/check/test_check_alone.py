@@ -48,3 +48,39 @@ def test_a_command_that_needs_more_says_so_in_one_line(tmp_path):
     assert ran.returncode == 2
     assert ran.stderr.startswith("e2s verify: numpy is not installed in this environment; ")
     assert ran.stderr.count("\n") == 1
+
+
+# Nine lines that an Estimator trains by.
+SHORT = """\
+import tensorflow as tf
+
+def model_fn(features, labels, mode):
+    loss = tf.losses.mean_squared_error(labels, tf.layers.dense(features["x"], 1))
+    step = tf.train.get_or_create_global_step()
+    train_op = tf.train.AdamOptimizer(0.1).minimize(loss, step)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+tf.estimator.Estimator(model_fn).train(lambda: tf.data.TFRecordDataset("train"), steps=3)
+"""
+LOADED = """\
+import sys
+from estimator2strategy.__main__ import main
+main(["check", "train.py"])
+sys.stderr.write("\\n".join(name for name in sys.modules if name.startswith("estimator2strategy")))
+"""
+
+
+def test_a_short_program_is_checked_by_the_rules_that_it_has_words_for(tmp_path):
+    (tmp_path / "train.py").write_text(SHORT)
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = ran.stderr.splitlines()
+    assert len(loaded) <= 90
+    rules = [name.partition(".check.rules.")[2] for name in loaded if ".check.rules." in name]
+    assert {name.partition(".")[0] for name in rules} == {"estimator", "python", "tensorflow"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import json
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 from checked_programs import ENVIRONMENT, PROGRAM, e2s, inside, write
 
 from estimator2strategy.tools.check import check_command, formats
-from estimator2strategy.tools.check.all_rules import rules
+from estimator2strategy.tools.check.rules.python import undefined_name
 from tests.notebooks import notebook
 
 
@@ -111,8 +110,7 @@ class TestBadInput:
                 raise RuntimeError("a mistake of ours")
             return ()
 
-        broken = dataclasses.replace(rules()["E2S001"], find=fail_on_clean)
-        monkeypatch.setitem(rules(), "E2S001", broken)
+        monkeypatch.setattr(undefined_name, "find", fail_on_clean)
         assert check(folder, ".") == 2
         said = capsys.readouterr()
         assert "clean.py: the check itself failed (RuntimeError('a mistake of ours'))" in said.err

@@ -9,7 +9,7 @@ import pytest
 
 from estimator2strategy.tools.check import libraries
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.rules import dropped_arguments
+from estimator2strategy.tools.check.rules.libraries import dropped_arguments
 from estimator2strategy.tools.check.settings import Settings, Target
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from graph_samples import TPU_TRAIN_OP, tpu_model
 from subjects import subject
 
 from estimator2strategy.tools.check.all_rules import rules_of
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.graph_samples import TPU_TRAIN_OP, tpu_model
 from estimator2strategy.tools.check.levels import recorded
 
-SAMPLED = [rule for rule in rules_of(Evidence.RECORDED) if rule.bad is not None]
+SAMPLED = [rule for rule in rules_of(Evidence.RECORDED) if rule.text.flagged]
 
 
 def findings(text, folder):
@@ -22,8 +22,10 @@ def findings(text, folder):
 
 @pytest.mark.parametrize("rule", SAMPLED, ids=lambda rule: rule.id)
 def test_failing_sample_is_found(rule, tmp_path):
-    found = [f for f in findings(rule.bad, tmp_path) if f.rule == rule.id]
-    assert found
+    everything = findings(rule.text.flagged, tmp_path)
+    lines = [f"{f.line}:{f.column} {f.rule} {f.severity}: {f.message}" for f in everything]
+    assert tuple(line.replace(f"{tmp_path}/", "") for line in lines) == rule.text.findings
+    found = [f for f in everything if f.rule == rule.id]
     assert max(f.severity for f in found) == rule.severity
     assert all(f.path == "program.py" and f.text and f.fix for f in found)
     assert all(f.evidence == Evidence.RECORDED for f in found)
@@ -31,12 +33,12 @@ def test_failing_sample_is_found(rule, tmp_path):
 
 @pytest.mark.parametrize("rule", SAMPLED, ids=lambda rule: rule.id)
 def test_passing_sample_is_a_good_example_altogether(rule, tmp_path):
-    assert [f for f in findings(rule.good, tmp_path) if f.severity > Severity.INFO] == []
+    assert [f for f in findings(rule.text.clean, tmp_path) if f.severity > Severity.INFO] == []
 
 
 @pytest.mark.parametrize("rule", SAMPLED, ids=lambda rule: rule.id)
 def test_passing_sample_reads_well_too(rule):
-    found = check_text(rule.good).findings
+    found = check_text(rule.text.clean).findings
     assert [f for f in found if f.severity > Severity.INFO] == []
 
 

@@ -12,7 +12,7 @@ from estimator2strategy.tools.check import checking, tables
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.rules import unknown_symbol
+from estimator2strategy.tools.check.rules.tensorflow import unknown_symbol
 from estimator2strategy.tools.check.settings import Settings, Target
 
 

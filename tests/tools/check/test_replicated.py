@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from graph_samples import VARIED_INPUT
 from subjects import subject
 
 from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import Evidence, Outcome
-from estimator2strategy.tools.check.graph_samples import VARIED_INPUT
 from estimator2strategy.tools.check.levels import memory, replicated_step
 
-SAMPLED = [rule for rule in rules_of(Evidence.REPLICATED) if rule.bad is not None]
+SAMPLED = [rule for rule in rules_of(Evidence.REPLICATED) if rule.text.flagged]
 
 
 CORES = 2
@@ -33,7 +33,7 @@ def checked(emulated_cores, tmp_path):
 
 @pytest.mark.parametrize("rule", SAMPLED, ids=lambda rule: rule.name)
 def test_cause_is_named(rule, checked):
-    report = checked(rule.bad)
+    report = checked(rule.text.flagged)
     assert report.problems == ()
     assert [v.outcome for v in report.verdicts] == [Outcome.FAILED]
     loud = [f for f in report.findings if f.rule != "E2S625"]
@@ -46,14 +46,14 @@ def test_cause_is_named(rule, checked):
 
 @pytest.mark.parametrize("rule", SAMPLED, ids=lambda rule: rule.name)
 def test_passing_sample_is_the_same_on_cores(rule, checked):
-    report = checked(rule.good)
+    report = checked(rule.text.clean)
     assert report.problems == ()
     assert [v.outcome for v in report.verdicts] == [Outcome.PASSED]
     assert report.findings == ()
 
 
 def test_first_tensor_that_differs_is_named_and_what_drifts(checked):
-    report = checked(rules()["E2S620"].bad)
+    report = checked(rules()["E2S620"].text.flagged)
     said = [f.message for f in report.findings if f.rule == "E2S620"]
     assert "the first tensor that differs: batch_normalization/" in said[0]
     drifting = [f.message for f in report.findings if f.rule == "E2S625"]
@@ -61,7 +61,7 @@ def test_first_tensor_that_differs_is_named_and_what_drifts(checked):
 
 
 def test_summed_gradients_are_told_from_a_summed_loss(checked):
-    text = rules()["E2S621"].good.replace(
+    text = rules()["E2S621"].text.clean.replace(
         "Optimizer(1e-4))", "Optimizer(1e-4), reduction=tf.losses.Reduction.SUM)"
     )
     (found,) = checked(text).findings
@@ -71,7 +71,7 @@ def test_summed_gradients_are_told_from_a_summed_loss(checked):
 
 
 def test_batch_that_cores_cannot_share_is_uneven_and_no_problem_of_the_check(checked):
-    text = rules()["E2S621"].good.replace('params["batch_size"]', "15")
+    text = rules()["E2S621"].text.clean.replace('params["batch_size"]', "15")
     report = checked(text)
     assert report.problems == ()
     assert [f.rule for f in report.findings] == ["E2S623"]
@@ -79,7 +79,7 @@ def test_batch_that_cores_cannot_share_is_uneven_and_no_problem_of_the_check(che
 
 
 def test_random_numbers_leave_it_open(checked):
-    text = rules()["E2S621"].good.replace(
+    text = rules()["E2S621"].text.clean.replace(
         'features["x"], 1', 'tf.nn.dropout(features["x"], 0.5), 1'
     )
     report = checked(text)
@@ -109,13 +109,13 @@ def test_metrics_and_predictions_are_compared_too(checked):
 
 
 def test_input_without_data_is_said(checked):
-    text = rules()["E2S621"].good.replace(".repeat()", ".take(3)")
+    text = rules()["E2S621"].text.clean.replace(".repeat()", ".take(3)")
     report = checked(text)
     assert "input_fn has no data" in report.problems[0]
 
 
 def test_more_memory_than_there_is_is_refused_before_it_is_taken(checked, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 100.0)
-    report = checked("# a larger one\n" + rules()["E2S621"].good)
+    report = checked("# a larger one\n" + rules()["E2S621"].text.clean)
     assert "3 copies of the variables need" in report.problems[0]
     assert "100 bytes left" in report.problems[0]

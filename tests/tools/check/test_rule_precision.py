@@ -9,7 +9,7 @@ import re
 import pytest
 
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.rules import dropped_by_python
+from estimator2strategy.tools.check.rules.python import dropped_by_python
 from estimator2strategy.tools.check.settings import Settings, Target
 
 TF = "import tensorflow as tf\n\n"
@@ -191,7 +191,7 @@ def test_flags_that_absl_has_are_taken():
     import absl.logging  # noqa: F401
     from absl import flags
 
-    from estimator2strategy.tools.check.rules import taken_flag
+    from estimator2strategy.tools.check.rules.tensorflow import taken_flag
 
     assert set(flags.FLAGS) >= taken_flag._TAKEN - {"help"}
     text = "tf.app.flags.DEFINE_string('log_dir', '/tmp', 'logs')\n"

@@ -181,7 +181,7 @@ def _finding(finding: Finding, lines: list[str], place: str, following: str | No
         f"{html_levels.prose(finding.message)}{_evidence(finding)}{onward}</p>\n"
         f"{_excerpt(finding.line, lines)}"
         f"<p>{html_levels.prose(finding.fix)}</p>\n"
-        f"<details><summary>Why</summary><p>{html_levels.prose(rules()[finding.rule].why)}</p></details>\n"
+        f"<details><summary>Why</summary><p>{html_levels.prose(rules()[finding.rule].text.why)}</p></details>\n"
         "</article>"
     )
 

@@ -75,7 +75,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.title},
-        "fullDescription": {"text": rule.why},
+        "fullDescription": {"text": rule.text.why},
         **_at("helpUri", rule.page.removeprefix(f"{GUIDE}/")),
         "help": {"text": f"{rule.fix}\nMore: {rule.page}"},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},

@@ -1,4 +1,4 @@
-"""One rule per file.
+"""The rules of `e2s check`, in the folders of their families.
 
-E2S0: files; E2S1: names of TensorFlow; E2S2: Estimator; E2S3: input; E2S4: TPU code; E2S5: TF2.
+`index.csv` has a row for each, and `texts/` a page; `tools/check/rule.py` says what they hold.
 """

@@ -1,6 +1,6 @@
 """Arguments that TF2 knows by another name."""
 
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 _REDUCTIONS = tuple(
     f"tf.{module}reduce_{what}"
@@ -41,23 +41,6 @@ ARGUMENTS = {
     title="Arguments by their names in TF2 (`keep_dims` to `keepdims`, `dim` to `axis`)",
     why="TF 1.15 takes both names for these, and warns of the old one.",
     proof="One function, one argument (tests/tools/migrate/test_proofs.py asks for both names).",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "m = tf.reduce_mean(x, [1], keep_dims=True)\n"
-            "c = tf.argmax(input=x, dimension=1)\n"
-            "p = tf.nn.softmax(x, dim=-1)\n",
-            "import tensorflow as tf\n\n"
-            "m = tf.reduce_mean(x, [1], keepdims=True)\n"
-            "c = tf.argmax(input=x, axis=1)\n"
-            "p = tf.nn.softmax(x, axis=-1)\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nm = tf.reduce_mean(x, [1], True)\nn = f(x, dim=1)\n",
-        "import numpy as np\n\nm = np.sum(x, keep_dims=True)\n",
-        "import tensorflow as tf\n\nm = tf.reduce_sum(x, **{'keep_dims': True})\n",
-    ],
 )
 def find(module):
     for call in module.calls():

@@ -5,7 +5,6 @@ import libcst as cst
 from estimator2strategy.tools.migrate.codemod import (
     Change,
     SafetyTier,
-    Sample,
     codemod,
 )
 
@@ -28,22 +27,6 @@ _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
     title="`tf.to_float(x)` to `tf.cast(x, tf.float32)`",
     why="TensorFlow 2 has tf.cast alone. The op is then called Cast, and not ToFloat.",
     proof="The old functions call tf.cast; tests/tools/migrate/test_parity.py runs both.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "a = tf.to_float(tf.to_int32(x))\n"
-            "b = tf.to_int64(\n    x + 1,  # from one\n    name='ids')\n"
-            "c = tf.to_double(x, 'c')\n",
-            "import tensorflow as tf\n\n"
-            "a = tf.cast(tf.cast(x, tf.int32), tf.float32)\n"
-            "b = tf.cast(\n    x + 1, tf.int64,  # from one\n    name='ids')\n"
-            "c = tf.cast(x, tf.float64, name='c')\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nf = tf.to_float\ny = tf.cast(x, tf.float32)\n",
-        "import tensorflow as tf\n\ny = tf.to_float(*args)\n",
-    ],
 )
 def find(module):
     if module.tf is None:

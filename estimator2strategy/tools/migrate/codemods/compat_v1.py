@@ -2,8 +2,8 @@
 
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.rules.changed_arguments import differences
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.check.rules.tensorflow.changed_arguments import differences
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 
 @codemod(
@@ -14,24 +14,6 @@ from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
     why="Also where a call gives arguments that TensorFlow 2 takes for others. What is in neither "
     "(tf.contrib, tf.layers, tf.estimator) stays: see drop-facade.",
     proof="The facade's tf.compat.v1 is the facade itself (tests/tools/migrate/test_proofs.py).",
-    samples=[
-        Sample(
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "def f(x):\n"
-            "    with tf.variable_scope('a', reuse=tf.AUTO_REUSE):\n"
-            "        w = tf.get_variable('w', [3])\n"
-            "    return tf.reduce_sum(w), tf.nn.dropout(x, 0.9), tf.layers.flatten(x)\n",
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "def f(x):\n"
-            "    with tf.compat.v1.variable_scope('a', reuse=tf.compat.v1.AUTO_REUSE):\n"
-            "        w = tf.compat.v1.get_variable('w', [3])\n"
-            "    return tf.reduce_sum(w), tf.compat.v1.nn.dropout(x, 0.9), tf.layers.flatten(x)\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nx = tf.get_variable\n",
-        "import estimator2strategy.tf1 as tf\n\nx = tf.math.log\ny = tf.contrib.slim\n",
-    ],
 )
 def find(module):
     if module.tf is None or module.bound("estimator2strategy.tf1") != module.tf:

@@ -7,7 +7,6 @@ from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -36,32 +35,6 @@ _EQUAL = {
     "in this package stays as it is, and works; what is refused is marked.",
     proof="The same object under both names; xavier_initializer draws the same numbers "
     "(tests/tools/migrate/test_proofs.py).",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "d = d.apply(tf.contrib.data.map_and_batch(f, 8))\n"
-            "init = tf.contrib.layers.xavier_initializer(seed=1)\n"
-            "cell = tf.contrib.rnn.LSTMCell(3)\n"
-            "spec = tf.contrib.tpu.TPUEstimatorSpec\n",
-            "import tensorflow as tf\n\n"
-            "d = d.apply(tf.data.experimental.map_and_batch(f, 8))\n"
-            "init = tf.glorot_uniform_initializer(seed=1)\n"
-            "cell = tf.nn.rnn_cell.LSTMCell(3)\n"
-            "spec = tf.estimator.tpu.TPUEstimatorSpec\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\nclient = tf.contrib.cloud.BigtableClient(1)\n",
-            "import tensorflow as tf\n\n"
-            "# TODO(e2s): contrib: tf.contrib.cloud.BigtableClient is gone. It read BigQuery and "
-            "Bigtable through ops that TensorFlow no longer has; export to TFRecord files, read "
-            "with google-cloud-bigtable in tf.data.Dataset.from_generator, or use tensorflow-io.\n"
-            "client = tf.contrib.cloud.BigtableClient(1)\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nx = tf.contrib.layers.conv2d\nslim = tf.contrib.slim\n",
-        "import tensorflow as tf\n\ni = tf.contrib.layers.xavier_initializer(uniform=False)\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 from estimator2strategy.tools.migrate.module import legacy_name
 
 # Each takes the arguments of the method by the same names, at the same places.
@@ -21,24 +21,6 @@ METHODS = {
     why="`tf.contrib.data` had the two before `batch` and `padded_batch` took `drop_remainder`. "
     "A transformation that is made elsewhere than in the call of `apply` stays, and works.",
     proof="The same batches (tests/tools/migrate/test_proofs.py).",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            'd = d.apply(tf.contrib.data.batch_and_drop_remainder(params["batch_size"]))\n'
-            "e = (e\n     .repeat()  # for ever\n"
-            "     .apply(tf.contrib.data.padded_batch_and_drop_remainder(8, [None])))\n",
-            "import tensorflow as tf\n\n"
-            'd = d.batch(params["batch_size"], drop_remainder=True)\n'
-            "e = (e\n     .repeat()  # for ever\n"
-            "     .padded_batch(8, [None], drop_remainder=True))\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\n"
-        "batches = tf.contrib.data.batch_and_drop_remainder(8)\nd = d.apply(batches)\n",
-        "import tensorflow as tf\n\n"
-        "d = d.apply(tf.contrib.data.batch_and_drop_remainder(*args), **more)\n",
-    ],
 )
 def find(module):
     for made in module.calls(*METHODS):

@@ -4,7 +4,7 @@ import ast
 
 from estimator2strategy.tools.check.estimator_programs import input_functions, returned
 from estimator2strategy.tools.check.source import arguments_of
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 _NAME = "dataset_fn_of"
 _FUNCTION = '''
@@ -32,24 +32,6 @@ def dataset_fn_of(input_fn, params, global_batch_size):
     "For files in which an input_fn of the module takes `params` and returns a dataset.",
     proof="The input_fn is then called in eager mode: placeholders, tables and one-shot iterators "
     "in it do not work there. `get_per_replica_batch_size` refuses a batch that cannot be divided.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def train_input_fn(params):\n"
-            "    dataset = tf.data.Dataset.range(8)\n"
-            "    return dataset.batch(params['batch_size'])\n",
-            "import tensorflow as tf\n\n\n"
-            "def train_input_fn(params):\n"
-            "    dataset = tf.data.Dataset.range(8)\n"
-            f"    return dataset.batch(params['batch_size'])\n{_FUNCTION}",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\n\n"
-        "def input_fn():\n    return tf.data.Dataset.range(8).batch(2)\n",
-        "import tensorflow as tf\n\n\n"
-        "def input_fn(params):\n    return {'x': tf.zeros([params['batch_size'], 1])}\n",
-    ],
 )
 def find(module):
     if module.tf is None or _NAME in module.source.scope.bindings:

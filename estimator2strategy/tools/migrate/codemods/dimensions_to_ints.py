@@ -1,7 +1,7 @@
 """`shape[i].value`."""
 
-from estimator2strategy.tools.check.rules.dimension_value import reads
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.check.rules.tensorflow.dimension_value import reads
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 
 @codemod(
@@ -12,18 +12,6 @@ from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
     why="Shapes of TensorFlow 2 hold ints or None, which have no `.value`. The function is right "
     "on both, and is in TF 1.15.",
     proof="It returns the dimension's value; tests/tools/migrate/test_parity.py runs both.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\nn = x.get_shape()[-1].value\nm = x.shape[0].value * 2\n",
-            "import tensorflow as tf\n\n"
-            "n = tf.compat.dimension_value(x.get_shape()[-1])\n"
-            "m = tf.compat.dimension_value(x.shape[0]) * 2\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nn = x.shape[0]\nm = flag.value\nk = x.shape.as_list()[0]\n",
-        "n = x.shape[0].value\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -6,7 +6,6 @@ from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.source import names_in
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -28,50 +27,6 @@ _FACADE = "estimator2strategy.tf1"
     proof="Names mean what they mean in TensorFlow 2 from here on: tf.keras is Keras 3 ([the "
     "table](#keras-beside-tensorflow-115) says where it computes otherwise), tf.data gives TF2 "
     "datasets, and code runs eagerly unless it is in a tf.function.",
-    samples=[
-        Sample(
-            "import estimator2strategy.tf1 as tf\n\n"
-            "x = tf.math.log(tf.compat.v1.get_variable('w', [3]))\n",
-            "import tensorflow as tf\n\nx = tf.math.log(tf.compat.v1.get_variable('w', [3]))\n",
-        ),
-        Sample(
-            "import estimator2strategy.tf1 as tf\n\n"
-            "x = tf.contrib.layers.conv2d(tf.layers.flatten(y), 3, 3)\n",
-            "# TODO(e2s): drop-facade: TensorFlow 2 has no tf.contrib.layers.conv2d, "
-            "tf.layers.flatten\n"
-            "import estimator2strategy.tf1 as tf\n\n"
-            "x = tf.contrib.layers.conv2d(tf.layers.flatten(y), 3, 3)\n",
-        ),
-        Sample(
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "def model_fn(features, labels, mode):\n"
-            "    optimizer = tf.keras.optimizers.SGD(0.1)\n"
-            "    return EstimatorSpec(mode, train_op=optimizer.apply_gradients([]))\n",
-            "# TODO(e2s): drop-facade: its tf.keras is tf-keras, as a model_fn needs it: see "
-            "stage 7\n"
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "def model_fn(features, labels, mode):\n"
-            "    optimizer = tf.keras.optimizers.SGD(0.1)\n"
-            "    return EstimatorSpec(mode, train_op=optimizer.apply_gradients([]))\n",
-        ),
-        Sample(
-            "from estimator2strategy import estimator\n\nx = estimator.Estimator(model_fn)\n",
-            "# TODO(e2s): drop-facade: it still trains an Estimator: see stage 7\n"
-            "from estimator2strategy import estimator\n\nx = estimator.Estimator(model_fn)\n",
-        ),
-        Sample(
-            "import keras\nimport estimator2strategy as e2s\n"
-            "from estimator2strategy import estimator as tf_estimator\n\n"
-            'e2s.transfer_weights("old", keras.Sequential())\n'
-            "kinds = e2s.InputPipelineConfig\nkind = kinds.PER_HOST_V2\n",
-            "import keras\n# TODO(e2s): drop-facade: it still uses e2s.transfer_weights, "
-            "e2s.InputPipelineConfig\n"
-            "import estimator2strategy as e2s\n\n"
-            'e2s.transfer_weights("old", keras.Sequential())\n'
-            "kinds = e2s.InputPipelineConfig\nkind = kinds.PER_HOST_V2\n",
-        ),
-    ],
-    unchanged=["import tensorflow as tf\n\nx = tf.math.log(y)\n"],
 )
 def find(module):
     unread = _unread_imports(module)

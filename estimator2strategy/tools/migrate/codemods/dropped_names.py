@@ -6,7 +6,7 @@ import dataclasses
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.symbol_uses import imported_and_used
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, Todo, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 
 # TensorFlow 2.16 and 2.17 need NumPy 1, which does not have today's name.
 _NEWER = {"numpy.trapz"}
@@ -25,46 +25,6 @@ _BACK = {"numpy.bool", "numpy.long"}
     "`np.bool` and `np.long`, which NumPy 2 has again, for types of its own.",
     proof="The table is that of `e2s run`: the same objects. tests/tools/migrate/"
     "test_safe_codemods.py runs both.",
-    samples=[
-        Sample(
-            "import collections\nimport time\nimport numpy as np\nimport tensorflow as tf\n\n"
-            "tf.reset_default_graph()\n"
-            "ids = np.array([1], dtype=np.int)  # of words\n"
-            "worst = np.full([2], np.Inf, np.float_)\n"
-            "is_map = isinstance({}, collections.Mapping)\n"
-            "start = time.clock()\n",
-            "import collections.abc\nimport collections\nimport time\nimport numpy as np\n"
-            "import tensorflow as tf\n\n"
-            "tf.reset_default_graph()\n"
-            "ids = np.array([1], dtype=int)  # of words\n"
-            "worst = np.full([2], np.inf, np.float64)\n"
-            "is_map = isinstance({}, collections.abc.Mapping)\n"
-            "start = time.perf_counter()\n",
-        ),
-        Sample(
-            "from collections import OrderedDict, Mapping\nfrom fractions import gcd\n"
-            "from sklearn.externals import joblib\nfrom time import clock\n"
-            "import numpy as np\nimport tensorflow as tf\n\n"
-            "tf.reset_default_graph()\n"
-            "x = np.asscalar(np.ones([]))\n",
-            "# TODO(e2s): dropped-names: collections.Mapping is gone; today: "
-            "collections.abc.Mapping\n"
-            "from collections import OrderedDict, Mapping\nfrom math import gcd\n"
-            "import joblib\nfrom time import perf_counter as clock\n"
-            "import numpy as np\nimport tensorflow as tf\n\n"
-            "tf.reset_default_graph()\n"
-            "# TODO(e2s): dropped-names: numpy.asscalar is gone; today: array.item()\n"
-            "x = np.asscalar(np.ones([]))\n",
-        ),
-    ],
-    unchanged=[
-        "import numpy as np\n\nids = np.array([1], dtype=np.int)\n",
-        "import numpy as np\nimport tensorflow as tf\n\ntf.reset_default_graph()\n"
-        "x = np.int32(np.inf)\n",
-        "import tensorflow as tf\n\ntf.reset_default_graph()\n"
-        "try:\n    from collections.abc import Mapping\n"
-        "except ImportError:\n    from collections import Mapping\n",
-    ],
 )
 def find(module):
     if not module.facts.is_legacy:

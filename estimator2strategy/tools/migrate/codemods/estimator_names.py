@@ -3,7 +3,7 @@
 import ast
 
 from estimator2strategy.tools.check.source import parents
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 
 @codemod(
@@ -15,24 +15,6 @@ from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
     "is the only thing that changes; they keep their `import tensorflow as tf`.",
     proof="The facade's tf.estimator has these classes, and a file that imports the facade makes "
     "the same Estimators of either (tests/tf1/test_spellings.py).",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "run_config = tf.estimator.RunConfig()\nx = tf.compat.v1.estimator.tpu.TPUEstimator\n",
-            "from estimator2strategy import estimator\nimport tensorflow as tf\n\n"
-            "run_config = estimator.RunConfig()\nx = estimator.tpu.TPUEstimator\n",
-        ),
-        Sample(
-            "import estimator2strategy.tf1 as tf\n\nestimator = tf.estimator.Estimator(model_fn)\n",
-            "from estimator2strategy import estimator as tf_estimator\n"
-            "import estimator2strategy.tf1 as tf\n\n"
-            "estimator = tf_estimator.Estimator(model_fn)\n",
-        ),
-    ],
-    unchanged=[
-        "from estimator2strategy import estimator\n\nx = estimator.Estimator\n",
-        "import tensorflow as tf\n\nif hasattr(tf, 'estimator'):\n    estimator = tf.estimator\n",
-    ],
 )
 def find(module):
     bound, imported = module.needed("estimator2strategy", "estimator", "tf_estimator")

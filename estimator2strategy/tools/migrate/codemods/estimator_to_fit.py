@@ -4,7 +4,6 @@ import ast
 
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -92,27 +91,6 @@ _OF_SPEC = (
     "called in eager mode, and returns a dataset. "
     "Where the loop cannot train as the Estimator did (train_distribute, several workers, several "
     "cores of a replica), it says so before it trains.",
-    samples=[
-        Sample(
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "def main(model_fn, input_fn):\n"
-            "    estimator = tf.estimator.Estimator(model_fn, 'model', params={'rate': 0.1})\n"
-            "    estimator.train(input_fn, max_steps=1000)\n"
-            "    print(estimator.evaluate(input_fn, steps=10))\n",
-            "from estimator2strategy import KerasLoop\n"
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "def main(model_fn, input_fn):\n"
-            "    estimator = KerasLoop(model_fn, 'model', params={'rate': 0.1})\n"
-            "    estimator.train(input_fn, max_steps=1000)\n"
-            "    print(estimator.evaluate(input_fn, steps=10))\n",
-        ),
-    ],
-    unchanged=[
-        "import estimator2strategy.tf1 as tf\n\n"
-        "estimator = tf.estimator.DNNClassifier([10], columns, 'model')\n"
-        "estimator.train(input_fn)\n",
-        "import keras\n\nmodel = keras.Sequential()\nmodel.fit(data)\nmodel.evaluate(data)\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from estimator2strategy.tools.migrate import flag_reads
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -28,42 +27,6 @@ _ARGUMENTS = {"flag_name": "name", "default_value": "default", "docstring": "hel
     "app.run, for which a flag that nobody defines is an error.",
     proof="The flags are the same objects; tests/tools/migrate/test_parity.py and "
     "test_safe_codemods.py run both.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "flags = tf.app.flags\nFLAGS = flags.FLAGS\n"
-            "flags.DEFINE_integer(flag_name='n', default_value=1, docstring='Number.')\n\n\n"
-            "def main(_):\n    print(FLAGS.n)\n\n\n"
-            "if __name__ == '__main__':\n    tf.app.run()\n",
-            "from absl import app\nfrom absl import flags\nimport tensorflow as tf\n\n"
-            "FLAGS = flags.FLAGS\n"
-            "flags.DEFINE_integer(name='n', default=1, help='Number.')\n\n\n"
-            "def main(_):\n    print(FLAGS.n)\n\n\n"
-            "if __name__ == '__main__':\n    app.run(main)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n"
-            "tf.flags.DEFINE_string('out', None, 'Where to.')\n"
-            "x = lambda: tf.flags.FLAGS.out\n\n"
-            "if __name__ == '__main__':\n    tf.app.run(main=x)\n",
-            "from absl import app\nfrom absl import flags\nimport tensorflow as tf\n\n"
-            "flags.DEFINE_string('out', None, 'Where to.')\n"
-            "x = lambda: flags.FLAGS.out\n\n"
-            "if __name__ == '__main__':\n    app.run(main=x)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n"
-            "FLAGS = tf.flags.FLAGS\nsize = FLAGS.size\n",
-            "import tensorflow as tf\n\n"
-            "FLAGS = tf.flags.FLAGS\n"
-            "# TODO(e2s): flags: absl reads the command line in app.run only; move this below it\n"
-            "size = FLAGS.size\n",
-        ),
-    ],
-    unchanged=[
-        "from absl import app, flags\n\nFLAGS = flags.FLAGS\n",
-        "import tensorflow as tf\n\nx = tf.reduce_sum\n",
-    ],
 )  # fmt: skip
 def find(module):
     used = [node for node, _ in module.uses("tf.flags")]

@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 _NAMES = {
     "Copy": "copy",
@@ -41,26 +41,6 @@ _ARGUMENTS = {
     title="`tf.gfile` to `tf.io.gfile`",
     why="The functions of tf.gfile have other names there, and some of their arguments too.",
     proof="The old functions call the same code; tests/tools/migrate/test_parity.py runs both.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "with tf.gfile.Open(path) as f:\n    f.read()\n"
-            "tf.gfile.MakeDirs(dirname=out)\ntf.gfile.Rename(a, newname=b)\n",
-            "import tensorflow as tf\n\n"
-            "with tf.io.gfile.GFile(path) as f:\n    f.read()\n"
-            "tf.io.gfile.makedirs(path=out)\ntf.io.gfile.rename(a, dst=b)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\ngfile = tf.gfile\n\nopener = tf.gfile.GFile\n"
-            "names = gfile.ListDirectory('.')\n",
-            "import tensorflow as tf\ngfile = tf.gfile\n\nopener = tf.io.gfile.GFile\n"
-            "names = tf.io.gfile.listdir('.')\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nx = tf.io.gfile.exists('x')\ny = tf.gfile\n",
-        "import gfile\n\nx = gfile.Open('x')\n",
-    ],
 )
 def find(module):
     if module.tf is None:

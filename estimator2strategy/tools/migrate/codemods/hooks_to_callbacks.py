@@ -5,7 +5,6 @@ import ast
 from estimator2strategy.tools.migrate import fetched
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -50,92 +49,6 @@ _MODULES = ("tf.train.", "tf.estimator.", "tf.estimator.experimental.", "tf.cont
     "does the same.",
     proof="With steps_per_execution a callback sees executions, as a hook did on a TPU. Steps are "
     "counted from 0 in each epoch.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "class Stopper(tf.train.SessionRunHook):\n"
-            "    seen = 0\n\n"
-            "    def __init__(self, steps):\n"
-            "        self.steps = steps\n\n"
-            "    def begin(self):\n"
-            "        self.seen = 0\n\n"
-            "    def after_run(self, run_context, run_values):\n"
-            "        self.seen += 1\n"
-            "        if self.seen == self.steps:\n"
-            "            run_context.request_stop()\n\n\n"
-            "hook = tf.train.NanTensorHook(loss)\n",
-            "import tensorflow as tf\n\n\n"
-            "class Stopper(tf.train.SessionRunHook):\n"
-            "    seen = 0\n\n"
-            "    def __init__(self, steps):\n"
-            "        self.steps = steps\n\n"
-            "    def begin(self):\n"
-            "        self.seen = 0\n\n"
-            "    def after_run(self, run_context, run_values):\n"
-            "        self.seen += 1\n"
-            "        if self.seen == self.steps:\n"
-            "            run_context.request_stop()\n\n\n"
-            "class StopperCallback(tf.keras.callbacks.Callback):\n"
-            '    """`Stopper`, for `fit`."""\n\n'
-            "    seen = 0\n\n"
-            "    def __init__(self, steps):\n"
-            "        super().__init__()\n"
-            "        self.steps = steps\n\n"
-            "    def on_train_begin(self, logs=None):\n"
-            "        self.seen = 0\n\n"
-            "    def on_train_batch_end(self, batch, logs=None):\n"
-            "        self.seen += 1\n"
-            "        if self.seen == self.steps:\n"
-            "            self.model.stop_training = True\n\n\n"
-            "# TODO(e2s): hooks-to-callbacks: beside fit, this is callbacks.TerminateOnNaN()\n"
-            "hook = tf.train.NanTensorHook(loss)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "class Printer(tf.train.SessionRunHook):\n"
-            "    def begin(self):\n"
-            "        self._fetches = [tf.train.get_global_step(), tf.losses.get_total_loss()]\n\n"
-            "    def before_run(self, run_context):\n"
-            "        return tf.train.SessionRunArgs(self._fetches)\n\n"
-            "    def after_run(self, run_context, run_values):\n"
-            "        step, loss = run_values.results\n"
-            "        print(step, loss)\n",
-            "import tensorflow as tf\n\n\n"
-            "class Printer(tf.train.SessionRunHook):\n"
-            "    def begin(self):\n"
-            "        self._fetches = [tf.train.get_global_step(), tf.losses.get_total_loss()]\n\n"
-            "    def before_run(self, run_context):\n"
-            "        return tf.train.SessionRunArgs(self._fetches)\n\n"
-            "    def after_run(self, run_context, run_values):\n"
-            "        step, loss = run_values.results\n"
-            "        print(step, loss)\n\n\n"
-            "class PrinterCallback(tf.keras.callbacks.Callback):\n"
-            '    """`Printer`, for `fit`."""\n\n'
-            "    def on_train_batch_begin(self, batch, logs=None):\n"
-            f"        {_RESET}\n\n"
-            "    def on_train_batch_end(self, batch, logs=None):\n"
-            '        step, loss = self.model.global_step, logs["loss"]\n'
-            "        print(step, loss)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "class Recorder(tf.train.SessionRunHook):\n"
-            "    def before_run(self, run_context):\n"
-            "        return tf.train.SessionRunArgs(self.loss)\n",
-            "import tensorflow as tf\n\n\n"
-            "# TODO(e2s): hooks-to-callbacks: it uses self.loss, which fit does not have: make it "
-            "a metric of the model, which a callback reads in logs\n"
-            "class Recorder(tf.train.SessionRunHook):\n"
-            "    def before_run(self, run_context):\n"
-            "        return tf.train.SessionRunArgs(self.loss)\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\n\n"
-        "class Mine(tf.keras.callbacks.Callback):\n    def on_train_begin(self, logs=None):\n"
-        "        pass\n",
-        "class Hook:\n    def begin(self):\n        pass\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -7,7 +7,6 @@ from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -33,51 +32,6 @@ _ROOTS = ("tensorflow", "tensorflow.compat.v1")
     "TF 2.0 to 2.15 keep their TensorFlow: see estimator-names.",
     proof="The facade is what `e2s run` gives the program: the same modules. Whole programs give "
     "the same losses (tests/tools/migrate/test_parity.py).",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\nx = tf.layers.dense\n",
-            "import estimator2strategy.tf1 as tf\n\nx = tf.layers.dense\n",
-        ),
-        Sample(
-            "import os\n"
-            "import tensorflow as tf  # 1.15\n"
-            "from tensorflow.contrib import slim\n"
-            "from tensorflow import flags, logging as log\n"
-            "from tensorflow.contrib.layers import (\n    conv2d,\n    fully_connected as fc)\n"
-            "import tensorflow.contrib.layers as L\n",
-            "import os\n"
-            "import estimator2strategy.tf1 as tf  # 1.15\n"
-            "from estimator2strategy.tf1.contrib import slim\n"
-            "from estimator2strategy.tf1 import flags, logging as log\n"
-            "conv2d = tf.contrib.layers.conv2d\n"
-            "fc = tf.contrib.layers.fully_connected\n"
-            "from estimator2strategy.tf1.contrib import layers as L\n",
-        ),
-        Sample(
-            "import tensorflow\nimport tensorflow.contrib.slim\n\n"
-            "net = tensorflow.contrib.slim.conv2d\n",
-            "import estimator2strategy.tf1 as tensorflow\n\nnet = tensorflow.contrib.slim.conv2d\n",
-        ),
-        Sample(
-            "import tensorflow.compat.v1 as tf\n\n"
-            'if __name__ == "__main__":\n    with tf.Session() as session:\n        pass\n',
-            "import estimator2strategy.tf1 as tf\ntf.disable_eager_execution()\n\n"
-            'if __name__ == "__main__":\n    with tf.Session() as session:\n        pass\n',
-        ),
-        Sample(
-            "import tensorflow as tf\nfrom tensorflow import *\n\nx = tf.log(1.0)\n",
-            "import tensorflow as tf\n"
-            "# TODO(e2s): imports: name what this import is for; the imports of the file stay as "
-            "they are until then\n"
-            "from tensorflow import *\n\nx = tf.log(1.0)\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nx = tf.compat.v1.estimator.Estimator\ny = tf.compat.v1.app\n",
-        "import tensorflow_hub as hub\nimport numpy as np\n",
-        "try:\n    import estimator2strategy.tf1 as tf\nexcept ImportError:\n"
-        "    import tensorflow as tf\n\nx = tf.log\n",
-    ],
 )
 def find(module):
     source = module.source

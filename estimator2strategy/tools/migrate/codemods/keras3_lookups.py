@@ -1,6 +1,6 @@
 """Marks optimizers of Keras 3 that compute something else for the rows of an embedding."""
 
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, Todo, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 
 _SQUARED = "it squares the gradients of an id that is twice in a batch before it adds them up"
 # Class of Keras 3 -> what it does, and the class of examples/tf1_optimizers.py.
@@ -29,36 +29,6 @@ _MODULES = ("keras.optimizers.", "tf.keras.optimizers.", "tf.optimizers.")
     "equal. While the program has a model_fn, its optimizers are of tf-keras, and nothing is "
     "marked.",
     proof="It changes no code. tests/tools/migrate/test_replacements.py holds the table.",
-    samples=[
-        Sample(
-            "import keras\n\n"
-            "table = keras.layers.Embedding(100, 8)\n"
-            "wide = keras.optimizers.Ftrl(0.1)\n"
-            "deep = keras.optimizers.Adam(0.1, epsilon=1e-8)\n"
-            "plain = keras.optimizers.SGD(0.1)\n",
-            "import keras\n\n"
-            "table = keras.layers.Embedding(100, 8)\n"
-            "# TODO(e2s): keras-3-lookups: Ftrl is Keras 3's: it sets rows that nobody looked up "
-            "to 0. Ftrl of examples/tf1_optimizers.py does not\n"
-            "wide = keras.optimizers.Ftrl(0.1)\n"
-            "# TODO(e2s): keras-3-lookups: Adam is Keras 3's: it squares the gradients of an id "
-            "that is twice in a batch before it adds them up. Adam of examples/tf1_optimizers.py "
-            "does not\n"
-            "deep = keras.optimizers.Adam(0.1, epsilon=1e-8)\n"
-            "plain = keras.optimizers.SGD(0.1)\n",
-        ),
-    ],
-    unchanged=[
-        "import keras\n\noptimizer = keras.optimizers.Adam(0.1)\n",
-        "import tensorflow as tf\n\n\n"
-        "def model_fn(features, labels, mode):\n"
-        "    x = tf.nn.embedding_lookup(table, features)\n"
-        "    optimizer = tf.keras.optimizers.Adam(0.1)\n"
-        "    return tf.estimator.EstimatorSpec(mode, loss=x)\n",
-        "import keras\nimport tf1_optimizers\n\n"
-        "table = keras.layers.Embedding(100, 8)\n"
-        "optimizer = tf1_optimizers.Adam(0.1)\n",
-    ],
 )
 def find(module):
     if not module.facts.looks_up_rows or module.facts.of_specs:

@@ -6,7 +6,6 @@ import dataclasses
 from estimator2strategy.tools.migrate import core_sums
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -116,111 +115,6 @@ _STAYS = "keep it in a model_fn; for Keras 3 take the one of examples/tf1_optimi
     "ones. The optimizers are of tf-keras, for as long as the model is in a model_fn; those of "
     "Keras 3 do not add up the gradients of an id that is twice in a batch before they square "
     "them.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, rate):\n"
-            "    optimizer = tf.train.AdamOptimizer(rate, beta1=0.8)\n"
-            "    return optimizer.minimize(loss, global_step=tf.train.get_global_step())\n",
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, rate):\n"
-            "    optimizer = tf.keras.optimizers.Adam("
-            "learning_rate=rate, beta_1=0.8, epsilon=1e-8)\n"
-            "    optimizer.iterations = tf.train.get_or_create_global_step()\n"
-            "    return optimizer.apply_gradients(zip("
-            "tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, use_tpu):\n"
-            "    optimizer = tf.train.AdamOptimizer(0.1)\n"
-            "    if use_tpu:\n"
-            "        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)  # the mean\n"
-            "    return optimizer.minimize(loss)\n",
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, use_tpu):\n"
-            "    optimizer = tf.keras.optimizers.Adam(learning_rate=0.1, epsilon=1e-8)\n"
-            "    if use_tpu:\n"
-            "        optimizer.gradient_aggregator = mean_over_cores  # the mean\n"
-            "    return optimizer.apply_gradients(zip("
-            "tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n"
-            + core_sums.text_of(core_sums.MEAN, "tf"),
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss):\n"
-            "    optimizer = tf.contrib.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())\n"
-            "    grads = optimizer.compute_gradients(loss)\n"
-            "    return optimizer.apply_gradients(clip(grads))\n",
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss):\n"
-            "    optimizer = tf.keras.optimizers.Adam(epsilon=1e-8)\n"
-            "    optimizer.gradient_aggregator = sum_over_cores\n"
-            "    grads = list(zip(tf.gradients(loss / tf.tpu.cross_replica_sum(1.0), "
-            "tf.trainable_variables()), tf.trainable_variables()))\n"
-            "    return optimizer.apply_gradients(clip(grads))\n"
-            + core_sums.text_of(core_sums.SUM, "tf"),
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, rate):\n"
-            "    step = tf.train.get_global_step()\n"
-            "    optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
-            "    grads = optimizer.compute_gradients(loss)\n"
-            "    return optimizer.apply_gradients(clip(grads), step)\n\n\n"
-            "def short(loss):\n"
-            "    return tf.train.AdamOptimizer().minimize(loss)\n",
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, rate):\n"
-            "    step = tf.train.get_global_step()\n"
-            "    optimizer = tf.keras.optimizers.SGD(learning_rate=0.1)\n"
-            "    optimizer.iterations = tf.train.get_or_create_global_step()\n"
-            "    grads = list(zip(tf.gradients(loss, tf.trainable_variables()), "
-            "tf.trainable_variables()))\n"
-            "    return optimizer.apply_gradients(clip(grads))\n\n\n"
-            "def short(loss):\n"
-            "    optimizer = tf.keras.optimizers.Adam(epsilon=1e-8)\n"
-            "    return optimizer.apply_gradients(zip("
-            "tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss):\n"
-            "    wide = tf.train.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=0.2)\n"
-            "    deep = tf.contrib.opt.AdamWOptimizer(0.01, 0.1)\n"
-            "    return wide.minimize(loss), deep.minimize(loss)\n",
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss):\n"
-            "    wide = tf.keras.optimizers.Ftrl(learning_rate=0.1, "
-            "l2_shrinkage_regularization_strength=0.2)\n"
-            "    # TODO(e2s): keras-optimizers: weight decay of Keras is multiplied by the "
-            "learning rate, and shrinks all rows: keep it in a model_fn; for Keras 3 take the "
-            "one of examples/tf1_optimizers.py\n"
-            "    deep = tf.contrib.opt.AdamWOptimizer(0.01, 0.1)\n"
-            "    return wide.apply_gradients(zip(tf.gradients(loss, tf.trainable_variables()), "
-            "tf.trainable_variables())), deep.minimize(loss)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, rate):\n"
-            "    optimizer = tf.train.MomentumOptimizer(rate, 0.9)\n"
-            "    other = tf.train.RMSPropOptimizer(0.1)\n"
-            "    return optimizer.minimize(loss), other.minimize(loss)\n",
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(loss, rate):\n"
-            "    # TODO(e2s): keras-optimizers: Keras' momentum is the same only for a constant "
-            "learning rate\n"
-            "    optimizer = tf.train.MomentumOptimizer(rate, 0.9)\n"
-            "    # TODO(e2s): keras-optimizers: RMSprop of Keras starts from zeros, this from "
-            "ones: keep it in a model_fn; for Keras 3 take the one of examples/tf1_optimizers.py\n"
-            "    other = tf.train.RMSPropOptimizer(0.1)\n"
-            "    return optimizer.minimize(loss), other.minimize(loss)\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\n\ndef f(x):\n    return tf.keras.optimizers.Adam(x)\n",
-        "import optimizers\n\n\nclass Mine(optimizers.Optimizer):\n    pass\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -9,7 +9,6 @@ from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
     Change,
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -77,75 +76,6 @@ _SCOPES = ("tf.variable_scope", "tf.variable_op_scope")
     proof="Each call makes a layer of its own: a function that is called twice, to share weights, "
     "must be given the layers instead. First values and dropout are drawn with other seeds. From a "
     "checkpoint the numbers are the same (tests/tools/migrate/test_parity.py).",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def net(x, training):\n"
-            "    x = tf.layers.conv2d(\n"
-            "        x, 32, [3, 3],  # small\n"
-            "        padding='same', activation=tf.nn.relu, name='conv1')\n"
-            "    x = tf.layers.flatten(tf.layers.max_pooling2d(x, 2, 2))\n"
-            "    x = tf.layers.dropout(inputs=x, rate=0.4, training=training)\n"
-            "    x = tf.layers.Dropout(0.4)(tf.layers.Conv1D(3, 3, 1, 'same')(x), training)\n"
-            "    return tf.layers.dense(x, 10, None, name='logits')\n",
-            "import tensorflow as tf\n\n\n"
-            "def net(x, training):\n"
-            "    x = tf.keras.layers.Conv2D(\n"
-            "        32, [3, 3],  # small\n"
-            "        padding='same', activation=tf.nn.relu, name='conv1')(x)\n"
-            "    x = tf.keras.layers.Flatten()(tf.keras.layers.MaxPooling2D(2, 2)(x))\n"
-            "    x = tf.keras.layers.Dropout(rate=0.4)(x, training=training)\n"
-            "    x = tf.keras.layers.Dropout(rate=0.4)(tf.keras.layers.Conv1D(3, 3, 1, 'same')(x), "
-            "training)\n"
-            "    return tf.keras.layers.Dense(10, None, name='logits')(x)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def net(x, reg):\n"
-            "    with tf.variable_scope('tower', reuse=tf.AUTO_REUSE):\n"
-            "        x = tf.layers.dense(x, 3, name='a')\n"
-            "    with tf.variable_scope('head'):\n"
-            "        x = tf.layers.dense(x, 3)\n"
-            "        x = tf.layers.dense(x, 3, kernel_regularizer=reg, name='b')\n"
-            "        x = tf.layers.batch_normalization(x)\n"
-            "    return x\n",
-            "import tensorflow as tf\n\n\n"
-            "def net(x, reg):\n"
-            "    with tf.variable_scope('tower', reuse=tf.AUTO_REUSE):\n"
-            "        # TODO(e2s): layers-to-keras: these weights are shared: make the layer once, "
-            "and call it where it is used\n"
-            "        x = tf.layers.dense(x, 3, name='a')\n"
-            "    with tf.variable_scope('head'):\n"
-            "        # TODO(e2s): layers-to-keras: give it the name that it has in checkpoints "
-            "(dense, dense_1, ... in each scope)\n"
-            "        x = tf.layers.dense(x, 3)\n"
-            "        # TODO(e2s): layers-to-keras: a Keras layer keeps its losses to itself: add "
-            "layer.losses to the loss\n"
-            "        x = tf.layers.dense(x, 3, kernel_regularizer=reg, name='b')\n"
-            "        # TODO(e2s): layers-to-keras: a Keras layer keeps its updates to itself: make "
-            "it, call it, and run layer.updates with the train op\n"
-            "        x = tf.layers.batch_normalization(x)\n"
-            "    return x\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def net(x):\n"
-            "    x = tf.layers.dense(tf.layers.flatten(x), 3, name='a')\n"
-            "    tf.train.init_from_checkpoint('old', {'a/kernel': 'a/kernel'})\n"
-            "    return x\n",
-            "import tensorflow as tf\n\n\n"
-            "def net(x):\n"
-            "    # TODO(e2s): layers-to-keras: init_from_checkpoint does not find variables of "
-            "Keras by name: give it the variables\n"
-            "    x = tf.layers.dense(tf.keras.layers.Flatten()(x), 3, name='a')\n"
-            "    tf.train.init_from_checkpoint('old', {'a/kernel': 'a/kernel'})\n"
-            "    return x\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\ny = tf.keras.layers.Dense(3)(x)\n",
-        "import tensorflow as tf\n\ny = tf.layers.dense(x, *sizes)\n",
-    ],
 )
 def find(module):
     if module.tf is None:

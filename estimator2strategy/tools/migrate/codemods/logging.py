@@ -4,7 +4,6 @@ import ast
 
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -29,32 +28,6 @@ _NAMES = {
     "of its own; where the program sets it, TensorFlow's is still set too, for the lines of the "
     "training loop. tf.logging.fatal becomes error, because absl's fatal ends the process.",
     proof="Scripts that read the log see other lines.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "tf.logging.set_verbosity(tf.logging.INFO)\n"
-            "tf.logging.warn('%d steps', 3)\n",
-            "from absl import logging\nimport tensorflow as tf\n\n"
-            "logging.set_verbosity(logging.INFO)\n"
-            "tf.get_logger().setLevel('INFO')\n"
-            "logging.warning('%d steps', 3)\n",
-        ),
-        Sample(
-            "import logging\nimport tensorflow as tf\n\ntf.logging.info('x')\nlogging.info('y')\n",
-            "from absl import logging as absl_logging\nimport logging\nimport tensorflow as tf\n\n"
-            "absl_logging.info('x')\nlogging.info('y')\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\ntf.logging.set_verbosity(level)\n",
-            "import tensorflow as tf\n\n"
-            "# TODO(e2s): logging: absl counts levels otherwise (INFO is 0); set them by name\n"
-            "tf.logging.set_verbosity(level)\n",
-        ),
-    ],
-    unchanged=[
-        "from absl import logging\n\nlogging.info('x')\n",
-        "import tensorflow as tf\n\nlog = tf.logging\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -6,7 +6,6 @@ import dataclasses
 from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -72,80 +71,6 @@ _BOOLEAN = {"precision", "recall"} | {name for name in _ROWS if name.endswith("t
     "is 0 where no label is positive, and `tf.metrics.auc` 1. A pair that is taken apart "
     "(`accuracy[1]`) is left, and so is what no class of Keras computes.",
     proof="tests/tools/migrate/test_parity.py: TF 1.15's metrics to 1e-5, with a partial batch.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def metric_fn(labels, logits):\n"
-            "    predicted = tf.argmax(logits, axis=1)\n"
-            "    return {\n"
-            "        'accuracy': tf.metrics.accuracy(labels, predicted),  # of all\n"
-            "        'ones': tf.metrics.precision(tf.equal(labels, 1), tf.equal(predicted, 1)),\n"
-            "        'any': tf.metrics.recall(labels, predicted),\n"
-            "    }\n",
-            "import tensorflow as tf\n\n\n"
-            "def metric_fn(labels, logits):\n"
-            "    predicted = tf.argmax(logits, axis=1)\n"
-            "    accuracy_metric = tf.keras.metrics.Accuracy(name='accuracy')\n"
-            "    accuracy_metric.update_state(labels, predicted)\n"
-            "    ones_metric = tf.keras.metrics.Precision(name='ones')\n"
-            "    ones_metric.update_state(tf.equal(labels, 1), tf.equal(predicted, 1))\n"
-            "    any_metric = tf.keras.metrics.Recall(name='any')\n"
-            "    any_metric.update_state(tf.cast(labels, tf.bool), tf.cast(predicted, tf.bool))\n"
-            "    return {\n"
-            "        'accuracy': accuracy_metric,  # of all\n"
-            "        'ones': ones_metric,\n"
-            "        'any': any_metric,\n"
-            "    }\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(features, labels, mode):\n"
-            "    mean = tf.metrics.mean(values=features)\n"
-            "    ops = {'mean': mean}\n"
-            "    ops['error'] = tf.metrics.mean_squared_error(\n"
-            "        labels, predictions=features)\n"
-            "    return tf.estimator.EstimatorSpec(mode, eval_metric_ops=ops)\n",
-            "import tensorflow as tf\n\n\n"
-            "def model_fn(features, labels, mode):\n"
-            "    mean = tf.keras.metrics.Mean(name='mean')\n"
-            "    mean.update_state(features)\n"
-            "    ops = {'mean': mean}\n"
-            "    error_metric = tf.keras.metrics.Mean(name='error')\n"
-            "    error_metric.update_state(tf.math.squared_difference(labels, features))\n"
-            "    ops['error'] = error_metric\n"
-            "    return tf.estimator.EstimatorSpec(mode, eval_metric_ops=ops)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def metric_fn(labels, predicted):\n"
-            "    accuracy = tf.metrics.accuracy(labels, predicted)\n"
-            "    tf.summary.scalar('accuracy', accuracy[1])\n"
-            "    ops = {'mean': tf.metrics.mean(predicted)}\n"
-            "    tf.summary.scalar('mean', ops['mean'][1])\n"
-            "    return {'accuracy': accuracy,\n"
-            "            'p': tf.metrics.precision_at_k(labels, predicted, 3)}\n",
-            "import tensorflow as tf\n\n\n"
-            "def metric_fn(labels, predicted):\n"
-            "    # TODO(e2s): metrics-to-keras: the pair is taken apart; a Keras metric has "
-            "result()\n"
-            "    accuracy = tf.metrics.accuracy(labels, predicted)\n"
-            "    tf.summary.scalar('accuracy', accuracy[1])\n"
-            "    # TODO(e2s): metrics-to-keras: the pair is taken apart; a Keras metric has "
-            "result()\n"
-            "    ops = {'mean': tf.metrics.mean(predicted)}\n"
-            "    tf.summary.scalar('mean', ops['mean'][1])\n"
-            "    # TODO(e2s): metrics-to-keras: no Keras class computes precision_at_k; see "
-            "keras_metric_for in migration_guide/metrics.md\n"
-            "    return {'accuracy': accuracy,\n"
-            "            'p': tf.metrics.precision_at_k(labels, predicted, 3)}\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\n\n"
-        "def metric_fn(x):\n    mean = tf.keras.metrics.Mean()\n    mean.update_state(x)\n"
-        "    return {'mean': mean}\n",
-        "from sklearn import metrics\n\nx = {'a': metrics.accuracy_score(y, z)}\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, Todo, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
 from estimator2strategy.tools.migrate.model_class import line_limit, loop_calls, serving
 from estimator2strategy.tools.migrate.model_class.model_class import ModelClass
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import read
@@ -32,57 +32,6 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
     "First weights are drawn by Keras: hand the old ones on (checkpoints.md). The moving variance "
     "of batch norm on images lacks the factor n / (n - 1) ([table](#batch-normalization)). `call` "
     "also returns what the loss reads. TensorBoard's summaries need the package tensorboard.",
-    samples=[
-        Sample(
-            "from estimator2strategy import KerasLoop\n"
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "def model_fn(features, labels, mode):\n"
-            "    y = tf.layers.dense(features, 1, name='y')\n"
-            "    loss = tf.losses.mean_squared_error(labels, y)\n"
-            "    optimizer = tf.keras.optimizers.SGD(learning_rate=0.1)\n"
-            "    optimizer.iterations = tf.train.get_or_create_global_step()\n"
-            "    train_op = optimizer.apply_gradients(zip("
-            "tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n"
-            "    return tf.estimator.EstimatorSpec(mode, y, loss, train_op)\n\n\n"
-            "def evaluate(input_fn):\n"
-            "    loop = KerasLoop(model_fn, 'model')\n"
-            "    print(loop.evaluate(lambda: input_fn(False)))\n",
-            "import keras\n"
-            "from estimator2strategy import KerasLoop\n"
-            "import estimator2strategy.tf1 as tf\n\n\n"
-            "class KerasModel(keras.Model):\n"
-            '    """The model of `model_fn`."""\n\n'
-            "    def __init__(self):\n"
-            "        super().__init__()\n"
-            '        self.y = keras.layers.Dense(1, name="y")\n'
-            '        self.mean_loss = keras.metrics.Mean(name="mean_loss")\n\n'
-            "    def call(self, features, training=False):\n"
-            "        y = self.y(features)\n"
-            "        return y\n\n"
-            "    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):\n"
-            "        labels, y = y, y_pred\n"
-            "        loss = keras.losses.MeanSquaredError()(labels, y)\n"
-            "        return loss\n\n"
-            "    def compute_metrics(self, x, y, y_pred, sample_weight=None):\n"
-            '        return {"loss": self.get_metrics_result()["loss"]}\n\n'
-            "    def test_step(self, data):\n"
-            "        x, y = data\n"
-            "        y_pred = self(x, training=False)\n"
-            "        loss = self.compute_loss(x, y, y_pred, training=False)\n"
-            "        # Each batch counts once, a short last one too, as in an Estimator.\n"
-            "        self.mean_loss.update_state(loss)\n"
-            "        results = self.compute_metrics(x, y, y_pred)\n"
-            '        return {**results, "loss": self.mean_loss.result()}\n\n\n'
-            "def make_optimizer():\n"
-            '    """The optimizer, and its learning rate."""\n'
-            "    return keras.optimizers.SGD(learning_rate=0.1)\n\n\n"
-            "def evaluate(input_fn):\n"
-            "    model = KerasModel()\n"
-            "    model.compile(make_optimizer())\n"
-            "    print(model.evaluate(input_fn(False), verbose=0, return_dict=True))\n",
-        ),
-    ],
-    unchanged=["import tensorflow as tf\n\nloop = KerasLoop(model_fn)\n"],
 )
 def find(module):
     if module.tf is None:

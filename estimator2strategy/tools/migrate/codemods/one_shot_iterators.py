@@ -5,7 +5,6 @@ import ast
 from estimator2strategy.tools.check.estimator_programs import input_functions, own_nodes
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
-    Sample,
     Todo,
     codemod,
 )
@@ -25,66 +24,6 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
     proof="tests/tools/migrate/test_parity.py: the metrics and predictions of TF 1.15. Random ops "
     "without a seed of their own (initial weights, dropout) draw other numbers, as in any graph "
     "with another number of ops. Another file that calls the input_fn is not seen.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def train_input_fn(params):\n"
-            "    dataset = tf.data.Dataset.range(8).batch(params['batch_size'])\n"
-            "    iterator = dataset.make_one_shot_iterator()\n"
-            "    # What the model sees.\n"
-            "    features, labels = iterator.get_next()\n"
-            "    return features, labels\n",
-            "import tensorflow as tf\n\n\n"
-            "def train_input_fn(params):\n"
-            "    dataset = tf.data.Dataset.range(8).batch(params['batch_size'])\n"
-            "    # What the model sees.\n"
-            "    return dataset\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def input_fn():\n"
-            "    return tf.data.Dataset.range(8).make_one_shot_iterator().get_next()\n\n\n"
-            "def eval_input_fn():\n"
-            "    dataset = tf.data.Dataset.range(8)\n"
-            "    batch = tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()\n"
-            "    return batch\n",
-            "import tensorflow as tf\n\n\n"
-            "def input_fn():\n"
-            "    return tf.data.Dataset.range(8)\n\n\n"
-            "def eval_input_fn():\n"
-            "    dataset = tf.data.Dataset.range(8)\n"
-            "    return dataset\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def input_fn():\n"
-            "    x = tf.data.Dataset.range(8).make_one_shot_iterator().get_next()\n"
-            "    return {'x': x}, x * 2\n",
-            "import tensorflow as tf\n\n\n"
-            "def input_fn():\n"
-            "    # TODO(e2s): one-shot-iterators: do what follows in a dataset.map(...), and "
-            "return the dataset\n"
-            "    x = tf.data.Dataset.range(8).make_one_shot_iterator().get_next()\n"
-            "    return {'x': x}, x * 2\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n\n"
-            "def input_fn():\n"
-            "    return tf.data.Dataset.range(8).make_one_shot_iterator().get_next()\n\n\n"
-            "x = input_fn()\n",
-            "import tensorflow as tf\n\n\n"
-            "def input_fn():\n"
-            "    # TODO(e2s): one-shot-iterators: the program calls this itself: take a batch "
-            "from the dataset there\n"
-            "    return tf.data.Dataset.range(8).make_one_shot_iterator().get_next()\n\n\n"
-            "x = input_fn()\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\n\n"
-        "def batches():\n    return tf.data.Dataset.range(8).make_one_shot_iterator().get_next()\n",
-        "import tensorflow as tf\n\n\ndef input_fn():\n    return tf.data.Dataset.range(8)\n",
-    ],
 )
 def find(module):
     for definition in input_functions(module.source, module.project):

@@ -4,7 +4,7 @@ import csv
 import functools
 from pathlib import Path
 
-from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, codemod
+from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 
 @functools.cache
@@ -23,26 +23,6 @@ def table() -> dict[str, str]:
     why="Both names are in TF 1.15, and so in this package. The table is made from an installed "
     "TensorFlow.",
     proof="The very same function or class, by identity (tests/tools/migrate/test_proofs.py).",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "loss = -tf.log(tf.random_uniform([2]) + 1e-8)  # log\n"
-            "spec = {'x': tf.FixedLenFeature([], tf.string)}\n",
-            "import tensorflow as tf\n\n"
-            "loss = -tf.math.log(tf.random.uniform([2]) + 1e-8)  # log\n"
-            "spec = {'x': tf.io.FixedLenFeature([], tf.string)}\n",
-        ),
-        Sample(
-            "import estimator2strategy.tf1 as tf\n\nf = tf.math.log if tf.log else tf.lgamma\n",
-            "import estimator2strategy.tf1 as tf\n\n"
-            "f = tf.math.log if tf.math.log else tf.math.lgamma\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nx = tf.reduce_sum(tf.nn.dropout(y, 0.5))\n",
-        "import math as tf\n\nx = tf.log(2.0)\n",
-        "import tensorflow as tf\n\n\ndef f(tf):\n    return tf.log\n",
-    ],
 )
 def find(module):
     if module.tf is None:

@@ -5,7 +5,6 @@ import libcst as cst
 from estimator2strategy.tools.migrate.codemod import (
     Change,
     SafetyTier,
-    Sample,
     codemod,
 )
 
@@ -39,31 +38,6 @@ _RENAMED = {"learning_rate": "initial_learning_rate"}
     "a tensor. `noisy_linear_cosine_decay` and the like stay; Keras has none.",
     proof="tests/tools/migrate/test_parity.py: the losses of TF 1.15 to 1e-5; "
     "tests/tools/migrate/test_proofs.py: each schedule, step by step.",
-    samples=[
-        Sample(
-            "import tensorflow as tf\n\n"
-            "rate = tf.train.exponential_decay(\n"
-            "    0.1, tf.train.get_global_step(), 100, decay_rate=0.9, staircase=True)\n"
-            "other = tf.train.piecewise_constant(step, [10, 20], values=[1.0, 0.5, 0.1])\n",
-            "import tensorflow as tf\n\n"
-            "rate = tf.keras.optimizers.schedules.ExponentialDecay(\n"
-            "    0.1, 100, decay_rate=0.9, staircase=True)(tf.train.get_global_step())\n"
-            "other = tf.keras.optimizers.schedules.PiecewiseConstantDecay([10, 20], "
-            "values=[1.0, 0.5, 0.1])(step)\n",
-        ),
-        Sample(
-            "import tensorflow as tf\n\n"
-            "rate = tf.train.polynomial_decay(learning_rate=r, global_step=s, decay_steps=9)\n",
-            "import tensorflow as tf\n\n"
-            "rate = tf.keras.optimizers.schedules.PolynomialDecay("
-            "initial_learning_rate=r, decay_steps=9)(s)\n",
-        ),
-    ],
-    unchanged=[
-        "import tensorflow as tf\n\nrate = tf.train.noisy_linear_cosine_decay(0.1, step, 100)\n",
-        "import tensorflow as tf\n\nrate = tf.train.exponential_decay(*arguments)\n",
-        "import tensorflow as tf\n\nr = tf.keras.optimizers.schedules.CosineDecay(0.1, 9)(step)\n",
-    ],
 )
 def find(module):
     if module.tf is None:

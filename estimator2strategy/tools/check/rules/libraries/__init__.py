@@ -1,0 +1,1 @@
+"""Libraries around TensorFlow."""

@@ -1,0 +1,64 @@
+"""Libraries that ended, or that expect TF 1.x."""
+
+import ast
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.check.source import parents
+
+_RUN = "Run the program with `e2s run`."
+_OLD = "it was written for TF 1.x"
+_ALONE = "TensorFlow 2.21 does not install it along, as TF 1.15 did"
+# Top-level module -> what became of it, and what to do.
+_LIBRARIES = {
+    "tensorflow_addons": (
+        "it ended with TensorFlow 2.15, and does not import beside Keras 3",
+        "Take what Keras 3 has (AdamW, whose decay is multiplied by the learning rate, and "
+        "GroupNormalization) from there, what `tf.contrib` of this package has (crf, image, opt, "
+        "seq2seq) from there, and copy the rest.",
+    ),
+    "tensor2tensor": (_OLD, _RUN),
+    "tensorflow_estimator": ("it cannot be imported since TensorFlow 2.16", _RUN),
+    "adanet": (_OLD, _RUN),
+    "tensorflow_gan": (_OLD, _RUN),
+    "tflearn": (
+        f"{_OLD}, with tf.contrib",
+        "Write its layers as `tf.layers` or `tf.slim`. Its to_categorical and pad_sequences are in "
+        "tf.keras, where pad_sequences pads at the front unless padding='post' is given.",
+    ),
+    "imgaug": (
+        "its last release, 0.4, does not import beside NumPy 2",
+        'pip install "numpy<2", or write it with albumentations.',
+    ),
+    "tensorflow_hub": (
+        "its last release, 0.16, imports pkg_resources, which setuptools 82 has not",
+        'pip install "setuptools<82"',
+    ),
+    "hbconfig": (
+        "its last release, 0.5, calls yaml.load without a Loader, which PyYAML 6 refuses",
+        "Read the file with yaml.safe_load, or mend that line of hbconfig.",
+    ),
+    "tensorboard": (_ALONE, "pip install tensorboard"),
+    "keras_applications": (_ALONE, "Take it from tf.keras.applications."),
+    "keras_preprocessing": (_ALONE, "Take it from tf.keras.preprocessing."),
+}
+_SERVED = {"tensorflow_estimator", "tensor2tensor", "adanet", "tensorflow_gan"}
+
+
+def find(source, context):
+    seen = set()
+    for target, _ in source.imports:
+        top = target.module.partition(".")[0]
+        if target.level or top not in _LIBRARIES or top in seen:
+            continue
+        if f"/{top}/" in f"/{source.shown}":
+            continue  # the library itself
+        if (source.follow(source, target) or "@").startswith("@"):
+            continue
+        seen.add(top)
+        served = top in _SERVED and not context.runs_on_tensorflow2(source)
+        # An import under a condition is one that the program may do without.
+        optional = any(isinstance(outer, (ast.Try, ast.If)) for outer in parents(target.node))
+        severity = Severity.INFO if served or optional else None
+        fate, remedy = _LIBRARIES[top]
+        yield Hit(target.node, f"{top}: {fate}", severity=severity, fix=remedy)

@@ -1,0 +1,115 @@
+"""Functions of other libraries that return more or fewer values than in TF 1.15's day."""
+
+import ast
+import dataclasses
+
+from estimator2strategy.tools.check import libraries, library_objects, unreached
+from estimator2strategy.tools.check.estimator_programs import length_of, own_nodes
+from estimator2strategy.tools.check.rule import Hit
+
+_ENV = "gym.Env"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Results:
+    """How many values a function returned once (1 is no tuple), and today; and how to take them."""
+
+    before: int
+    now: int
+    today: str
+
+
+_CHANGED = {
+    f"{_ENV}().step": _Results(
+        4,
+        5,
+        "state, reward, terminated, truncated, info = env.step(action), and "
+        "done = terminated or truncated",
+    ),
+    f"{_ENV}().reset": _Results(1, 2, "state, info = env.reset()"),
+    "cv2.findContours": _Results(3, 2, "contours, hierarchy = cv2.findContours(...)"),
+    "skimage.measure.marching_cubes": _Results(
+        2, 4, "vertices, faces, normals, values = marching_cubes(...)"
+    ),
+}
+_LASTS = {name.rpartition(".")[2] for name in _CHANGED}
+
+
+def find(source, context):
+    for call in source.calls:
+        if call.last not in _LASTS:
+            continue
+        name = call.name if call.name in _CHANGED else _of_environment(call, context.project)
+        results = _CHANGED.get(name)
+        if results is None or _taken(call.node, source) != results.before:
+            continue
+        if not unreached.is_tried(call.node, unreached.ANY | {"ValueError"}):
+            message = (
+                f"{libraries.release(name)}: {name} returns {results.now} values, "
+                f"not {results.before}"
+            )
+            yield Hit(call.node, message, fix=f"Today: {results.today}.")
+
+
+def _of_environment(call, project):
+    """The name of a call of an environment's method; None if the object may be another."""
+    base, source = getattr(call.node.func, "value", None), call.source
+    if base is None or "gym" not in source.modules:
+        return None
+    of = library_objects.class_of(base, call.scope, source, project)
+    if of is None and (_is_wrapped(base, call.scope, source) or _is_named(base, call, project)):
+        of = _ENV
+    return f"{_ENV}().{call.last}" if of == _ENV else None
+
+
+def _is_wrapped(base, scope, source):
+    """True for `self.env` in a class that is a wrapper of gym's."""
+    if not (isinstance(base, ast.Attribute) and base.attr == "env"):
+        return False
+    outer = next((each for each in scope.ancestors() if each.is_class), None)
+    if outer is None or getattr(base.value, "id", None) != "self":
+        return False
+    bases = [source.name(each, outer.parent) or "" for each in outer.node.bases]
+    return any(each.startswith("gym.") and each.endswith("Wrapper") for each in bases)
+
+
+def _is_named(base, call, project):
+    """True for a parameter `env`, or an attribute, in a program without environments of its own."""
+    last = getattr(base, "attr", None) or getattr(base, "id", None)
+    where = call.scope.find(last) if isinstance(base, ast.Name) else None
+    if last != "env" or (where is not None and any(where.bindings[last])):
+        return False
+    return not any(
+        function.name == call.last
+        for other in project.sources
+        for function, scope in other.functions
+        if scope.parent.is_class
+    )
+
+
+def _taken(call, source):
+    """How many values the program takes from a call; 0 if it is not known."""
+    assign = call.parent
+    if not isinstance(assign, ast.Assign) or assign.value is not call or len(assign.targets) > 1:
+        return 0
+    (target,) = assign.targets
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return length_of(target) or 0
+    return 0 if _is_taken_apart(target, source) else 1
+
+
+def _is_taken_apart(target, source):
+    """True if the program asks what a value is, takes items of it, or unpacks it."""
+    scope = source.scope_of(target)
+    same = ast.unparse(target)
+    for node in own_nodes(scope.function or source.tree):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or ast.unparse(node) != same:
+            continue
+        outer = node.parent
+        if isinstance(outer, ast.Subscript) and outer.value is node:
+            return True
+        if isinstance(outer, ast.Call) and getattr(outer.func, "id", "") in ("isinstance", "type"):
+            return True
+        if isinstance(outer, ast.Assign) and outer.value is node and length_of(outer.targets[0]):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Code that Python itself refuses."""

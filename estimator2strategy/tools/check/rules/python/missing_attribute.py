@@ -1,0 +1,185 @@
+"""Attributes that the program's own objects and modules do not have."""
+
+import ast
+import os
+import re
+import sys
+
+from estimator2strategy.tools.check import unreached
+from estimator2strategy.tools.check.module_names import names, words
+from estimator2strategy.tools.check.own_classes import heirs, is_plain, lineage, stored
+from estimator2strategy.tools.check.project import Definition
+from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.check.rules.python.python2_names import unguarded
+from estimator2strategy.tools.check.source import Import
+
+# Words of a file that may give objects attributes which no reading sees.
+_DECORATORS = {"property", "setter", "staticmethod", "classmethod", "abstractmethod"}
+_BINDERS = {"setattr", "__dict__", "exec", "eval", "vars", "globals", "__setattr__", "update"}
+
+
+def find(source, context):
+    project = context.project
+    known: dict[ast.ClassDef, set[str] | None] = {}
+    seen = set()
+    for node, scope in source.chains:
+        if not isinstance(node, ast.Attribute):
+            continue
+        first, base = _first(node)
+        if base.id == "self":
+            message = _missing_of_object(first, scope, source, project, known)
+        else:
+            message = _missing_of_module(node, scope, source, project)
+        if message is None or (message, scope) in seen:
+            continue
+        if unguarded(node) and not unreached.is_tried(node, unreached.ANY):
+            seen.add((message, scope))
+            yield Hit(node, message)
+
+
+def _first(node):
+    """The innermost attribute of a dotted name, and the name that it is of."""
+    while isinstance(node.value, ast.Attribute):
+        node = node.value
+    return node, node.value
+
+
+def _missing_of_object(node, scope, source, project, known):
+    where = scope.find("self")
+    if where is None or where.parent is None or not where.parent.is_class:
+        return None
+    function = where.node
+    if not isinstance(function, ast.FunctionDef) or len(where.bindings["self"]) != 1:
+        return None
+    first = (*function.args.posonlyargs, *function.args.args)[:1]
+    if [a.arg for a in first] != ["self"] or function.decorator_list:
+        return None
+    of = where.parent.node
+    if of not in known:
+        known[of] = _attributes(Definition(of, source), project)
+    has = known[of]
+    if has is None or node.attr in has or node.attr in stored(project) or _is_asked(node, function):
+        return None
+    return f"nothing gives {of.name} the attribute {node.attr}"
+
+
+def _attributes(of, project):
+    """The names that objects of a class have by it and its kin; None if others may be made."""
+    every = lineage(of, project)
+    if every is None or not is_plain(of, project):
+        return None
+    if any(words(source) & _BINDERS for source in {each.source for each in every}):
+        return None
+    # Its subclasses may inherit from other classes, too.
+    if heirs(of.node.name, project):
+        return None
+    found = set(dir(object)) | {"__dict__"}
+    for each in every:
+        found |= each.scope.bindings.keys()
+        for values in each.scope.bindings.values():
+            if any(not _DECORATORS.issuperset(_decorators(value)) for value in values):
+                return None
+    return found
+
+
+def _decorators(value):
+    """The last words of a method's decorators, which may give its object anything."""
+    return {
+        getattr(d, "attr", getattr(d, "id", None)) for d in getattr(value, "decorator_list", ())
+    }
+
+
+def _is_asked(node, function):
+    """True if the function asks whether there is such an attribute."""
+    return any(
+        isinstance(other, ast.Constant) and other.value == node.attr for other in ast.walk(function)
+    )
+
+
+def _missing_of_module(node, scope, source, project):
+    """The same for `module.name`, where the module is a file of the program."""
+    chain = [node]
+    while isinstance(chain[-1].value, ast.Attribute):
+        chain.append(chain[-1].value)
+    for attribute in reversed(chain):
+        raw = source.resolve(attribute.value, scope)
+        if raw is None or not raw.startswith("@") or "::" in raw:
+            return None
+        path = raw[1:]
+        module = None if os.path.isdir(path) else project.load(path)
+        if module is None or module is source:
+            if module is source:
+                return None
+            continue
+        if attribute.attr in module.scope.bindings:
+            continue
+        has = names(module, project)
+        if has is None or attribute.attr in has or attribute.attr in stored(project):
+            return None
+        if not _is_meant(path, source, _imports(chain[-1].value, scope)):
+            return None
+        if words(module) & {*_BINDERS, "load_dynamic"}:
+            return None
+        if _is_written(attribute.attr, project):
+            return None
+        if attribute.attr.startswith("__") or _has_namesake(path, attribute.attr, project):
+            return None
+        return f"{os.path.basename(path)} has no name {attribute.attr}"
+    return None
+
+
+def _is_written(name, project):
+    """True if a text of the program gives the name a value.
+
+    It may write a module of settings, or set what a module has in a file that cannot be parsed.
+    """
+    given = re.compile(rf"\b{re.escape(name)}\s+=(?!=)")
+    return any(given.search(t) for t in (*(s.text for s in project.sources), *project.unread))
+
+
+def _is_meant(path, source, imports):
+    """True if no other module than the file at `path` can be meant by what `source` imports.
+
+    In a package `import io` is Python's own, and what is `from` a folder may be a library's.
+    """
+    folder, file = os.path.split(path)
+    stem = os.path.splitext(file)[0]
+    alone = {other for other in os.listdir(folder) if other.partition(".")[0] == stem} == {file}
+    if not alone or imports is None or file == "__init__.py":
+        return False
+    package = _package(path)
+    if package:
+        top = os.path.basename(package)
+        near = _package(source.path) == package
+        return near and all(i.level or i.module.partition(".")[0] == top for i in imports)
+    plain = all((i.module, i.name, i.level) == (stem, None, 0) for i in imports)
+    beside = folder == os.path.dirname(source.path)
+    return plain and beside and stem not in sys.stdlib_module_names
+
+
+def _imports(name, scope):
+    """The imports that bind a name; None if anything else does."""
+    where = scope.find(name.id)
+    bound = where.bindings[name.id] if where is not None else ()
+    return bound if bound and all(isinstance(each, Import) for each in bound) else None
+
+
+def _package(path):
+    """The outermost folder around a file that is a package, as all below it are; "" without one."""
+    package, folder = "", os.path.dirname(path)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        package, folder = folder, os.path.dirname(folder)
+    return package
+
+
+def _has_namesake(path, name, project):
+    """True if another file of the same name may be meant, which has the name or may have it."""
+    folder, file = os.path.split(path)
+    if file == "__init__.py":
+        file = os.path.join(os.path.basename(folder), file)
+    for other in project.sources:
+        if other.path != path and other.path.endswith(f"{os.sep}{file}"):
+            has = names(other, project)
+            if has is None or name in has:
+                return True
+    return False

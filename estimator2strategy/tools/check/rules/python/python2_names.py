@@ -1,0 +1,104 @@
+"""Built-ins and modules of Python 2, which Python 3 meets only when it runs the line."""
+
+import ast
+import re
+
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.check.source import parents
+
+BUILTINS = {
+    "xrange": "range",
+    "unicode": "str",
+    "basestring": "str",
+    "raw_input": "input",
+    "long": "int",
+    "unichr": "chr",
+    "reduce": "functools.reduce",
+    "execfile": "exec",
+    "cmp": "(a > b) - (a < b)",
+    "reload": "importlib.reload",
+}
+MODULES = {
+    "httplib": "http.client",
+    "urllib2": "urllib.request",
+    "urlparse": "urllib.parse",
+    "cPickle": "pickle",
+    "StringIO": "io",
+    "cStringIO": "io",
+    "ConfigParser": "configparser",
+    "Queue": "queue",
+    "commands": "subprocess",
+}
+_IMP = (
+    "Today: importlib.reload for imp.reload, importlib.util and importlib.machinery for the rest."
+)
+# 2to3 makes `str(x, "utf8")` of it, which takes no text.
+_DECODED = (
+    "Text is Unicode in Python 3: leave the call out, or write `x.decode(encoding)` where x is "
+    "bytes."
+)
+# A file that a program imports on Python 2 only.
+_FOR_PYTHON_2 = re.compile(r"(^|[/_])py(thon)?_?2[^/]*\.py$")
+_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
+
+
+def find(source, context):
+    if _FOR_PYTHON_2.search(source.shown):
+        return
+    for node, scope in source.chains:
+        if isinstance(node, ast.Name):
+            now = BUILTINS.get(node.id)
+            if now and source.resolve(node, scope) == f"builtins.{node.id}" and unguarded(node):
+                fix = _DECODED if node.id == "unicode" and _is_decoding(node) else None
+                yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}", fix=fix)
+    for target, _ in source.imports:
+        module = target.module
+        if target.level or module not in (*MODULES, "imp") or not unguarded(target.node):
+            continue
+        if source.follow(source, target) not in (module, f"{module}.{target.name}"):
+            continue
+        if module == "imp":
+            gone = "imp is gone since Python 3.12"
+            yield Hit(target.node, gone, severity=Severity.WARNING, fix=_IMP)
+        else:
+            yield Hit(target.node, f"{module} is a module of Python 2; now {MODULES[module]}")
+    for call in source.calls:
+        if call.last in _METHODS and isinstance(call.node.func, ast.Attribute):
+            owner = call.node.func.value
+            if isinstance(owner, ast.Name) and owner.id in ("six", "future", "utils"):
+                continue
+            if len(call.node.args) == (call.last == "has_key") and unguarded(call.node):
+                release = "Python 2 (and pandas 2)" if call.last == "iteritems" else "Python 2"
+                yield Hit(call.node, f".{call.last}() went with {release}: {_METHODS[call.last]}")
+
+
+def _is_decoding(name: ast.Name) -> bool:
+    """True for `unicode(text, "utf8")`."""
+    call = next(parents(name))
+    return isinstance(call, ast.Call) and call.func is name and len(call.args + call.keywords) > 1
+
+
+def unguarded(node: ast.AST, *, tries: bool = True) -> bool:
+    """True if no `try` and no question for the version is around it, nor before it in an `and`.
+
+    Args:
+        node: What may be guarded.
+        tries: False if a `try` is none of the guards.
+    """
+    inner = node
+    for outer in parents(node):
+        if tries and isinstance(outer, ast.Try):
+            return False
+        if isinstance(outer, (ast.If, ast.IfExp)) and _asks(outer.test):
+            return False
+        if isinstance(outer, ast.BoolOp) and inner in outer.values:
+            before = outer.values[: outer.values.index(inner)]
+            if any(_asks(operand) for operand in before):
+                return False
+        inner = outer
+    return True
+
+
+def _asks(test: ast.expr) -> bool:
+    return any(word in ast.unparse(test) for word in ("version", "PY2", "PY3", "python"))

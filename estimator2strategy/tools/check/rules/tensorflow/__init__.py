@@ -1,0 +1,1 @@
+"""Names, arguments and flags of TensorFlow."""

@@ -1,0 +1,1 @@
+"""Code that a TPU, or a TPUEstimator, refuses or understands otherwise."""
