@@ -1,5 +1,5 @@
 """Gives TF 1.15's `tensorflow` to the modules of a legacy program, its processes, its tests."""
 
-from estimator2strategy.legacy.importing import LEGACY_PACKAGES, Scope, import_module, install
+from estimator2strategy.legacy.importing import Scope, import_module, install
 
-__all__ = ["LEGACY_PACKAGES", "Scope", "import_module", "install"]
+__all__ = ["Scope", "import_module", "install"]
