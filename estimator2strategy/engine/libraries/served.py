@@ -80,19 +80,17 @@ class LibraryFinder(importlib.abc.MetaPathFinder):
         if _is_switched_off(fullname):
             return None
         spec = _spec_of(fullname, target)
-        if not table.known(fullname):
-            return spec
         if spec is None:
-            if _is_imported():
+            if table.known(fullname) and _is_imported():
                 raise ModuleNotFoundError(remedies.missing(fullname), name=fullname)
             return None
         if spec.loader is not None and legacy_code.is_installed_file(spec.origin or ""):
-            spec.loader = _KnownLoader(spec.loader)
+            spec.loader = _TellingLoader(spec.loader)
         return spec
 
 
-class _KnownLoader(importlib.abc.Loader):
-    """Imports a library of the table, and says what to do where that fails, or a name is gone."""
+class _TellingLoader(importlib.abc.Loader):
+    """Imports a library, and says what to do where that fails, or where a name is gone."""
 
     def __init__(self, loader: Any):
         self._loader = loader
@@ -149,7 +147,7 @@ def _is_switched_off(module: str) -> bool:
 
 
 def _spec_of(module: str, target: Any) -> importlib.machinery.ModuleSpec | None:
-    """The spec of a package that is served or known; None for others, and where it is missing."""
+    """The spec of a package that is served, known or compiled; None for others, or if missing."""
     is_legacy = module in legacy_code.scope().legacy
     scope = None if is_legacy else _scope_of(module)
     if is_legacy or scope:
@@ -158,7 +156,7 @@ def _spec_of(module: str, target: Any) -> importlib.machinery.ModuleSpec | None:
         if scope:
             importing.install(scope)
         return importing.find_spec(module, None, target)
-    if not table.known(module):
+    if not table.known(module) and module not in remedies.COMPILED:
         return None
     others = (finder for finder in sys.meta_path if not isinstance(finder, LibraryFinder))
     specs = (f.find_spec(module, None, target) for f in others if hasattr(f, "find_spec"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from estimator2strategy.engine import legacy_code
-from estimator2strategy.engine.libraries import reading, served, table
+from estimator2strategy.engine.libraries import reading, remedies, served, table
 from estimator2strategy.engine.libraries.reading import Need
 from tests import fresh
 
@@ -208,6 +208,20 @@ def test_a_missing_library_can_still_be_asked_for(known):
     assert importlib.util.find_spec("some_known") is None
 
 
+def test_a_module_that_the_table_does_not_name_has_pythons_message(known):
+    known("1.5", "import some_unheard_of")
+    served.install()
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'some_unheard_of'$"):
+        importlib.import_module("some_known")
+
+
+def test_a_release_that_is_not_served_is_told_what_it_needs(known):
+    known("2.1", "import attr.no_such_module")
+    served.install()
+    with pytest.raises(ImportError, match=r"^some_known 2.1 needs attr, .*: pip install attrs$"):
+        importlib.import_module("some_known")
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
@@ -239,6 +253,26 @@ def test_a_library_that_does_not_load_is_said_with_its_command(known, source, se
     with pytest.raises(ImportError) as caught:
         importlib.import_module("some_known")
     assert str(caught.value) == sentence
+
+
+def test_the_package_that_does_not_load_is_the_one_that_is_named(known, site):
+    site("some_ops", "raise ImportError('/x/ops.so: undefined symbol: _ZN4absl')")
+    known("1.5", "import some_ops")
+    served.install()
+    with pytest.raises(ImportError, match=r"^some_ops was compiled .* --upgrade some-ops$"):
+        importlib.import_module("some_known")
+
+
+def test_a_library_of_ops_for_another_tensorflow_is_said_with_its_command(site, monkeypatch):
+    monkeypatch.setattr(remedies, "COMPILED", {"some_compiled"})
+    site("some_compiled", "raise ImportError('/x/ops.so: undefined symbol: _ZN4absl')")
+    served.install()
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("some_compiled")
+    assert str(caught.value) == (
+        "some_compiled was compiled for another TensorFlow (ImportError: /x/ops.so: undefined "
+        "symbol: _ZN4absl): pip install --no-deps --upgrade some-compiled"
+    )
 
 
 def test_another_release_that_needs_what_is_gone_is_sent_to_the_one_that_was_tried(known):
