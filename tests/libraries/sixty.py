@@ -1,7 +1,8 @@
 """Compares the guesses about sixty installed packages with their imports.
 
     python -m tests.libraries.sixty              # all of sixty.csv; writes sixty_results.csv
-    python -m tests.libraries.sixty kfac trfl    # some, printed alone
+    python -m tests.libraries.sixty opennmt      # one, and its row there
+    python -m tests.libraries.sixty --cost       # the processor time in which each was read
 
 Each package is installed at its pinned release, without its dependencies, into a folder of its own
 below build/sixty. It is imported three times, each time in a new process that has TensorFlow: as it
@@ -16,9 +17,11 @@ import csv
 import dataclasses
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,7 +137,7 @@ def _import(package: Package, prepare: Callable[[], object], target: int) -> Non
         importlib.import_module(package.module)
         text = WORKS
     except BaseException as error:
-        text = f"{type(error).__name__}: {error}"
+        text = re.sub(r" \(/.*", "", f"{type(error).__name__}: {error}")  # no paths
     os.write(target, text.encode()[:160])
     os._exit(0)
 
@@ -164,22 +167,57 @@ def alone(package: Package) -> str:
     return WITH_KERAS_2 if keras_2 == WORKS else text
 
 
+def cost(package: Package) -> float:
+    """The processor time in which it is decided if a package is served, in seconds."""
+    before = time.process_time()
+    read(package)
+    return time.process_time() - before
+
+
+def print_costs(chosen: list[Package]) -> None:
+    """Prints the time for each package, the longest first."""
+    for package in chosen:
+        install(package.requirements, package.folder)
+    costs = sorted(((cost(package), package) for package in chosen), key=lambda row: -row[0])
+    for seconds, package in costs:
+        print(f"{seconds:.3f} s {package.requirements.split()[0]}")
+
+
+def written() -> list[Result]:
+    """The rows of sixty_results.csv."""
+    if not RESULTS.exists():
+        return []
+    with RESULTS.open(newline="") as file:
+        return [Result(**row) for row in csv.DictReader(file)]
+
+
+def write(results: list[Result]) -> None:
+    """Puts results into sixty_results.csv, in the order of sixty.csv."""
+    by_module = {(r.package, r.module): r for r in (*written(), *results)}
+    keys = [(p.requirements.split()[0], p.module) for p in packages()]
+    with RESULTS.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(field.name for field in dataclasses.fields(Result))
+        rows.writerows(dataclasses.astuple(by_module[key]) for key in keys if key in by_module)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="modules; all if none is given")
-    names = parser.parse_args().names
+    parser.add_argument("--cost", action="store_true", help="only read, and print the time")
+    asked = parser.parse_args()
+    names = asked.names
+    chosen = [package for package in packages() if not names or package.module in names]
+    if asked.cost:
+        print_costs(chosen)
+        return 0
     install((HERE / "sixty_common.txt").read_text(), BUILD / "common")
     print(f"TensorFlow {tf.__version__}", flush=True)
     results = []
-    for package in packages():
-        if not names or package.module in names:
-            results.append(measured(package))
-            print(*dataclasses.astuple(results[-1]), sep=" | ", flush=True)
-    if not names:
-        with RESULTS.open("w", newline="") as file:
-            rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(field.name for field in dataclasses.fields(Result))
-            rows.writerows(map(dataclasses.astuple, results))
+    for package in chosen:
+        results.append(measured(package))
+        print(*dataclasses.astuple(results[-1]), sep=" | ", flush=True)
+    write(results)
     wrong = [result.package for result in results if result.is_wrong]
     undecided = [result.package for result in results if result.guess == "undecided"]
     print(f"{len(results)} packages; wrong: {wrong}; undecided: {undecided}")

@@ -328,6 +328,12 @@ def test_another_package_of_a_known_name_is_read(known, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_the_guide_has_the_command_of_every_row():
+    guide = (ROOT / "migration_guide" / "libraries.md").read_text(encoding="utf-8")
+    for row in table.rows():
+        assert f"`{row.install}`" in guide
+
+
 def test_every_row_says_how_to_install_it():
     for row in table.rows():
         assert f"{row.distribution}=={row.release}" in row.install
