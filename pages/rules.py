@@ -39,6 +39,10 @@ _FAMILIES = {
         "Faults in compiled steps",
         "Faults that compilers and a TPUStrategy find in the step of a model, without a TPU.",
     ),
+    "E2S8": (
+        "Libraries that were written for Estimators",
+        "Libraries that were written for Estimators: served, or of the wrong release.",
+    ),
 }
 
 

@@ -336,7 +336,7 @@ def _sizes(config: dict[str, Any]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _bert() -> Iterator[Any]:
     """bert-tensorflow 1.0.4, without the one dropout that run_classifier hard-codes."""
-    importing.install(importing.Scope(legacy=importing.LEGACY_PACKAGES | {"bert"}))
+    importing.install(importing.Scope(legacy=frozenset({"bert"})))
     module = importlib.import_module("bert.run_classifier")
     flags.FLAGS.mark_as_parsed()
     nn = estimator2strategy.tf1.nn

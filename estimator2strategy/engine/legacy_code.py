@@ -23,11 +23,6 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-# Installed packages that were written for TF 1.x.
-LEGACY_PACKAGES = frozenset(
-    {"adanet", "bert", "gin", "mesh_tensorflow", "tensor2tensor", "tensorflow_gan"}
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Scope:

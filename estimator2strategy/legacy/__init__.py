@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["LEGACY_PACKAGES", "Scope", "import_module", "install"]
+__all__ = ["Scope", "import_module", "install"]
 
 
 def __getattr__(name: str) -> Any:

@@ -31,7 +31,6 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from estimator2strategy.engine import legacy_code, patches, quiet_import
-from estimator2strategy.engine.legacy_code import LEGACY_PACKAGES as LEGACY_PACKAGES
 from estimator2strategy.engine.legacy_code import Scope
 from estimator2strategy.engine.libraries import served
 from estimator2strategy.legacy import python2, removed_names
@@ -75,7 +74,9 @@ class _LegacyFinder(importlib.abc.MetaPathFinder):
         if not legacy_code.may_hold(fullname):
             return None
         for finder in sys.meta_path:
-            if isinstance(finder, _LegacyFinder) or not hasattr(finder, "find_spec"):
+            if isinstance(finder, (_LegacyFinder, served.LibraryFinder)):
+                continue
+            if not hasattr(finder, "find_spec"):
                 continue
             spec = finder.find_spec(fullname, path, target)
             if spec is None:

@@ -104,7 +104,7 @@ def run(
         tf2: The program was written for TF 2.0 to 2.15.
     """
     scope = importing.Scope(
-        legacy=importing.LEGACY_PACKAGES.union(legacy_modules),
+        legacy=frozenset(legacy_modules),
         modern=modern_modules,
         whole_program=True,
         tf2=tf2,

@@ -1,5 +1,7 @@
 """Runs the programs here, each with its library at a pinned release, and compares the results.
 
+Each runs in several ways: unchanged by `e2s run`, and with its import changed to this package.
+
     python -m tests.libraries                               # all programs
     python -m tests.libraries lattice privacy
     python -m tests.libraries --record PYTHON_OF_TF_215     # that has the libraries, too
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +32,21 @@ PINNED = {
     "privacy": ("tensorflow-privacy==0.9.0", "dp-accounting==0.4.4", "attrs==25.3.0"),
 }
 
+# Program -> the ways in which it runs, where they are others than these.
+USUAL = ("run", "tf1")
+WAYS = {"privacy": (*USUAL, "estimator")}
+# Way -> the options of `e2s run`.
+RUN = {"run": (), "run --tf2": ("--tf2",)}
+# Way -> the import that the program gets in its first lines, and the text it replaces.
+CHANGED = {
+    "tf1": ("import estimator2strategy.tf1 as tf", "import tensorflow as tf", ""),
+    "estimator": (
+        "from estimator2strategy import estimator as of_today",
+        r"tf\.estimator\.",
+        "of_today.",
+    ),
+}
+
 
 def installed(name: str) -> Path:
     """The folder with the distributions of a program."""
@@ -39,10 +57,15 @@ def installed(name: str) -> Path:
     return folder
 
 
+def program(name: str) -> Path:
+    """The file of a program."""
+    return HERE / "programs" / f"train_{name}.py"
+
+
 def result_of(name: str, command: list[str], path: str) -> dict[str, float]:
-    """The metrics that a program prints in its last line."""
+    """The metrics that a command prints in its last line."""
     ran = subprocess.run(
-        [*command, str(HERE / "programs" / f"train_{name}.py")],
+        command,
         env={**os.environ, "PYTHONPATH": path},
         cwd=ROOT,
         capture_output=True,
@@ -55,6 +78,19 @@ def result_of(name: str, command: list[str], path: str) -> dict[str, float]:
     return json.loads(last.removeprefix("RESULT "))
 
 
+def command_of(name: str, way: str) -> list[str]:
+    """The command that runs a program in one of the ways."""
+    if way in RUN:
+        run = [sys.executable, "-m", "estimator2strategy", "run", *RUN[way]]
+        return [*run, str(program(name))]
+    imported, old, new = CHANGED[way]
+    folder = ROOT / "build" / "libraries" / "changed" / way
+    folder.mkdir(parents=True, exist_ok=True)
+    changed = folder / f"train_{name}.py"
+    changed.write_text(f"{imported}\n{re.sub(old, new, program(name).read_text())}")
+    return [sys.executable, str(changed)]
+
+
 def difference(expected: dict[str, float], got: dict[str, float]) -> float:
     """The greatest difference of two results, relative to numbers above 1."""
     if expected.keys() != got.keys():
@@ -62,16 +98,16 @@ def difference(expected: dict[str, float], got: dict[str, float]) -> float:
     return max(abs(value - got[key]) / max(1, abs(value)) for key, value in expected.items())
 
 
-def compare(name: str, expected: dict[str, float]) -> bool:
+def compare(name: str, way: str, expected: dict[str, float]) -> bool:
     """Runs a program here; True if its result is that of TensorFlow 2.15."""
     path = os.pathsep.join([str(ROOT), str(installed(name))])
     try:
-        run = [sys.executable, "-m", "estimator2strategy", "run", "--tf2"]
-        found = difference(expected, result_of(name, run, path))
+        found = difference(expected, result_of(name, command_of(name, way), path))
     except (RuntimeError, subprocess.CalledProcessError) as error:
-        print(f"{name}: {error}")
+        print(f"{name}, {way}: {error}")
         return False
-    print(f"{name}: {', '.join(PINNED[name])}: greatest difference {found:.1e}", flush=True)
+    pinned = ", ".join(PINNED[name])
+    print(f"{name}, {way}: {pinned}: greatest difference {found:.1e}", flush=True)
     return found <= TOLERANCE
 
 
@@ -82,13 +118,14 @@ def main() -> int:
     asked = parser.parse_args()
     names = asked.names or sorted(PINNED)
     if asked.record:
-        results = {name: result_of(name, [asked.record], "") for name in names}
+        results = {name: result_of(name, [asked.record, str(program(name))], "") for name in names}
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
         return 0
     expected = json.loads(RESULTS.read_text())
-    passed = sum(compare(name, expected[name]) for name in names)
-    print(f"{passed} passed, {len(names) - passed} failed")
-    return passed < len(names)
+    runs = [(name, way) for name in names for way in WAYS.get(name, USUAL)]
+    passed = sum(compare(name, way, expected[name]) for name, way in runs)
+    print(f"{passed} passed, {len(runs) - passed} failed")
+    return passed < len(runs)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ _OF_TF1 = (
     "Session",
     "add_to_collection",
     "app",
+    "clip_by_average_norm",
     "contrib",
     "flags",
     "get_collection",
@@ -72,6 +73,7 @@ _OF_TF1 = (
     "reset_default_graph",
     "to_float",
     "to_int32",
+    r"train\.(?:\w+Optimizer|Saver|SessionRunHook|get_global_step|get_or_create_global_step)",
     "trainable_variables",
     "truncated_normal",
     "truncated_normal_initializer",
@@ -87,7 +89,13 @@ _GONE_IMPORT = re.compile(
     + rb")\b)",
     re.M,
 )
-_CONTRIB_IMPORT = re.compile(rb"^[ \t]*(?:from|import)\s+tensorflow\.contrib\b", re.M)
+_TF1_IMPORT = re.compile(
+    rb"^from\s+tensorflow\s+import\s+(?:\([^)]*|[^\n(]*)\b(?:"
+    + "|".join(_OF_TF1).encode()
+    + rb")\b",
+    re.M,
+)
+_CONTRIB_IMPORT = re.compile(rb"^([ \t]*)(?:from|import)\s+tensorflow\.contrib\b", re.M)
 _PRIVATE_IMPORT = re.compile(rb"^(?:from|import)\s+(tensorflow\.python\.[\w.]+)", re.M)
 _ALIAS = re.compile(
     rb"import tensorflow(?P<dots>\.compat\.v[12])?(?:[ \t]+as[ \t]+(?P<as>\w+))?[ \t]*(?:#.*)?$",
@@ -111,12 +119,14 @@ class _File:
         uses: Uses of names that TensorFlow has dropped, anywhere in it.
         of_tf1: Those of TF 1.x alone among them.
         of_both: Uses of `tf.compat.v1`, by which a library serves TF 1.15 and TF 2.
+        is_tf1: Importing it needs `tf.contrib`, which TF 2 never had.
     """
 
     first: int = 0
     uses: int = 0
     of_tf1: int = 0
     of_both: int = 0
+    is_tf1: bool = False
 
 
 def read(name: str, path: Path) -> Reading:
@@ -161,20 +171,29 @@ def _facts(data: bytes) -> _File:
     aliases = _aliases(data)
     is_suspect = any(word in data for word in (b"estimator", b"contrib", b"tensorflow.python."))
     plain = [alias for alias, is_plain in aliases.items() if is_plain]
-    if not is_suspect and not any(_of_tf1(alias).search(data) for alias in plain):
+    if not (is_suspect or _TF1_IMPORT.search(data)) and not any(
+        _of_tf1(alias).search(data) for alias in plain
+    ):
         return _File(of_both=_says_both(data, aliases))
     text = _TEXT.sub(lambda match: b"\n" * match[0].count(b"\n") + b'""', data)
     first = [match.start() for match in _GONE_IMPORT.finditer(text)]
     first += [m.start() for m in _PRIVATE_IMPORT.finditer(text) if _is_gone(m[1].decode())]
-    contrib = len(_CONTRIB_IMPORT.findall(text))
-    fact = _File(uses=len(first) + contrib, of_tf1=contrib, of_both=_says_both(text, aliases))
+    of_tf1 = [match.start() for match in _TF1_IMPORT.finditer(text)]
+    first += of_tf1
+    indents = _CONTRIB_IMPORT.findall(text)
+    fact = _File(
+        uses=len(first) + len(indents),
+        of_tf1=len(of_tf1) + len(indents),
+        of_both=_says_both(text, aliases),
+        is_tf1=b"" in indents,
+    )
     for alias, is_plain in aliases.items():
         fact.uses += len(_of_estimator(alias).findall(text))
-        first += _unconditional(alias, text)
+        first += _unconditional(alias, text, is_plain)
         if is_plain:
-            of_tf1 = len(_of_tf1(alias).findall(text))
-            fact.of_tf1 += of_tf1
-            fact.uses += of_tf1
+            uses = len(_of_tf1(alias).findall(text))
+            fact.of_tf1 += uses
+            fact.uses += uses
     if first:
         fact.first = text.count(b"\n", 0, min(first)) + 1
     return fact
@@ -182,10 +201,11 @@ def _facts(data: bytes) -> _File:
 
 def _aliases(text: bytes) -> dict[bytes, bool]:
     """The names of `tensorflow` in a file; True for those that are not `tensorflow.compat`."""
-    found = {
-        match["as"] or b"tensorflow" + (match["dots"] or b""): not match["dots"]
-        for match in _ALIAS.finditer(text)
-    }
+    found: dict[bytes, bool] = {}
+    for match in _ALIAS.finditer(text):
+        alias = match["as"] or b"tensorflow" + (match["dots"] or b"")
+        # A file that tries both has what it needs.
+        found[alias] = not match["dots"] and found.get(alias, True)
     return found | {match[1]: False for match in _COMPAT_ALIAS.finditer(text)}
 
 
@@ -207,17 +227,24 @@ def _of_estimator(alias: bytes) -> re.Pattern[bytes]:
 _STATEMENT = re.compile(rb"(?:class\b|@|[A-Za-z_]\w*\s*=(?!\s*lambda))")
 
 
-def _unconditional(alias: bytes, text: bytes) -> list[int]:
+def _unconditional(alias: bytes, text: bytes, is_plain: bool) -> list[int]:
     """Places of names that are gone in statements that begin in the first column."""
     gone = re.compile(re.escape(alias) + rb"\.(?:contrib\b|(?:compat\.v[12]\.)?estimator\b)")
-    starts = (text.rfind(b"\n", 0, match.start()) + 1 for match in gone.finditer(text))
+    places = [gone, _of_tf1(alias)] if is_plain else [gone]
+    starts = (
+        text.rfind(b"\n", 0, match.start()) + 1
+        for place in places
+        for match in place.finditer(text)
+    )
     return [start for start in starts if _STATEMENT.match(text, start)]
 
 
 def _world(facts: Iterable[_File]) -> str:
     """TF 1.15 if the package knows nothing of TF 2, and TF 2.15 otherwise."""
+    facts = list(facts)
     of_tf1 = sum(fact.of_tf1 for fact in facts)
-    return "1.15" if of_tf1 and of_tf1 >= sum(fact.of_both for fact in facts) else "2.15"
+    is_tf1 = of_tf1 and of_tf1 >= sum(fact.of_both for fact in facts)
+    return "1.15" if is_tf1 or any(fact.is_tf1 for fact in facts) else "2.15"
 
 
 @functools.cache
@@ -241,7 +268,7 @@ def _is_gone(module: str) -> bool:
 def _reached(name: str, path: Path) -> list[Path]:
     """The files that `import name` runs in any case, in their order."""
     start = path / "__init__.py" if path.is_dir() else path
-    seen = {start}
+    seen = {start: None}  # in their order
     queue = collections.deque([start])
     while queue:
         file = queue.popleft()
@@ -249,7 +276,7 @@ def _reached(name: str, path: Path) -> list[Path]:
             continue
         for found in _imported(file, name, path):
             if found not in seen:
-                seen.add(found)
+                seen[found] = None
                 queue.append(found)
     return list(seen)
 

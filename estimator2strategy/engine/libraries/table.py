@@ -2,9 +2,11 @@
 
     find("tensorflow_ranking", "0.5.5").world     # "2.15"
     installed("tensorflow_ranking", folder)       # "0.5.5"
+    lost("tensorflow_hub.Module", "0.16.1")       # the row of 0.15, whose releases have the name
 
 A row holds for the releases below `below`, or for all that no row before it holds for. `world` is
 the TensorFlow that the library was written for; empty, where it runs on that of the program.
+`dropped.csv` has the names that the releases from `below` on lack.
 """
 
 from __future__ import annotations
@@ -25,24 +27,71 @@ class Library:
         distribution: The name that pip knows.
         below: The first release that the row does not hold for; "" if it holds for all.
         world: "1.15", "2.15", or "" for that of the program.
-        needs: Packages that it imports, and that `pip install --no-deps` leaves out.
+        release: The newest one that the row holds for.
+        beside: Distributions that have to be installed with it, without their dependencies.
+        needs: Others that it imports, and that neither TensorFlow nor this package brings along.
     """
 
     module: str
     distribution: str
     below: str
     world: str
+    release: str
+    beside: tuple[str, ...]
     needs: tuple[str, ...]
+
+    @property
+    def install(self) -> str:
+        """The command that installs it beside today's TensorFlow, which its own pins refuse."""
+        alone = " ".join([f"{self.distribution}=={self.release}", *self.beside])
+        command = f"pip install --no-deps {alone}"
+        return f"{command} && {pip_install(*self.needs)}" if self.needs else command
+
+
+def pip_install(*requirements: str) -> str:
+    """The command that installs requirements: `pip install "setuptools<82"`."""
+    return " ".join(["pip install", *(f'"{r}"' if "<" in r else r for r in requirements)])
 
 
 @functools.cache
 def rows() -> tuple[Library, ...]:
     """All rows, in their order."""
-    with (Path(__file__).parent / "table.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Library(**{**row, "needs": tuple(row["needs"].split())})  # type: ignore[arg-type]
-            for row in csv.DictReader(file)
+    return tuple(
+        Library(
+            **{**row, "beside": tuple(row["beside"].split()), "needs": tuple(row["needs"].split())}  # type: ignore[arg-type]
         )
+        for row in _read("table.csv")
+    )
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@functools.cache
+def dropped() -> dict[str, frozenset[str]]:
+    """Module -> the names in it that its releases of today lack."""
+    return {row["module"]: frozenset(row["names"].split()) for row in _read("dropped.csv")}
+
+
+def lost(name: str, release: str) -> Library | None:
+    """The row whose releases have a name that this one lacks; None if it has it, or none had.
+
+    Args:
+        name: A module of the table, and a name in it: "tensorflow_hub.Module".
+        release: The release in question; "" stands for the newest.
+    """
+    module, _, rest = name.partition(".")
+    if rest.partition(".")[0] not in lost_names(module, release):
+        return None
+    return next(row for row in reversed(known(module)) if row.below)
+
+
+def lost_names(module: str, release: str) -> frozenset[str]:
+    """The names that a release of a library lacks; "" stands for the newest."""
+    has_all = release and find(module, release)
+    return frozenset() if has_all else dropped().get(module, frozenset())
 
 
 def known(module: str) -> tuple[Library, ...]:
@@ -52,10 +101,11 @@ def known(module: str) -> tuple[Library, ...]:
 
 def find(module: str, release: str) -> Library | None:
     """The row of a release; None if that release needs no Estimator any more."""
-    return next((row for row in known(module) if _is_below(release, row.below)), None)
+    return next((row for row in known(module) if is_below(release, row.below)), None)
 
 
-def _is_below(release: str, bound: str) -> bool:
+def is_below(release: str, bound: str) -> bool:
+    """True if a release comes before another; also if one of them is not known."""
     return not bound or not release or _numbers(release) < _numbers(bound)
 
 

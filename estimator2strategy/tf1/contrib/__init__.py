@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from estimator2strategy.engine.libraries.table import known
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.legacy import importing
 from estimator2strategy.tf1.facade import namespace, slim_copy, stand_ins, symbols
@@ -186,9 +187,9 @@ _LIBRARIES = {
 
 
 def _imported(name: str) -> types.ModuleType:
-    is_legacy = name.partition(".")[0] in importing.LEGACY_PACKAGES
+    is_known = bool(known(name.partition(".")[0]))
     try:
-        return importing.import_module(name) if is_legacy else importlib.import_module(name)
+        return importing.import_module(name) if is_known else importlib.import_module(name)
     except ModuleNotFoundError as error:
         error.msg += _LIBRARIES.get(str(error.name), "")
         raise

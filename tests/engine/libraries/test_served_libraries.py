@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from estimator2strategy.engine import legacy_code
-from estimator2strategy.engine.libraries import reading, served, table
+from estimator2strategy.engine.libraries import reading, remedies, served, table
 from estimator2strategy.engine.libraries.reading import Need
 from tests import fresh
 
@@ -34,6 +34,7 @@ def site(tmp_path, monkeypatch):
     yield make
     legacy_code._added = scopes
     served._scope_of.cache_clear()
+    served.of_installed.cache_clear()
     for name in [n for n in sys.modules if n.startswith("some_")]:
         del sys.modules[name]
 
@@ -52,6 +53,8 @@ def site(tmp_path, monkeypatch):
         "from .part import name\n",
         "from . import part\n",
         "import tensorflow as tf\n\n\ndef f():\n    return tf.placeholder(tf.contrib.x)\n",
+        "from tensorflow import gfile\n",
+        "import tensorflow as tf\n\n\nclass Hook(tf.train.SessionRunHook):\n    pass\n",
     ],
 )
 def test_packages_that_need_dropped_names_are_told(site, source):
@@ -73,6 +76,9 @@ def test_packages_that_need_dropped_names_are_told(site, source):
         "import tensorflow as tf\n\n\ndef train():\n    return tf.estimator.Estimator\n",
         "import estimator\nfrom estimator import tensorflow\n",
         "import tensorflow.compat.v1 as tf\n\nx = tf.placeholder\ny = tf.layers.dense\n",
+        "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n"
+        "    import tensorflow as tf\nx = tf.placeholder\n",
+        "from tensorflow import keras, train\nlayers = keras.layers\n",
     ],
 )
 def test_packages_that_run_today_are_not(tmp_path, source):
@@ -99,6 +105,8 @@ def test_the_world_is_that_of_the_names_that_a_package_uses(tmp_path):
     assert reading.read("some_library", file).world == "1.15"
     file.write_text(f"{OF_TF2}y = tf.estimator.Estimator\n")
     assert reading.read("some_library", file).world == "2.15"
+    file.write_text(f"{OF_TF2}from tensorflow.contrib import slim\n")  # TF 2 never had it
+    assert reading.read("some_library", file).world == "1.15"
 
 
 def test_rows_hold_for_their_releases():
@@ -156,3 +164,180 @@ def test_e2s_run_serves_without_an_option(site, tmp_path):
         check=False,
     )
     assert done.stdout.splitlines()[-1:] == ["Estimator"], done.stderr
+
+
+# A library that cannot be imported: one sentence, with the command that mends it.
+
+
+@pytest.fixture
+def known(monkeypatch, site):
+    """Puts a library into the table, and a release of it into a folder."""
+    row = table.Library("some_known", "some-known", "2", "", "1.5", ("some-beside",), ("attrs",))
+    monkeypatch.setattr(table, "rows", lambda: (row,))
+    monkeypatch.setattr(table, "dropped", lambda: {"some_known": frozenset({"Old", "old"})})
+
+    def make(release: str, source: str):
+        folder = site("other", "")
+        (folder / f"some_known-{release}.dist-info").mkdir()
+        (folder / "some_known").mkdir()
+        (folder / "some_known" / "__init__.py").write_text(source)
+
+    served.release_of.cache_clear()
+    yield make
+    served.release_of.cache_clear()
+
+
+INSTALL = "pip install --no-deps some-known==1.5 some-beside && pip install attrs"
+
+
+def test_the_install_command_names_what_the_pins_leave_out(known):
+    assert table.known("some_known")[0].install == INSTALL
+    assert table.pip_install("setuptools<82") == 'pip install "setuptools<82"'
+
+
+def test_a_missing_library_is_said_with_its_command(known):
+    served.install()
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module("some_known")
+    assert str(caught.value) == f"some_known is not installed: {INSTALL}"
+    assert caught.value.name == "some_known"
+
+
+def test_a_missing_library_can_still_be_asked_for(known):
+    served.install()
+    assert importlib.util.find_spec("some_known") is None
+
+
+def test_a_module_that_the_table_does_not_name_has_pythons_message(known):
+    known("1.5", "import some_unheard_of")
+    served.install()
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'some_unheard_of'$"):
+        importlib.import_module("some_known")
+
+
+def test_a_release_that_is_not_served_is_told_what_it_needs(known):
+    known("2.1", "import attr.no_such_module")
+    served.install()
+    with pytest.raises(ImportError, match=r"^some_known 2.1 needs attr, .*: pip install attrs$"):
+        importlib.import_module("some_known")
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (
+            "import some_beside.apis",
+            "some_known 1.5 needs some_beside, which is not installed: "
+            "pip install --no-deps some-beside",
+        ),
+        (
+            "raise ModuleNotFoundError('no pkg_resources', name='pkg_resources')",
+            "some_known 1.5 needs pkg_resources, which is not installed: "
+            'pip install "setuptools<82"',
+        ),
+        (
+            "raise TypeError('Descriptors cannot be created directly.\\nMore.')",
+            "some_known 1.5 has files that were made for an older protobuf (TypeError: Descriptors "
+            "cannot be created directly.): export PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python",
+        ),
+        (
+            "raise ImportError('/x/core.so: undefined symbol: _ZN4absl')",
+            "some_known 1.5 was compiled for another TensorFlow (ImportError: /x/core.so: "
+            "undefined symbol: _ZN4absl): pip install --no-deps --upgrade some-known",
+        ),
+    ],
+)
+def test_a_library_that_does_not_load_is_said_with_its_command(known, source, sentence):
+    known("1.5", source)
+    served.install()
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("some_known")
+    assert str(caught.value) == sentence
+
+
+def test_the_package_that_does_not_load_is_the_one_that_is_named(known, site):
+    site("some_ops", "raise ImportError('/x/ops.so: undefined symbol: _ZN4absl')")
+    known("1.5", "import some_ops")
+    served.install()
+    with pytest.raises(ImportError, match=r"^some_ops was compiled .* --upgrade some-ops$"):
+        importlib.import_module("some_known")
+
+
+def test_a_library_of_ops_for_another_tensorflow_is_said_with_its_command(site, monkeypatch):
+    monkeypatch.setattr(remedies, "COMPILED", {"some_compiled"})
+    site("some_compiled", "raise ImportError('/x/ops.so: undefined symbol: _ZN4absl')")
+    served.install()
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("some_compiled")
+    assert str(caught.value) == (
+        "some_compiled was compiled for another TensorFlow (ImportError: /x/ops.so: undefined "
+        "symbol: _ZN4absl): pip install --no-deps --upgrade some-compiled"
+    )
+
+
+def test_another_release_that_needs_what_is_gone_is_sent_to_the_one_that_was_tried(known):
+    known("1.2", "from tensorflow.python.no_such_module import name")
+    served.install()
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("some_known")
+    assert str(caught.value).startswith("some_known 1.2 does not import here (ModuleNotFoundError")
+    assert str(caught.value).endswith(f"; 1.5 does: {INSTALL}")
+
+
+def test_an_error_of_the_release_that_was_tried_is_its_own(known):
+    known("1.5", "raise AttributeError('mine')")
+    served.install()
+    with pytest.raises(AttributeError, match=r"^mine$"):
+        importlib.import_module("some_known")
+
+
+def test_a_dropped_name_is_said_with_the_release_that_has_it(known):
+    known("2.1", "New = 1")
+    served.install()
+    sentence = f"some-known 2.1 has dropped some_known.Old; 1.5 has it: {INSTALL}"
+    with pytest.raises(ImportError) as caught:
+        exec("from some_known import Old", {})
+    assert str(caught.value) == sentence
+    with pytest.raises(ImportError) as caught:
+        exec("import some_known.old", {})
+    assert str(caught.value) == sentence.replace("Old", "old")
+    module = importlib.import_module("some_known")
+    with pytest.raises(AttributeError) as lost:
+        module.Old  # noqa: B018
+    assert str(lost.value) == sentence
+    assert not hasattr(module, "Old")
+    with pytest.raises(AttributeError, match=r"^module 'some_known' has no attribute 'other'$"):
+        module.other  # noqa: B018
+    with pytest.raises(ImportError, match=r"^cannot import name 'other'"):
+        exec("from some_known import other", {})
+
+
+def test_a_release_that_has_the_name_says_nothing(known, capsys):
+    known("1.4", "Old = 1")
+    served.install()
+    assert importlib.import_module("some_known").Old == 1
+    assert importlib.util.find_spec("some_known.old") is None
+
+
+def test_another_package_of_a_known_name_is_read(known, capsys):
+    known("1.4", "import tensorflow as tf\n")
+    (folder,) = Path(sys.path[0]).glob("*.dist-info")
+    folder.rename(folder.with_name("another-1.4.dist-info"))
+    served.install()
+    importlib.import_module("some_known")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_guide_has_the_command_of_every_row():
+    guide = (ROOT / "migration_guide" / "libraries.md").read_text(encoding="utf-8")
+    for row in table.rows():
+        assert f"`{row.install}`" in guide
+
+
+def test_every_row_says_how_to_install_it():
+    for row in table.rows():
+        assert f"{row.distribution}=={row.release}" in row.install
+        assert not row.below or table.find(row.module, row.release) is row
+    assert set(table.dropped()) == {row.module for row in table.rows() if row.below} - {
+        "tensorflow_ranking"
+    }

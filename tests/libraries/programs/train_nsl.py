@@ -19,7 +19,8 @@ def input_fn():
     return tf.data.Dataset.from_tensor_slices(({"x": rows}, labels)).batch(16)
 
 
-plain = tf.estimator.LinearClassifier(
+# The classes of TensorFlow 2 in any world: their loss is a mean.
+plain = tf.compat.v2.estimator.LinearClassifier(
     [tf.feature_column.numeric_column("x", shape=(2,))],
     model_dir=tempfile.mkdtemp(),
     config=tf.estimator.RunConfig(tf_random_seed=1),

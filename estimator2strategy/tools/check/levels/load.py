@@ -208,7 +208,7 @@ def _imported(name: str, facade: bool) -> Any:
 
 def _install(spec: Any) -> None:
     """From here on modules of the program get TF 1.15's `tensorflow`."""
-    scope = importing.Scope(legacy=importing.LEGACY_PACKAGES, whole_program=True)
+    scope = importing.Scope(whole_program=True)
     if legacy_code.is_installed(spec.name):
         scope |= importing.Scope(legacy=frozenset({spec.name.partition(".")[0]}))
     migrated = spec.origin is not None and legacy_code.is_migrated(spec.origin)

@@ -17,10 +17,7 @@ _LIBRARIES = {
         "GroupNormalization) from there, what `tf.contrib` of this package has (crf, image, opt, "
         "seq2seq) from there, and copy the rest.",
     ),
-    "tensor2tensor": (_OLD, _RUN),
     "tensorflow_estimator": ("it cannot be imported since TensorFlow 2.16", _RUN),
-    "adanet": (_OLD, _RUN),
-    "tensorflow_gan": (_OLD, _RUN),
     "tflearn": (
         f"{_OLD}, with tf.contrib",
         "Write its layers as `tf.layers` or `tf.slim`. Its to_categorical and pad_sequences are in "
@@ -31,7 +28,7 @@ _LIBRARIES = {
         'pip install "numpy<2", or write it with albumentations.',
     ),
     "tensorflow_hub": (
-        "its last release, 0.16, imports pkg_resources, which setuptools 82 has not",
+        "it imports pkg_resources, which setuptools 82 has not",
         'pip install "setuptools<82"',
     ),
     "hbconfig": (
@@ -42,7 +39,7 @@ _LIBRARIES = {
     "keras_applications": (_ALONE, "Take it from tf.keras.applications."),
     "keras_preprocessing": (_ALONE, "Take it from tf.keras.preprocessing."),
 }
-_SERVED = {"tensorflow_estimator", "tensor2tensor", "adanet", "tensorflow_gan"}
+_SERVED = {"tensorflow_estimator"}
 
 
 def find(source, context):

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from estimator2strategy.engine.libraries import table
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check import libraries, library_objects, unreached
@@ -140,8 +141,11 @@ _WITHOUT_ARGUMENTS = {"tostring"}
 
 def find(source, context):
     on_tf2 = context.runs_on_tensorflow2(source, Flavour.PLAIN)
+    is_served = not on_tf2 or "estimator2strategy" in source.modules
     seen = set()
     for node, name in imported_and_used(source):
+        if is_served and table.lost(name, ""):
+            continue  # an older release has it, of which E2S802 tells
         old, now = _dropped(name)
         if old is None and on_tf2 and (today := removed_names.todays(name)):
             old, now = name, today

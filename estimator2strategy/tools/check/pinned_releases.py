@@ -1,0 +1,69 @@
+"""The release of a library that a program's requirements ask for: read, never installed.
+
+    pinned("tensorflow-hub", "/project/trainer/task.py")      # "0.15.0"
+
+The files that are read are those of `_FILES`, in the folder of the program's file and above it; the
+nearest one that names the library counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from estimator2strategy.engine.libraries import table
+
+_FILES = ("requirements*.txt", "setup.py", "setup.cfg", "pyproject.toml", "environment.y*ml")
+# How many folders above a file its requirements may lie.
+_CLIMB = 6
+_LONGEST = 200_000
+_BOUND = re.compile(r"(===?|~=|<=|>=|<|>|!=|=)\s*[\"']?[\^~]?(\d[\d.]*)")
+
+
+def pinned(module: str, path: str) -> str:
+    """The release of a library of the table; "" if none is asked for, or the newest will do."""
+    row = table.known(module)[-1]
+    for folder in list(Path(path).resolve().parents)[:_CLIMB]:
+        for text in _texts(folder):
+            bounds = _bounds(row.distribution, text)
+            if bounds is not None:
+                return _release(module, bounds)
+        if (folder / ".git").exists():
+            break
+    return ""
+
+
+@functools.lru_cache(maxsize=64)
+def _texts(folder: Path) -> tuple[str, ...]:
+    files: Iterator[Path] = (file for name in _FILES for file in sorted(folder.glob(name)))
+    return tuple(
+        file.read_text(encoding="utf-8", errors="replace")
+        for file in files
+        if file.is_file() and file.stat().st_size < _LONGEST
+    )
+
+
+def _bounds(distribution: str, text: str) -> dict[str, str] | None:
+    """The operators and releases that follow a distribution's name; None if it is not named."""
+    name = re.sub(r"[-_.]+", "[-_.]", distribution)
+    found = re.search(rf"(?<![\w.-]){name}(?:\[[^]\n]*])?(?![\w-])([^#;\n]*)", text, re.IGNORECASE)
+    if found is None:
+        return None
+    # A list of several may stand on one line, each in quotes.
+    rest = re.split(r"[\"'],", found[1])[0]
+    return {operator: release.rstrip(".") for operator, release in _BOUND.findall(rest)}
+
+
+def _release(module: str, bounds: dict[str, str]) -> str:
+    for operator in ("===", "==", "=", "~=", "<="):
+        if operator in bounds:
+            return bounds[operator]
+    if "<" in bounds:
+        fitting = [
+            row.release for row in table.known(module) if table.is_below(row.release, bounds["<"])
+        ]
+        return fitting[-1] if fitting else ""
+    least = bounds.get(">=", "")
+    return least if least and table.find(module, least) is None else ""
