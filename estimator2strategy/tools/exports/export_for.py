@@ -42,10 +42,18 @@ def main(argv: Sequence[str]) -> int:
     try:
         said = _write_parts(options) if options.parts else _write_one(options)
     except (SavedModelError, OSError, tf.errors.OpError) as error:
-        printable.write(f"e2s export-for: {printable.printable_lines(str(error))}\n", sys.stderr)
+        _complain(str(error))
+        return 2
+    except (ValueError, TypeError, IndexError) as error:  # of a graph that no TensorFlow wrote
+        first = str(error).strip().partition("\n")[0]
+        _complain(f"{options.folder} is damaged: {first}")
         return 2
     printable.write(printable.printable_lines(said))
     return 0
+
+
+def _complain(said: str) -> None:
+    printable.write(f"e2s export-for: {printable.printable_lines(said)}\n", sys.stderr)
 
 
 def _write_one(options: argparse.Namespace) -> str:

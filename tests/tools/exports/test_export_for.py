@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import __main__
+from estimator2strategy.engine.saved_models import model_files
 from tests.engine.saved_models.small_exports import (
     answers,
     exported,
@@ -88,6 +89,22 @@ def test_no_export_and_a_broken_one_are_told(tmp_path, capsys):
     (tmp_path / "saved_model.pb").write_bytes(b"no graph at all")
     assert run("--tf=1.15", str(tmp_path)) == 2
     assert "saved_model.pb cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--parts", "--tf=2"])
+def test_a_graph_whose_nodes_miss_their_inputs_is_told(folder, capsys, option):
+    model = model_files.read(folder)
+    for node in model.meta_graphs[0].graph_def.node:
+        if option == "--parts":
+            del node.input[:]
+    model.meta_graphs[0].graph_def.node.add(name="v", op="VariableV2")
+    model.meta_graphs[0].graph_def.node.add(name="v/Assign", op="Assign")
+    model.meta_graphs[0].graph_def.node.add(name="x", op="Identity", input=["v/Assign"])
+    model_files.replace_graphs(model, folder, as_text=False)
+    assert run(option, folder) == 2
+    error = capsys.readouterr().err
+    assert "is damaged" in error
+    assert error.count("\n") == 1
 
 
 def test_a_folder_that_is_there_is_kept(folder, tmp_path, capsys):
