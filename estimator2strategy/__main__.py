@@ -52,6 +52,10 @@ _COMMANDS = {
         "estimator2strategy.tools.artifact.export_command",
         "write a training step as a folder that trains where only JAX is",
     ),
+    "export-for": (
+        "estimator2strategy.tools.exports.export_for",
+        "rewrite an exported model for TF 1.15, TF 2, Keras or a converter",
+    ),
     "run": (
         "estimator2strategy.legacy.run",
         "run an unchanged TF 1.x program on today's TensorFlow",

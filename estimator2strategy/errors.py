@@ -5,6 +5,7 @@
     │   └── UnsupportedError    it uses something that has no home on TF2
     │       └── QueueRunnerError    queues of input_fn cannot run
     ├── CheckpointError         a checkpoint does not fit the model, or cannot be read
+    ├── SavedModelError         an export cannot be read, or not be rewritten for its reader
     ├── ModelDirInUseError      another training writes to the same model_dir
     └── DeviceError             the machine cannot do what the configuration asks for
 
@@ -33,6 +34,10 @@ class QueueRunnerError(UnsupportedError, RuntimeError):
 
 class CheckpointError(EstimatorToStrategyError, ValueError):
     """A checkpoint and the model differ, or no checkpoint can be read; the message lists each."""
+
+
+class SavedModelError(EstimatorToStrategyError, ValueError):
+    """An export cannot be read, or not be rewritten for its reader; the message says what to do."""
 
 
 class ModelDirInUseError(EstimatorToStrategyError, RuntimeError):

@@ -41,6 +41,7 @@ LAZY = {
     "tools/check/pytest_plugin": "pytest loads the plugin for projects that do not use it, too",
     "tools/checkpoint/checkpoint_command": _WITHOUT_TENSORFLOW,
     "tools/checkpoint/keras_file": "files are read without Keras; only a model needs it",
+    "tools/exports/export_for": _WITHOUT_TENSORFLOW,
     "tools/golden/record_command": _WITHOUT_TENSORFLOW,
     "tools/golden/verify": _WITHOUT_TENSORFLOW,
     "tools/migrate/migrate_command": "the command says that libcst is missing",
@@ -49,6 +50,7 @@ LAZY = {
 NO_ROOMS = {
     "conformance",
     "examples",
+    "exports",
     "fresh",
     "goldens",
     "hostile",
@@ -58,6 +60,7 @@ NO_ROOMS = {
     "parity",
     "programs",
     "shapes",
+    "versions",
 }
 
 

@@ -216,3 +216,26 @@ def test_a_class_name_means_one_class():
                 modules[node.name].append(path.relative_to(package).as_posix())
     several = {name: paths for name, paths in modules.items() if len(paths) > 1}
     assert several.keys() == NAMES_OF_TENSORFLOW, several
+
+
+# What a `from` takes of the standard library, or a whole module, that Python 3.10 has not.
+SINCE_PYTHON_3_11 = {
+    "tomllib",
+    "enum.StrEnum",
+    "datetime.UTC",
+    "typing.Self",
+    "typing.assert_never",
+}
+
+
+def test_modules_start_on_python_3_10():
+    """Python 3.10 is served, and tests of the day run on a newer one."""
+    package = Path(estimator2strategy.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            found = set()
+            if isinstance(node, ast.Import):
+                found = {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            assert not found & SINCE_PYTHON_3_11, path

@@ -169,6 +169,12 @@ RULES: Mapping[str, ArgumentRule] = {
     ),
     "as_text": flag_rule("Pass True for saved_model.pbtxt, False for saved_model.pb"),
     "strip_default_attrs": flag_rule("Pass True or False"),
+    "for_tensorflow": ArgumentRule(
+        lambda value: value is None or value == "1.15",
+        "must be a release that exports are rewritten for",
+        "Pass '1.15'; or None, for TensorFlow 2.15 and newer.",
+        ValueError,
+    ),
     # Of TrainSpec, EvalSpec, exporters and hooks.
     "exporters": ArgumentRule(
         lambda value: True, "", "Pass an Exporter, or a list of some that have different names."

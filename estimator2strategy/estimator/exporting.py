@@ -53,6 +53,8 @@ class Exporting(abc.ABC):
         as_text: bool = False,
         checkpoint_path: str | None = None,
         experimental_mode: str = ModeKeys.PREDICT,
+        *,
+        for_tensorflow: str | None = None,
     ) -> bytes:
         """Writes a SavedModel of TF1, for TensorFlow Serving and `tf.saved_model.load`.
 
@@ -68,6 +70,8 @@ class Exporting(abc.ABC):
             experimental_mode: The mode in which to call model_fn. PREDICT gives a signature for
                 each of the spec's `export_outputs`, under the tag `serve`; TRAIN and EVAL one
                 signature, `train` or `eval`, under the tag of that name.
+            for_tensorflow: "1.15": TF 1.15 and its server load the export, too; TF 2 loads it as
+                any other. None: no older TensorFlow than 2.15 is asked for.
 
         Returns:
             The new folder; `export_dir_base` in a process of a job under JAX that is not its chief.
@@ -75,6 +79,7 @@ class Exporting(abc.ABC):
         Raises:
             ValueError: There is no function, no checkpoint, no signature to serve, or the
                 checkpoint lacks a variable.
+            SavedModelError: The graph has an op that `for_tensorflow` lacks.
         """
         if not serving_input_receiver_fn:
             raise ValueError("serving_input_receiver_fn: An input_receiver_fn must be defined.")
@@ -84,6 +89,7 @@ class Exporting(abc.ABC):
             assets_extra=assets_extra,
             as_text=as_text,
             checkpoint_path=checkpoint_path,
+            **_only_given(for_tensorflow),
         )
 
     @checked(RULES)
@@ -94,6 +100,8 @@ class Exporting(abc.ABC):
         assets_extra: dict[str, str] | None = None,
         as_text: bool = False,
         checkpoint_path: str | None = None,
+        *,
+        for_tensorflow: str | None = None,
     ) -> bytes:
         """Writes a SavedModel with a graph for each of several modes, on the same variables.
 
@@ -108,6 +116,7 @@ class Exporting(abc.ABC):
             assets_extra=assets_extra,
             as_text=as_text,
             checkpoint_path=checkpoint_path,
+            **_only_given(for_tensorflow),
         )
 
     @checked(RULES)
@@ -119,6 +128,8 @@ class Exporting(abc.ABC):
         as_text: bool = False,
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
+        *,
+        for_tensorflow: str | None = None,
     ) -> bytes:
         """`export_saved_model` as TF1 called it, with all attributes of nodes written out.
 
@@ -138,6 +149,7 @@ class Exporting(abc.ABC):
             as_text=as_text,
             checkpoint_path=checkpoint_path,
             strip_default_attrs=strip_default_attrs,
+            **_only_given(for_tensorflow),
         )
 
     # Subclasses have always been allowed to override this one, so it has its old name.
@@ -149,6 +161,7 @@ class Exporting(abc.ABC):
         as_text: bool = False,
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = True,
+        for_tensorflow: str | None = None,
     ) -> bytes:
         if not jax_hosts.writes_files():
             tf1.logging.info("No SavedModel is written here: the chief of the job writes it.")
@@ -182,6 +195,7 @@ class Exporting(abc.ABC):
             as_text=as_text,
             strip_default_attrs=strip_default_attrs,
             tf115=self._tf115,
+            for_tf115=for_tensorflow is not None,
         )
 
     def _served_graphs(self, mode: str, receiver_fn: Callable[[], Any]) -> list[ServedGraph]:
@@ -203,3 +217,8 @@ class Exporting(abc.ABC):
             )
             raise ValueError(f"Couldn't find trained model at {self._config.model_dir}{where}.")
         return path
+
+
+def _only_given(for_tensorflow: str | None) -> dict[str, Any]:
+    """The argument if it was given: subclasses may have overridden the method that takes it."""
+    return {} if for_tensorflow is None else {"for_tensorflow": for_tensorflow}

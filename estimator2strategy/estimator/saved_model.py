@@ -32,6 +32,7 @@ from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.runtime import unfinished_exports
 from estimator2strategy.engine.runtime.latest_checkpoint import using
 from estimator2strategy.engine.runtime.monitored import leave_out_summaries_of_branches
+from estimator2strategy.engine.saved_models import model_files, tensorflow_115
 from estimator2strategy.engine.user_code import location
 from estimator2strategy.engine.worlds import serving
 from estimator2strategy.engine.wrong_argument import wrong_argument
@@ -80,6 +81,7 @@ def write_saved_model(
     as_text: bool,
     strip_default_attrs: bool,
     tf115: bool = False,
+    for_tf115: bool = False,
 ) -> bytes:
     """Writes a new numbered folder below `base`, all of it or nothing.
 
@@ -88,19 +90,19 @@ def write_saved_model(
         graphs: The graphs to write; the variables of the first one are saved.
         checkpoint_path: Whence the variables come.
         config: The RunConfig with the seed and `session_config` to use.
-        look_up: If that checkpoint was removed meanwhile: gives the latest one. None: it is an
-            error then.
+        look_up: Gives the latest checkpoint if that one was removed meanwhile; None: an error.
         assets_extra: Path below `assets.extra` -> file to copy there.
         as_text: Write `saved_model.pbtxt`, not `saved_model.pb`.
         strip_default_attrs: Leave out attributes of nodes that have their default, so that older
             releases of TensorFlow, which do not know the attribute, can load the graph.
         tf115: True if the program is one of TF 1.15.
+        for_tf115: True if TF 1.15 shall load the graphs.
 
     Returns:
         The folder: `base`/seconds since 1970.
 
     Raises:
-        ValueError: The checkpoint lacks variables of a graph.
+        ValueError: The checkpoint lacks variables, or TF 1.15 an op, of a graph.
     """
     unfinished_exports.clear(os.fsdecode(base))
     folder = export.get_timestamped_export_dir(os.fspath(base))
@@ -119,12 +121,21 @@ def write_saved_model(
                     strip_default_attrs,
                     first=i == 0,
                     signatures_of=_signatures_of_tf115 if tf115 else _signatures,
+                    for_tf115=for_tf115,
                 )
         with tf.Graph().as_default():
             builder.save(as_text)
+        if for_tf115:
+            _rewrite_for_tf115(os.fsdecode(unfinished), as_text)
         _add_assets(os.fsdecode(unfinished), assets_extra or {})
         tf.io.gfile.rename(unfinished, folder)
     return folder
+
+
+def _rewrite_for_tf115(folder: str, as_text: bool) -> None:
+    model = model_files.read(folder)
+    tensorflow_115.rewrite(model)
+    model_files.replace_graphs(model, folder, as_text)
 
 
 def _add_assets(folder: str, assets_extra: Mapping[str, str]) -> None:
@@ -143,6 +154,7 @@ def _add_graph(
     *,
     first: bool,
     signatures_of: Callable[[EstimatorSpec, Any], dict[str, Any]],
+    for_tf115: bool,
 ) -> None:
     scope = tf1.get_variable_scope()
     with tf1.variable_scope(scope, use_resource=served.resource_step or scope.use_resource):
@@ -155,6 +167,8 @@ def _add_graph(
     local_init_op = scaffold.local_init_op
     if local_init_op is None:
         local_init_op = tf1.train.Scaffold.default_local_init_op()
+    if for_tf115:
+        tensorflow_115.check_graph(tf1.get_default_graph())
     with tf1.Session(config=_session_config(config)) as session:
         # It restores here and, written into the graph, wherever the graph is loaded.
         saver = _saver(scaffold)

@@ -11,6 +11,8 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.saved_models import model_files, tensorflow_115
+from estimator2strategy.errors import SavedModelError
 from estimator2strategy.estimator import export
 from tests import fresh
 from tests.engine.runtime.programs import falling, host_estimator, numbers
@@ -390,3 +392,44 @@ def test_so_is_one_that_only_the_last_of_several_modes_has(trained, tmp_path):
     receivers = {ModeKeys.EVAL: one_number, ModeKeys.PREDICT: one_number}
     with pytest.raises(ValueError, match=r"Could not load[\s\S]*`infer`[\s\S]*another"):
         model.experimental_export_all_saved_models(tmp_path, receivers)
+
+
+class TestForTensorFlow115:
+    """`for_tensorflow="1.15"`; `python -m tests.exports` loads such exports in TF 1.15 itself."""
+
+    def test_the_graph_has_nothing_that_it_lacks(self, trained, tmp_path):
+        folder = os.fsdecode(
+            trained.export_saved_model(tmp_path, one_number, for_tensorflow="1.15")
+        )
+        model = model_files.read(folder)
+        before = model.SerializeToString(deterministic=True)
+        tensorflow_115.rewrite(model)
+        assert model.SerializeToString(deterministic=True) == before
+        assert loaded(folder, [1.0, 2.0, 3.0]) == [-2.0, -1.0, 0.0]
+
+    def test_all_methods_take_it(self, trained, tmp_path):
+        receivers = {ModeKeys.PREDICT: one_number}
+        for export_all, argument in (
+            (trained.export_savedmodel, one_number),
+            (trained.experimental_export_all_saved_models, receivers),
+        ):
+            folder = os.fsdecode(export_all(tmp_path, argument, for_tensorflow="1.15"))
+            (graph,) = model_files.read(folder).meta_graphs
+            assert not [node.name for node in graph.graph_def.node if "debug_name" in node.attr]
+
+    def test_an_op_that_it_lacks_is_refused_at_its_line_and_nothing_is_left(
+        self, trained, tmp_path
+    ):
+        def receiver():
+            text = tf1.placeholder(tf.string, [])
+            image = tf.io.decode_image(text)
+            return export.ServingInputReceiver(tf.cast(tf.size(image), tf.float32), text)
+
+        with pytest.raises(SavedModelError, match=r"has no DecodeImage.*test_export_saved_model"):
+            trained.export_saved_model(tmp_path, receiver, for_tensorflow="1.15")
+        assert os.listdir(tmp_path) == ["model"]  # where it was trained
+
+    def test_other_releases_are_refused(self, trained, tmp_path):
+        with pytest.raises(ValueError, match="for_tensorflow must be a release") as error:
+            trained.export_saved_model(tmp_path, one_number, for_tensorflow="1.4")
+        assert "Pass '1.15'" in str(error.value)

@@ -15,6 +15,8 @@ import pytest
 
 from estimator2strategy.tools.checkpoint.checkpoint_command import main
 
+pytest.importorskip("jax")
+
 TESTS = Path(__file__).parents[2]
 GOLDEN = str(TESTS / "goldens" / "parity_tf115")
 TWIN = f"{TESTS / 'programs' / 'keras_twin.py'}:"

@@ -2,9 +2,13 @@
 
 import configparser
 import functools
+import sys
 from pathlib import Path
 
-import tomllib
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 DEFAULT = 88  # black's
 

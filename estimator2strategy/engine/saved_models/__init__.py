@@ -1,0 +1,1 @@
+"""SavedModels as files: read, rewritten for other readers than today's TensorFlow, written."""
