@@ -3,22 +3,9 @@
 from estimator2strategy.engine.libraries import served, table
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.pinned_releases import pinned
-from estimator2strategy.tools.check.rule import Hit, rule
+from estimator2strategy.tools.check.rule import Hit
 
 
-@rule(
-    "E2S801",
-    "served-library",
-    Severity.INFO,
-    title="A library that was written for Estimators",
-    why="It imports names that TensorFlow 2.16 does not have. `e2s run`, and a program that "
-    "imports this package first, give it these names; TensorFlow alone does not (an error with "
-    "`--target tf2`).",
-    fix="Run the program with `e2s run`, or import this package before the library.",
-    guide="libraries.md",
-    bad="import tensorflow_ranking as tfr\n",
-    good="import tensorflow_probability as tfp\n",
-)
 def find(source, context):
     on_tf2 = context.runs_on_tensorflow2(source) and "estimator2strategy" not in source.modules
     seen = set()
