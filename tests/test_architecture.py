@@ -204,7 +204,8 @@ _PRIVATE_MODULE = re.compile(r"(tensorflow\.python|(tf_)?keras\.src|jax(lib)?\._
 # Modules that ask objects of TensorFlow, Keras or Python for private attributes; all others do not.
 _ASK_FOR_PRIVATE_ATTRIBUTES = """
     engine/_tf_private engine/_tf_switches engine/callers engine/command_line
-    engine/metrics/observe engine/record/recording_strategy engine/runtime/evaluation
+    engine/libraries/served engine/metrics/observe engine/record/recording_strategy
+    engine/runtime/evaluation
     engine/runtime/input_position engine/runtime/interruption engine/runtime/jax_hosts
     engine/runtime/lookahead engine/runtime/saving engine/runtime/training
     engine/runtime/unfinished_saves engine/wrong_argument estimator/keras_models

@@ -19,7 +19,7 @@ from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef, SignatureDef, 
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from estimator2strategy.engine.saved_models.model_files import keep_graph
-from estimator2strategy.engine.saved_models.split_plan import NUMBERS, Part, planned
+from estimator2strategy.engine.saved_models.split_plan import NUMBERS, ServedPart, planned
 from estimator2strategy.errors import SavedModelError
 
 tf1 = tf.compat.v1
@@ -75,7 +75,7 @@ def _names(infos: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _written(model: SavedModel, graph: tf.Graph, part: Part, name: str) -> SavedModel:
+def _written(model: SavedModel, graph: tf.Graph, part: ServedPart, name: str) -> SavedModel:
     """The SavedModel of one part."""
     made = SavedModel()
     made.CopyFrom(model)
@@ -101,7 +101,7 @@ def _written(model: SavedModel, graph: tf.Graph, part: Part, name: str) -> Saved
 class _Walk:
     """The ops of a part, as far as they are found, and the inputs that it uses."""
 
-    def __init__(self, graph: tf.Graph, part: Part) -> None:
+    def __init__(self, graph: tf.Graph, part: ServedPart) -> None:
         self._graph = graph
         self._part = part
         self.used: set[str] = set()
@@ -231,7 +231,7 @@ def _keep_tables(meta: MetaGraphDef, walk: _Walk) -> None:
                 walk.add_op(name)
 
 
-def _write_signature(meta: MetaGraphDef, graph: tf.Graph, part: Part, walk: _Walk) -> None:
+def _write_signature(meta: MetaGraphDef, graph: tf.Graph, part: ServedPart, walk: _Walk) -> None:
     init = meta.signature_def.get(_INIT_SIGNATURE)
     kept = SignatureDef()
     if init is not None:

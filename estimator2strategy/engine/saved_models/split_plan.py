@@ -26,7 +26,7 @@ Ops = frozenset[tf.Operation]
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class ServedPart:
     """A part of the graph.
 
     Attributes:
@@ -42,7 +42,7 @@ class Part:
 
 def planned(
     graph: tf.Graph, inputs: Mapping[str, str], outputs: Mapping[str, str]
-) -> dict[str, Part]:
+) -> dict[str, ServedPart]:
     """The parts of a served graph; those that return nothing are left out.
 
     Args:
@@ -83,9 +83,9 @@ def planned(
         return own | {fed_to_texts[tensor.name]: tensor.name for tensor in _sorted(tensors)}
 
     parts = {
-        PARSING: Part(raw, returned(before, parsed), weighed),
-        NUMBERS: Part(fed_to_numbers, returned(numbers, computed), before | after),
-        TEXTS: Part(fed_to_texts, returned(after, ()), dynamic - after),
+        PARSING: ServedPart(raw, returned(before, parsed), weighed),
+        NUMBERS: ServedPart(fed_to_numbers, returned(numbers, computed), before | after),
+        TEXTS: ServedPart(fed_to_texts, returned(after, ()), dynamic - after),
     }
     return {name: part for name, part in parts.items() if part.returned}
 
