@@ -85,7 +85,7 @@ class AdaptedModel(tf.Module):
     def __init__(
         self,
         estimator: Estimator,
-        input_fns: Mapping[str, Callable],
+        input_fns: Mapping[str, Callable[..., Any]],
         steps_per_execution: int,
     ):
         super().__init__(name="adapted_model")
@@ -255,7 +255,7 @@ class AdaptedModel(tf.Module):
 
     @checked(RULES)
     def load_checkpoint(
-        self, path: str | os.PathLike | None = None, partial: bool = False
+        self, path: str | os.PathLike[str] | None = None, partial: bool = False
     ) -> str | None:
         """Restores all variables, by name, from a legacy checkpoint.
 
@@ -294,7 +294,7 @@ class AdaptedModel(tf.Module):
                 raise CheckpointError(error.message) from error
 
     @checked(RULES)
-    def save_checkpoint(self, path: str | os.PathLike | None = None) -> str:
+    def save_checkpoint(self, path: str | os.PathLike[str] | None = None) -> str:
         """Writes a checkpoint that Estimator, in any of its versions, goes on from.
 
         As Estimator did, it keeps the last `RunConfig.keep_checkpoint_max` of them.
@@ -318,7 +318,9 @@ class AdaptedModel(tf.Module):
             )
 
     def checkpoint_manager(
-        self, directory: str | os.PathLike | None = None, checkpoint_interval: int | None = None
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        checkpoint_interval: int | None = None,
     ) -> tf.train.CheckpointManager:
         """Returns a `tf.train.CheckpointManager` that reads and writes these checkpoints.
 
@@ -331,7 +333,7 @@ class AdaptedModel(tf.Module):
 
     # Recording.
 
-    def _input_fn(self, mode: str) -> Callable:
+    def _input_fn(self, mode: str) -> Callable[..., Any]:
         if mode not in self._input_fns.value:
             name, verb = _ARGUMENTS[mode]
             raise wrong_argument(f"{verb} needs {name}", None, f"Pass {name} to adapt.")
