@@ -179,7 +179,7 @@ class AdaptedModel(tf.Module):
         return self._trained().naming_failures()
 
     @functools.cached_property
-    def _train_step(self) -> Any:
+    def _train_step(self) -> Callable[[], dict[str, tf.Tensor]]:
         training, steps = self._trained(), self.steps_per_execution
         block = training.block
 
@@ -313,9 +313,10 @@ class AdaptedModel(tf.Module):
     def _save(self, folder: str, **more: Any) -> str:
         prefix, step = os.path.join(folder, "model.ckpt"), int(self.global_step.numpy())
         with self._inside(self._session.graph):
-            return self._saver.save(
+            saved: str = self._saver.save(
                 self._session, prefix, global_step=step, write_meta_graph=False, **more
             )
+            return saved
 
     def checkpoint_manager(
         self,
@@ -337,7 +338,8 @@ class AdaptedModel(tf.Module):
         if mode not in self._input_fns.value:
             name, verb = _ARGUMENTS[mode]
             raise wrong_argument(f"{verb} needs {name}", None, f"Pass {name} to adapt.")
-        return self._input_fns.value[mode]
+        found: Callable[..., Any] = self._input_fns.value[mode]
+        return found
 
     def _start(self, mode: str) -> None:
         """Records the first mode, makes its variables, and gives them their initial values."""

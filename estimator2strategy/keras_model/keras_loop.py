@@ -214,7 +214,8 @@ class KerasLoop:
 
     def latest_checkpoint(self) -> str | None:
         """The path of the latest checkpoint in model_dir."""
-        return tf1.train.latest_checkpoint(self.model_dir)
+        found: str | None = tf1.train.latest_checkpoint(self.model_dir)
+        return found
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the latest checkpoint."""

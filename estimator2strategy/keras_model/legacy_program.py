@@ -279,7 +279,7 @@ class LegacyProgram:
         prefix = os.path.join(os.fspath(path), "model.ckpt")
         with legacy_world(), model.recording.graph.as_default():
             saver = model.recording.scaffold.saver
-            return saver.save(model.session, prefix, global_step=step, write_meta_graph=False)
+            return str(saver.save(model.session, prefix, global_step=step, write_meta_graph=False))
 
 
 def check_program(model_fn: Any, params: Any, config: Any, use_tpu: bool | None) -> None:

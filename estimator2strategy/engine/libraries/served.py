@@ -15,8 +15,10 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import ModuleType
 
 from estimator2strategy.engine import legacy_code, patches
 from estimator2strategy.engine.libraries import table
@@ -70,7 +72,9 @@ _MODERN = frozenset(
 class LibraryFinder(importlib.abc.MetaPathFinder):
     """Stands first in `sys.meta_path`, and answers for the packages that are served."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if path is not None or not _may_be_served(fullname):
             return None
         scope = _scope_of(fullname)
@@ -79,7 +83,8 @@ class LibraryFinder(importlib.abc.MetaPathFinder):
         # The rest of the package; it imports this module, and is needed for such libraries only.
         importing = importlib.import_module("estimator2strategy.legacy.importing")
         importing.install(scope)
-        return importing.find_spec(fullname, path, target)
+        found: importlib.machinery.ModuleSpec | None = importing.find_spec(fullname, path, target)
+        return found
 
 
 def install() -> None:
