@@ -388,3 +388,14 @@ def element(value: Any) -> Any:
     if isinstance(origin, type) and issubclass(origin, collections.abc.Mapping):
         return from_annotation(arguments[1])
     return from_annotation(arguments[0]) if arguments else UNKNOWN
+
+
+def test_only_what_is_true_or_false_says_true_if():
+    assert [
+        f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name} -> {ast.unparse(node.returns)}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and node.returns is not None
+        if (ast.get_docstring(node) or "").startswith("True if")
+        and not re.search(r"\b(bool|Any|Tensor)\b", ast.unparse(node.returns))
+    ] == []

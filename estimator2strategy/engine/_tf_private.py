@@ -361,7 +361,7 @@ def resolver_of_tpu(strategy):
     return strategy.extended._tpu_cluster_resolver
 
 
-def replica_context(strategy) -> contextlib.AbstractContextManager:
+def replica_context(strategy) -> contextlib.AbstractContextManager[None]:
     """Code in the body runs as replica 0 of `strategy`.
 
     Public only as a call: `strategy.extended.call_for_each_replica(function)`.
@@ -369,7 +369,7 @@ def replica_context(strategy) -> contextlib.AbstractContextManager:
     return _one_device_strategy._OneDeviceReplicaContext(strategy)
 
 
-def saveable_objects(checkpoint: tf.train.Checkpoint) -> list:
+def saveable_objects(checkpoint: tf.train.Checkpoint) -> list[Any]:
     """The objects with which a v1 Saver reads and writes the object-based format of `checkpoint`.
 
     A Checkpoint saves itself, but the graph of a SavedModel names a Saver.
@@ -489,7 +489,7 @@ def add_graph(writer, graph: tf.Graph, graph_def: Any) -> None:
     writer._add_graph_def(graph_def, None)
 
 
-def xla_kernels() -> list:
+def xla_kernels() -> list[Any]:
     """KernelDefs of what XLA can compile on a CPU; the public registry has no reader.
 
     They are registered when something is compiled for the first time.

@@ -21,7 +21,7 @@ import re
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import SimpleNamespace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import tensorflow as tf
 from keras.src.backend.common import global_state as _keras_state
@@ -117,10 +117,10 @@ class _Asking:
         return hash(bool(self))
 
 
-def _in_place_of(patch: str, owner: object, name: str) -> Callable[[Callable], None]:
+def _in_place_of(patch: str, owner: object, name: str) -> Callable[[Callable[..., Any]], None]:
     """Puts the decorated function in place of `name`, once. It is given the one before, too."""
 
-    def put(function: Callable) -> None:
+    def put(function: Callable[..., Any]) -> None:
         modern = getattr(owner, name)
         if hasattr(modern, "of_tf_2"):
             return
@@ -222,7 +222,7 @@ def fresh_keras_names() -> Iterator[None]:
 eager_mode = _context.eager_mode
 
 
-def graph_mode() -> contextlib.AbstractContextManager:
+def graph_mode() -> contextlib.AbstractContextManager[None]:
     """Graph mode on the thread's own default graph, as all of TF 1.15 ran.
 
     Public are only `tf.Graph().as_default()`, in which `tf.compat.v1.reset_default_graph()` is an
@@ -309,10 +309,10 @@ def keras_saves_as_hdf5_by(asks_for_tf115: Callable[[], bool]) -> None:
         return modern(filepath, save_format or ("h5" if asks_for_tf115() else None))
 
 
-class _InitializersByGraph(dict):
+class _InitializersByGraph(dict[str, Any]):
     """Keras 2's initializers by name: those of TF 1 where a variable would be a v1 graph's."""
 
-    def __init__(self, modern: dict, of_tf_1: dict, is_tf2: Callable[[], bool]):
+    def __init__(self, modern: dict[str, Any], of_tf_1: dict[str, Any], is_tf2: Callable[[], bool]):
         super().__init__(modern)
         self._of_tf_1 = of_tf_1
         self._is_tf2 = is_tf2
@@ -415,7 +415,7 @@ def calls_build_as(
     cls: type,
     methods: Collection[str],
     maker: Callable[[object], _T],
-    building_as: Callable[[_T], contextlib.AbstractContextManager],
+    building_as: Callable[[_T], contextlib.AbstractContextManager[None]],
 ) -> None:
     """Makes `methods` of `cls` build ops with the behaviour of the code that made the object.
 
@@ -451,7 +451,7 @@ def calls_build_as(
 
 def layers_of_tf1_build_as(
     maker: Callable[[object], _T],
-    building_as: Callable[[_T], contextlib.AbstractContextManager],
+    building_as: Callable[[_T], contextlib.AbstractContextManager[None]],
 ) -> None:
     """Layers and cells of `tf.layers` and `tf.nn.rnn_cell` build as the code that has made them.
 
@@ -491,7 +491,7 @@ def keras_moments_may_lack_a_mask() -> None:
     patches.put("keras moments", base, "__init_subclass__", classmethod(init_subclass))
 
 
-def _without_mask(moments: Callable) -> Callable:
+def _without_mask(moments: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(moments)
     def call(self, inputs, reduction_axes, keep_dims, mask=None):
         del mask

@@ -13,21 +13,21 @@ from typing import Any
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def argument_names(function: Callable) -> tuple[str, ...]:
+def argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names that `function` can be called with: of a def, lambda, partial, method or object."""
     parameters = inspect.signature(function).parameters.values()
     bound = set(function.keywords) if isinstance(function, functools.partial) else set()
     return tuple(p.name for p in parameters if p.kind in _NAMED and p.name not in bound)
 
 
-def needed_arguments(function: Callable) -> tuple[str, ...]:
+def needed_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
     """Those of `argument_names` that have no default."""
     parameters = inspect.signature(function).parameters
     empty = inspect.Parameter.empty
     return tuple(n for n in argument_names(function) if parameters[n].default is empty)
 
 
-def location(function: Callable) -> str:
+def location(function: Callable[..., Any]) -> str:
     """`name (file.py:12)`, for error messages."""
     inner = function
     while isinstance(inner, functools.partial):
@@ -57,13 +57,13 @@ def is_user_file(filename: str) -> bool:
     return not filename.startswith((*_library_folders(), "<frozen"))
 
 
-def user_frame(traceback: Iterable) -> Any:
+def user_frame(traceback: Iterable[Any]) -> Any:
     """The innermost frame of the user's own in an op's traceback, None if there is none."""
     frames = [frame for frame in traceback if is_user_file(frame.filename)]
     return frames[-1] if frames else None
 
 
-def user_line(traceback: Iterable) -> str:
+def user_line(traceback: Iterable[Any]) -> str:
     """`file.py:12: source` of the innermost frame of the user's own in an op's traceback."""
     innermost = user_frame(traceback)
     if innermost is None:

@@ -130,9 +130,9 @@ def checked(rules: Mapping[str, ArgumentRule]) -> Callable[[Callable[P, T]], Cal
 
 
 def _misfit(
-    function: Callable,
+    function: Callable[..., Any],
     signature: inspect.Signature,
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     error: TypeError,
 ) -> TypeError:
@@ -202,7 +202,7 @@ def _given(bound: inspect.BoundArguments) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _completing(
-    function: Callable, rules: Mapping[str, ArgumentRule], bound: inspect.BoundArguments
+    function: Callable[..., Any], rules: Mapping[str, ArgumentRule], bound: inspect.BoundArguments
 ) -> Iterator[None]:
     """Gives an error of our own that names an argument the one form, if it has none."""
     try:
@@ -226,7 +226,7 @@ def _completing(
         raise
 
 
-def _each(results: Iterator[T], completing: contextlib.AbstractContextManager) -> Iterator[T]:
+def _each(results: Iterator[T], completing: contextlib.AbstractContextManager[None]) -> Iterator[T]:
     with completing:
         yield from results
 

@@ -18,7 +18,7 @@ tf1 = tf.compat.v1
 
 
 def call_tpu_model_fn(
-    model_fn: Callable,
+    model_fn: Callable[..., Any],
     features: Any,
     labels: Any,
     deployment: Deployment,
@@ -57,7 +57,7 @@ def call_tpu_model_fn(
     return model_fn(features=features, **arguments)
 
 
-def checked_spec(spec: Any, model_fn: Callable) -> EstimatorSpec:
+def checked_spec(spec: Any, model_fn: Callable[..., Any]) -> EstimatorSpec:
     """The EstimatorSpec that model_fn returned, or that its TPUEstimatorSpec is on one device.
 
     Raises:

@@ -30,7 +30,7 @@ _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config", "self"}
 _OVERRIDABLE = frozenset({"model_fn", "latest_checkpoint", "keras_metrics"})
 
 
-def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
+def verify_model_fn_args(model_fn: Callable[..., Any], params: Any) -> None:
     """Checks model_fn as `check_model_fn_args` does; warns if params may have been forgotten."""
     check_model_fn_args(model_fn, params)
     if params is None and "params" in argument_names(model_fn):
@@ -40,7 +40,7 @@ def verify_model_fn_args(model_fn: Callable, params: Any) -> None:
         )
 
 
-def check_model_fn_args(model_fn: Callable, params: Any) -> None:
+def check_model_fn_args(model_fn: Callable[..., Any], params: Any) -> None:
     """Checks that model_fn can be called as Estimator calls it.
 
     Raises:
@@ -105,7 +105,7 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.startswith("estimator2strategy.")
 
 
-def checked_predictions(predictions: Any, model_fn: Callable) -> Any:
+def checked_predictions(predictions: Any, model_fn: Callable[..., Any]) -> Any:
     """The predictions of a spec; raises ValueError for an empty dict, which has no batch."""
     if isinstance(predictions, dict) and not predictions:
         raise wrong_argument(

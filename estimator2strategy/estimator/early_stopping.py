@@ -162,7 +162,7 @@ def _hook(
     )
 
 
-def _crossed(metric: str, threshold: float, better: Callable, min_steps: int) -> _Verdict:
+def _crossed(metric: str, threshold: float, better: Callable[..., Any], min_steps: int) -> _Verdict:
     def verdict(results: Mapping[int, Mapping[str, Any]]) -> bool:
         for step, metrics in results.items():
             if step >= min_steps and better(metrics[metric], threshold):
@@ -181,7 +181,7 @@ def _crossed(metric: str, threshold: float, better: Callable, min_steps: int) ->
     return verdict
 
 
-def _stalled(metric: str, max_steps: int, better: Callable, min_steps: int) -> _Verdict:
+def _stalled(metric: str, max_steps: int, better: Callable[..., Any], min_steps: int) -> _Verdict:
     def verdict(results: Mapping[int, Mapping[str, Any]]) -> bool:
         best = best_step = None
         for step, metrics in results.items():

@@ -71,7 +71,9 @@ _CLIP = [("clip_gradient_min", _FLOAT, None), ("clip_gradient_max", _FLOAT, None
 _NO_DEFAULT = dataclasses.MISSING
 
 
-def _parameters(name: str, own: Sequence[tuple], late: Sequence[tuple] = ()) -> Any:
+def _parameters(
+    name: str, own: Sequence[tuple[Any, ...]], late: Sequence[tuple[Any, ...]] = ()
+) -> Any:
     """A class of parameters, in the order of the original's arguments."""
     fields = [("learning_rate", _FLOAT, _NO_DEFAULT), *own, *_DECAY, *late, *_CLIP]
     made = dataclasses.make_dataclass(

@@ -117,7 +117,7 @@ class Estimator(Exporting):
     def __init__(
         self,
         model_fn: Callable[..., EstimatorSpec] | None,
-        model_dir: str | os.PathLike | None = None,
+        model_dir: str | os.PathLike[str] | None = None,
         config: RunConfig | None = None,
         params: dict[str, Any] | None = None,
         warm_start_from: Any = None,
@@ -258,7 +258,7 @@ class Estimator(Exporting):
     @in_chosen_runtime
     def train(
         self,
-        input_fn: Callable,
+        input_fn: Callable[..., Any],
         hooks: Sequence[Hook] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
@@ -318,7 +318,7 @@ class Estimator(Exporting):
     @in_chosen_runtime
     def evaluate(
         self,
-        input_fn: Callable,
+        input_fn: Callable[..., Any],
         steps: int | None = None,
         hooks: Sequence[Hook] | None = None,
         checkpoint_path: str | None = None,
@@ -353,7 +353,7 @@ class Estimator(Exporting):
         return results
 
     @checked(RULES)
-    def keras_metrics(self, input_fn: Callable) -> dict[str, keras.metrics.Metric]:
+    def keras_metrics(self, input_fn: Callable[..., Any]) -> dict[str, keras.metrics.Metric]:
         """The metrics that model_fn declares for evaluation, as Keras metrics to carry over.
 
         Calls input_fn and model_fn once, for evaluation; no batch is taken, nothing is restored.
@@ -380,7 +380,7 @@ class Estimator(Exporting):
     @in_chosen_runtime
     def predict(
         self,
-        input_fn: Callable,
+        input_fn: Callable[..., Any],
         predict_keys: Sequence[str] | str | None = None,
         hooks: Sequence[Hook] | None = None,
         checkpoint_path: str | None = None,
@@ -448,7 +448,7 @@ class Estimator(Exporting):
         return tf1.train.create_global_step(graph)
 
     @replaceable
-    def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
+    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         training = mode == ModeKeys.TRAIN
         worker = worker_of(self._config, self._strategy) if training else None
         more = {"input_context": worker.input_context} if worker else {}

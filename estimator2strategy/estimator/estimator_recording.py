@@ -59,7 +59,7 @@ def recording_graph(estimator: Any) -> Iterator[tf.Graph]:
             note_left(graph)
 
 
-def record_for(estimator: Any, mode: str, input_fn: Callable) -> Recording:
+def record_for(estimator: Any, mode: str, input_fn: Callable[..., Any]) -> Recording:
     """Records one mode of an Estimator in the graph of `recording_graph`; nothing of it runs.
 
     See `record` for what is returned and raised.

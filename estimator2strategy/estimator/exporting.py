@@ -47,7 +47,7 @@ class Exporting(abc.ABC):
     @checked(RULES)
     def export_saved_model(
         self,
-        export_dir_base: str | os.PathLike,
+        export_dir_base: str | os.PathLike[str],
         serving_input_receiver_fn: Callable[[], Any] | None,
         assets_extra: dict[str, str] | None = None,
         as_text: bool = False,
@@ -95,7 +95,7 @@ class Exporting(abc.ABC):
     @checked(RULES)
     def experimental_export_all_saved_models(
         self,
-        export_dir_base: str | os.PathLike,
+        export_dir_base: str | os.PathLike[str],
         input_receiver_fn_map: dict[str, Callable[[], Any]],
         assets_extra: dict[str, str] | None = None,
         as_text: bool = False,
@@ -122,7 +122,7 @@ class Exporting(abc.ABC):
     @checked(RULES)
     def export_savedmodel(
         self,
-        export_dir_base: str | os.PathLike,
+        export_dir_base: str | os.PathLike[str],
         serving_input_receiver_fn: Callable[[], Any] | None,
         assets_extra: dict[str, str] | None = None,
         as_text: bool = False,
@@ -155,7 +155,7 @@ class Exporting(abc.ABC):
     # Subclasses have always been allowed to override this one, so it has its old name.
     def _export_all_saved_models(
         self,
-        export_dir_base: str | os.PathLike,
+        export_dir_base: str | os.PathLike[str],
         input_receiver_fn_map: dict[str, Callable[[], Any]],
         assets_extra: dict[str, str] | None = None,
         as_text: bool = False,

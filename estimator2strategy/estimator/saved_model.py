@@ -71,7 +71,7 @@ class ServedGraph:
 
 
 def write_saved_model(
-    base: str | bytes | os.PathLike,
+    base: str | bytes | os.PathLike[str],
     graphs: Iterable[ServedGraph],
     checkpoint_path: str,
     config: RunConfig,

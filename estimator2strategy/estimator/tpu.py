@@ -50,7 +50,7 @@ experimental = SimpleNamespace(
 
 def export_estimator_savedmodel(
     estimator: Estimator,
-    export_dir_base: str | os.PathLike,
+    export_dir_base: str | os.PathLike[str],
     serving_input_receiver_fn: Callable[[], Any],
     assets_extra: dict[str, str] | None = None,
     as_text: bool = False,

@@ -111,7 +111,9 @@ def strategy_of_cores(config: Any, use_tpu: bool) -> Any:
     return requested_strategy.unless_requested(config.train_distribute, reason)
 
 
-def check_training_spec(spec: Any, graph: tf.Graph, num_replicas: int, model_fn: Callable) -> None:
+def check_training_spec(
+    spec: Any, graph: tf.Graph, num_replicas: int, model_fn: Callable[..., Any]
+) -> None:
     """Raises ValueError unless cores can train what model_fn returned."""
     if isinstance(spec, EstimatorSpec):
         if spec.training_chief_hooks:

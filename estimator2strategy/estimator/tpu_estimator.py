@@ -266,7 +266,7 @@ class TPUEstimator(Estimator):
         with tf1.variable_scope(scope, use_resource=True, auxiliary_name_scope=False):
             return tf1.train.create_global_step(graph)
 
-    def _call_input_fn(self, input_fn: Callable, mode: str) -> Any:
+    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         """Calls input_fn for the host (`use_tpu=False`)."""
         given = (self._params, self._config)
         return call_tpu_input_fn(input_fn, self._deployment(mode), *given)

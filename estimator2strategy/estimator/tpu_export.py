@@ -203,7 +203,7 @@ def _nothing_to_compute(spec: Any) -> ValueError:
     )
 
 
-def _compiled(computation: Callable[..., Any], inputs: list | None = None) -> list[tf.Tensor]:
+def _compiled(computation: Callable[..., Any], inputs: list[Any] | None = None) -> list[tf.Tensor]:
     outputs = tf1.tpu.rewrite(computation, inputs)
     _tf_private.prune_unconnected_ops_from_xla(tf1.get_default_graph())
     return outputs

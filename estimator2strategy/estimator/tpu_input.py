@@ -18,7 +18,7 @@ from estimator2strategy.estimator.tpu_context import Deployment, TPUContext
 
 
 def call_tpu_input_fn(
-    input_fn: Callable,
+    input_fn: Callable[..., Any],
     deployment: Deployment,
     params: Any,
     config: Any,

@@ -72,7 +72,7 @@ class OnTpuCores(Placement):
     embedding_spec: Any = None
     emulates: bool = False
 
-    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Fed:
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable[..., Any]) -> Fed:
         program.create_global_step(tf1.get_default_graph())
         embedding = self._embedding()
         given = (program.params, program.config)

@@ -85,7 +85,7 @@ class AdaptedModel(tf.Module):
     def __init__(
         self,
         estimator: Estimator,
-        input_fns: Mapping[str, Callable],
+        input_fns: Mapping[str, Callable[..., Any]],
         steps_per_execution: int,
     ):
         super().__init__(name="adapted_model")
@@ -179,7 +179,7 @@ class AdaptedModel(tf.Module):
         return self._trained().naming_failures()
 
     @functools.cached_property
-    def _train_step(self) -> Any:
+    def _train_step(self) -> Callable[[], dict[str, tf.Tensor]]:
         training, steps = self._trained(), self.steps_per_execution
         block = training.block
 
@@ -255,7 +255,7 @@ class AdaptedModel(tf.Module):
 
     @checked(RULES)
     def load_checkpoint(
-        self, path: str | os.PathLike | None = None, partial: bool = False
+        self, path: str | os.PathLike[str] | None = None, partial: bool = False
     ) -> str | None:
         """Restores all variables, by name, from a legacy checkpoint.
 
@@ -294,7 +294,7 @@ class AdaptedModel(tf.Module):
                 raise CheckpointError(error.message) from error
 
     @checked(RULES)
-    def save_checkpoint(self, path: str | os.PathLike | None = None) -> str:
+    def save_checkpoint(self, path: str | os.PathLike[str] | None = None) -> str:
         """Writes a checkpoint that Estimator, in any of its versions, goes on from.
 
         As Estimator did, it keeps the last `RunConfig.keep_checkpoint_max` of them.
@@ -313,12 +313,15 @@ class AdaptedModel(tf.Module):
     def _save(self, folder: str, **more: Any) -> str:
         prefix, step = os.path.join(folder, "model.ckpt"), int(self.global_step.numpy())
         with self._inside(self._session.graph):
-            return self._saver.save(
+            saved: str = self._saver.save(
                 self._session, prefix, global_step=step, write_meta_graph=False, **more
             )
+            return saved
 
     def checkpoint_manager(
-        self, directory: str | os.PathLike | None = None, checkpoint_interval: int | None = None
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        checkpoint_interval: int | None = None,
     ) -> tf.train.CheckpointManager:
         """Returns a `tf.train.CheckpointManager` that reads and writes these checkpoints.
 
@@ -331,11 +334,12 @@ class AdaptedModel(tf.Module):
 
     # Recording.
 
-    def _input_fn(self, mode: str) -> Callable:
+    def _input_fn(self, mode: str) -> Callable[..., Any]:
         if mode not in self._input_fns.value:
             name, verb = _ARGUMENTS[mode]
             raise wrong_argument(f"{verb} needs {name}", None, f"Pass {name} to adapt.")
-        return self._input_fns.value[mode]
+        found: Callable[..., Any] = self._input_fns.value[mode]
+        return found
 
     def _start(self, mode: str) -> None:
         """Records the first mode, makes its variables, and gives them their initial values."""

@@ -69,7 +69,7 @@ class AdaptedTraining:
         self,
         recording: Recording,
         creator: ReplaySessionCreator,
-        inside: Callable[[], contextlib.AbstractContextManager],
+        inside: Callable[[], contextlib.AbstractContextManager[None]],
     ):
         spec = recording.spec
         self._inside = inside

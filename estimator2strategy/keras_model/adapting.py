@@ -24,10 +24,10 @@ from estimator2strategy.keras_model.refused_strategies import check_strategy
 @checked(RULES)
 def adapt(
     model_fn: Callable[..., Any] | Estimator,
-    input_fn: Callable | None = None,
+    input_fn: Callable[..., Any] | None = None,
     *,
-    eval_input_fn: Callable | None = None,
-    predict_input_fn: Callable | None = None,
+    eval_input_fn: Callable[..., Any] | None = None,
+    predict_input_fn: Callable[..., Any] | None = None,
     params: Any = None,
     config: RunConfig | None = None,
     model_dir: str | None = None,
@@ -165,7 +165,7 @@ class _Program(NamedTuple):
         )
 
 
-def _checked_inputs(train: Any, evaluate: Any, predict: Any) -> dict[str, Callable]:
+def _checked_inputs(train: Any, evaluate: Any, predict: Any) -> dict[str, Callable[..., Any]]:
     """ModeKeys -> input_fn, of those that are given."""
     arguments = {"input_fn": train, "eval_input_fn": evaluate, "predict_input_fn": predict}
     modes = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)

@@ -30,7 +30,8 @@ class NamedCheckpoints(tf.train.CheckpointManager):
     @property
     def latest_checkpoint(self) -> str | None:
         """As of the base class."""
-        return tf.train.latest_checkpoint(self.directory)
+        found: str | None = tf.train.latest_checkpoint(self.directory)
+        return found
 
     @property
     def checkpoints(self) -> list[str]:
@@ -58,7 +59,8 @@ class NamedCheckpoints(tf.train.CheckpointManager):
         last = int(latest.rpartition("-")[2]) if latest else None
         if last == step or (check_interval and every and last is not None and step - last < every):
             return None
-        return self._model.save_checkpoint(self.directory)
+        saved: str = self._model.save_checkpoint(self.directory)
+        return saved
 
     def sync(self) -> None:
         """Nothing: a checkpoint is complete when `save` returns."""

@@ -21,9 +21,9 @@ class Executions:
         make: Makes a function of an iterator, for the number that the model has when it is traced.
     """
 
-    def __init__(self, model: Any, make: Callable[[], Callable]):
+    def __init__(self, model: Any, make: Callable[[], Callable[..., Any]]):
         self._model, self._make = model, make
-        self._functions: dict[int, Callable] = {}
+        self._functions: dict[int, Callable[..., Any]] = {}
         self._of_epoch: int | None = None
         self._left: int | None = None
         self._most: int | None = None
@@ -50,7 +50,7 @@ class Executions:
                 self._most, self._model.stop_training = None, True
         return result
 
-    def _function(self, steps: int) -> Callable:
+    def _function(self, steps: int) -> Callable[..., Any]:
         """The function for so many steps, which Keras reads off the model as it traces."""
 
         def run(iterator: Any) -> Any:
@@ -63,7 +63,7 @@ class Executions:
         made = self._functions.get(steps) or self._made(steps)
         return run
 
-    def _made(self, steps: int) -> Callable:
+    def _made(self, steps: int) -> Callable[..., Any]:
         self._functions[steps] = self._make()
         return self._functions[steps]
 
@@ -77,9 +77,9 @@ def renew(model: Any, name: str, of_keras: Callable[..., Any]) -> None:
         of_keras: Keras's method that makes it.
     """
 
-    def make() -> Callable:
+    def make() -> Callable[..., Any]:
         of_keras(force=True)
-        made: Callable = getattr(model, name)
+        made: Callable[..., Any] = getattr(model, name)
         setattr(model, name, executions)
         return made
 

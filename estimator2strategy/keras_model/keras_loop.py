@@ -97,7 +97,7 @@ class KerasLoop:
 
     def train(
         self,
-        input_fn: Callable,
+        input_fn: Callable[..., Any],
         callbacks: Iterable[keras.callbacks.Callback] = (),
         steps: int | None = None,
         max_steps: int | None = None,
@@ -129,7 +129,9 @@ class KerasLoop:
         )
         return self
 
-    def train_and_evaluate(self, train_spec: Any, eval_spec: Any) -> tuple[dict, list]:
+    def train_and_evaluate(
+        self, train_spec: Any, eval_spec: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
         """Trains, evaluates at each checkpoint, and calls the exporters of the spec."""
         held_out = self.dataset(eval_spec.input_fn, ModeKeys.EVAL)
         exporters = list(eval_spec.exporters or ())
@@ -146,7 +148,7 @@ class KerasLoop:
 
     def evaluate(
         self,
-        input_fn: Callable,
+        input_fn: Callable[..., Any],
         steps: int | None = None,
         callbacks: Iterable[keras.callbacks.Callback] = (),
         checkpoint_path: str | None = None,
@@ -163,7 +165,7 @@ class KerasLoop:
 
     def predict(
         self,
-        input_fn: Callable,
+        input_fn: Callable[..., Any],
         predict_keys: Any = None,
         callbacks: Iterable[Any] = (),
         checkpoint_path: str | None = None,
@@ -212,7 +214,8 @@ class KerasLoop:
 
     def latest_checkpoint(self) -> str | None:
         """The path of the latest checkpoint in model_dir."""
-        return tf1.train.latest_checkpoint(self.model_dir)
+        found: str | None = tf1.train.latest_checkpoint(self.model_dir)
+        return found
 
     def get_variable_names(self) -> list[str]:
         """The names of the variables in the latest checkpoint."""
@@ -224,7 +227,7 @@ class KerasLoop:
 
     # Parts of the loops.
 
-    def dataset(self, input_fn: Callable, mode: str) -> tf.data.Dataset:
+    def dataset(self, input_fn: Callable[..., Any], mode: str) -> tf.data.Dataset:
         """The batches of an input_fn, which is called as an Estimator calls it."""
         given = {"params": self.params, "mode": mode, "config": self.config}
         size, cores = self.batch_sizes[mode], self.strategy.num_replicas_in_sync

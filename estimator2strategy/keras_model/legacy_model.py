@@ -366,7 +366,7 @@ class LegacyModel(LoopsOfJax):
         return self._legacy.scopes[scope]
 
     @checked(MODEL_RULES)
-    def load_checkpoint(self, path: str | os.PathLike, partial: bool = False) -> str:
+    def load_checkpoint(self, path: str | os.PathLike[str], partial: bool = False) -> str:
         """Restores all variables from a legacy checkpoint, also those that are made later.
 
         Args:
@@ -382,7 +382,7 @@ class LegacyModel(LoopsOfJax):
         return self._legacy.load(path, partial)
 
     @checked(MODEL_RULES)
-    def save_checkpoint(self, path: str | os.PathLike) -> str:
+    def save_checkpoint(self, path: str | os.PathLike[str]) -> str:
         """Writes a legacy checkpoint, which the old program can go on from.
 
         Args:
@@ -470,7 +470,7 @@ class LegacyModel(LoopsOfJax):
         """Does nothing: the first batch makes the variables."""
 
 
-def _arguments(function: Callable, args: Any, kwargs: Any) -> dict[str, Any]:
+def _arguments(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
     """The arguments of a call of a method by their names, as far as it takes them."""
     return inspect.signature(function).bind_partial(None, *args, **kwargs).arguments
 

@@ -210,7 +210,7 @@ class LegacyProgram:
 
     # Legacy checkpoints.
 
-    def load(self, path: str | os.PathLike, partial: bool) -> str:
+    def load(self, path: str | os.PathLike[str], partial: bool) -> str:
         """Restores all variables from a legacy checkpoint, those that are made later too.
 
         Args:
@@ -261,7 +261,7 @@ class LegacyProgram:
                 except ValueError as error:
                     raise CheckpointError(f"{name} of {path} does not fit: {error}") from error
 
-    def save(self, path: str | os.PathLike) -> str:
+    def save(self, path: str | os.PathLike[str]) -> str:
         """Writes a legacy checkpoint that the old program can go on from.
 
         Args:
@@ -279,7 +279,7 @@ class LegacyProgram:
         prefix = os.path.join(os.fspath(path), "model.ckpt")
         with legacy_world(), model.recording.graph.as_default():
             saver = model.recording.scaffold.saver
-            return saver.save(model.session, prefix, global_step=step, write_meta_graph=False)
+            return str(saver.save(model.session, prefix, global_step=step, write_meta_graph=False))
 
 
 def check_program(model_fn: Any, params: Any, config: Any, use_tpu: bool | None) -> None:
@@ -313,10 +313,10 @@ def _kind(batch: Any) -> str:
     return str(tf.nest.map_structure(spec, batch))
 
 
-def naming_failures_in(*modes: str) -> Callable[[Callable], Callable]:
+def naming_failures_in(*modes: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Around a loop that runs steps in these modes: see `LegacyProgram.naming_failures`."""
 
-    def around(loop: Callable) -> Callable:
+    def around(loop: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(loop)
         def naming(self: Any, *args: Any, **kwargs: Any) -> Any:
             with self._legacy.naming_failures(*modes):

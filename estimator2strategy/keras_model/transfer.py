@@ -125,7 +125,7 @@ def _in_scope(layer: Any, scope: str, weight: Any) -> str:
 
 
 def _path(weight: Any) -> str:
-    return getattr(weight, "path", weight.name).partition(":")[0]
+    return str(getattr(weight, "path", weight.name)).partition(":")[0]
 
 
 def _described(layer: Any, scope: str, values: Mapping[str, np.ndarray]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
@@ -65,10 +65,10 @@ class VariableScope(keras.layers.Layer):
 
 
 @contextlib.contextmanager
-def _one_value_per_replica():
+def _one_value_per_replica() -> Iterator[None]:
     """Each replica changes its own copy, as each core of a TPU did; the host sees the first's."""
 
-    def create(next_creator, **kwargs):
+    def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         kwargs["synchronization"] = tf.VariableSynchronization.ON_READ
         kwargs["aggregation"] = tf.VariableAggregation.ONLY_FIRST_REPLICA
         return next_creator(**kwargs)

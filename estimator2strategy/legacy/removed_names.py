@@ -20,7 +20,7 @@ class ArgSpec(collections.namedtuple("ArgSpec", ["args", "varargs", "keywords", 
     """The result of `inspect.getargspec` until Python 3.10."""
 
 
-def _getargspec(function: Callable) -> ArgSpec:
+def _getargspec(function: Callable[..., Any]) -> ArgSpec:
     spec = inspect.getfullargspec(function)
     if spec.kwonlyargs or spec.annotations:
         raise ValueError(
@@ -40,7 +40,7 @@ def _fromstring(
     return np.frombuffer(data, dtype, count).copy()
 
 
-def _ragged(name: str) -> Callable:
+def _ragged(name: str) -> Callable[..., Any]:
     """A NumPy function that makes objects of rows of different lengths, as until NumPy 1.23."""
 
     def made(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -76,7 +76,7 @@ def _reshape(a: Any, newshape: Any, order: Any = "C") -> Any:
     return np.reshape(a, newshape, order)
 
 
-def _of_order(name: str) -> Callable:
+def _of_order(name: str) -> Callable[..., Any]:
     """A quantile function of NumPy, whose `method` was called `interpolation` until NumPy 1.22."""
 
     def quantile(*args: Any, **kwargs: Any) -> Any:
@@ -90,10 +90,10 @@ def _of_order(name: str) -> Callable:
     return quantile
 
 
-class _Cast(dict):
+class _Cast(dict[str, Any]):
     """`np.cast[np.float32](values)`."""
 
-    def __missing__(self, dtype: Any) -> Callable:
+    def __missing__(self, dtype: Any) -> Callable[..., Any]:
         import numpy as np
 
         return lambda values: np.asarray(values, dtype)

@@ -313,7 +313,7 @@ def _is_quoted(report: traceback.TracebackException, error: BaseException) -> bo
 
 
 def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | None:
-    """True if an installed package failed because it expects TF 1.x."""
+    """The advice if an installed package failed because it expects TF 1.x; None if none did."""
     if not isinstance(error, (AttributeError, ImportError)) or "tensorflow" not in str(error):
         return None
     last = None

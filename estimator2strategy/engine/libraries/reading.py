@@ -296,7 +296,9 @@ def _imported(file: Path, name: str, root: Path) -> Iterator[Path]:
             )
 
 
-def _files_at(module, names, file, name, root) -> Iterator[Path]:
+def _files_at(
+    module: str, names: Iterable[str], file: Path, name: str, root: Path
+) -> Iterator[Path]:
     dots = len(module) - len(module.lstrip("."))
     parts = [part for part in module.lstrip(".").split(".") if part]
     if dots:

@@ -16,8 +16,11 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from estimator2strategy.engine import legacy_code, patches
@@ -72,7 +75,9 @@ _MODERN = frozenset(
 class LibraryFinder(importlib.abc.MetaPathFinder):
     """Stands first in `sys.meta_path`, and answers for libraries that are served or known."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if path is not None:
             if _is_imported() and (reason := _dropped(fullname)):
                 raise ImportError(reason, name=fullname)
@@ -95,10 +100,11 @@ class _TellingLoader(importlib.abc.Loader):
     def __init__(self, loader: Any):
         self._loader = loader
 
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        made: ModuleType | None = self._loader.create_module(spec)
+        return made
 
-    def exec_module(self, module):
+    def exec_module(self, module: Any) -> None:
         module.__spec__.loader = module.__loader__ = self._loader
         name, release = module.__name__, release_of(module.__name__)
         try:
@@ -146,7 +152,7 @@ def _is_switched_off(module: str) -> bool:
     return any(fnmatchcase(module, pattern) for pattern in switched_off)
 
 
-def _spec_of(module: str, target: Any) -> importlib.machinery.ModuleSpec | None:
+def _spec_of(module: str, target: Any) -> ModuleSpec | None:
     """The spec of a package that is served, known or compiled; None for others, or if missing."""
     is_legacy = module in legacy_code.scope().legacy
     scope = None if is_legacy else _scope_of(module)
@@ -155,7 +161,8 @@ def _spec_of(module: str, target: Any) -> importlib.machinery.ModuleSpec | None:
         importing = importlib.import_module("estimator2strategy.legacy.importing")
         if scope:
             importing.install(scope)
-        return importing.find_spec(module, None, target)
+        spec: ModuleSpec | None = importing.find_spec(module, None, target)
+        return spec
     if not table.known(module) and module not in remedies.COMPILED:
         return None
     others = (finder for finder in sys.meta_path if not isinstance(finder, LibraryFinder))

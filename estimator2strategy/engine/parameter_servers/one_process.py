@@ -122,7 +122,8 @@ def _check_tokens(graph: tf.Graph) -> None:
 
 def _is_of_tokens(op: tf.Operation) -> bool:
     queue = op.inputs[0].op
-    return queue.type == "FIFOQueueV2" and queue.get_attr("shared_name").decode() == _TOKENS
+    shared = queue.type == "FIFOQueueV2" and queue.get_attr("shared_name").decode()
+    return bool(shared == _TOKENS)
 
 
 def _constant(tensor: tf.Tensor, otherwise: int) -> Any:

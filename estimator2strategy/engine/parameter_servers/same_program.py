@@ -18,7 +18,8 @@ import tensorflow as tf
 from estimator2strategy.engine.parameter_servers.servers import Servers, until_next_look
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.runtime import agreement
-from estimator2strategy.engine.runtime.liveness import answers, can_be_reached
+from estimator2strategy.engine.runtime.liveness import answers
+from estimator2strategy.engine.runtime.roll_call import can_be_reached
 
 tf1 = tf.compat.v1
 

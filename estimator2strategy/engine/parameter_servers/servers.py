@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator2strategy.engine.runtime.liveness import can_be_reached
+from estimator2strategy.engine.runtime.roll_call import can_be_reached
 
 tf1 = tf.compat.v1
 

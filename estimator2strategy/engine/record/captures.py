@@ -6,7 +6,7 @@ import contextlib
 import functools
 import traceback
 from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -29,7 +29,7 @@ class Capture(NamedTuple):
 
     def error(
         self,
-        function: Callable,
+        function: Callable[..., Any],
         name: str,
         feeds: Collection[tf.Tensor],
         caused: Exception | None = None,
@@ -85,7 +85,7 @@ def first_capture(
 
 
 def capture_in_closure(
-    graph: tf.Graph, feeds: Iterable[tf.Tensor], function: Callable
+    graph: tf.Graph, feeds: Iterable[tf.Tensor], function: Callable[..., Any]
 ) -> Capture | None:
     """The first of a function's free variables that depends on one replica's part of the batch.
 

@@ -129,7 +129,7 @@ class Embedding:
         with tf.control_dependencies([spec.train_op, *updates]):
             return spec._replace(train_op=tf.no_op(name="train_with_embeddings"))
 
-    def _update(self, table: str, name: str, variable: Any, lookups: Sequence) -> tf.Operation:
+    def _update(self, table: str, name: str, variable: Any, lookups: Sequence[Any]) -> tf.Operation:
         """Applies all replicas' gradients to the table, alike on each replica."""
         config = self.tables[table]
         parameters = config.optimization_parameters or self.parameters

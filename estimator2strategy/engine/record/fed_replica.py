@@ -30,9 +30,9 @@ class FedReplica(Placement):
     """
 
     num_replicas: int = 1
-    inside: Callable[[int], contextlib.AbstractContextManager] = contextlib.nullcontext
+    inside: Callable[[int], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
 
-    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Any:
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable[..., Any]) -> Any:
         program.create_global_step(tf1.get_default_graph())
         batch = program.call_input_fn(input_fn, mode)
         refuse_queue_runners(input_fn)

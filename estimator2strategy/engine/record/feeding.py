@@ -57,7 +57,7 @@ def together(parts: Sequence[Fed], numbers: Sequence[Sequence[int]]) -> Fed:
     )
 
 
-def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
+def check_static(features: Any, labels: Any, input_fn: Callable[..., Any]) -> None:
     """Raises ValueError unless all shapes of a replica's (features, labels) are known."""
     for name, part in {"features": features, "labels": labels}.items():
         for tensor in () if part is None else tf.nest.flatten(part, expand_composites=True):
@@ -65,7 +65,9 @@ def check_static(features: Any, labels: Any, input_fn: Callable) -> None:
                 raise _no_static_shape(name, tensor, input_fn)
 
 
-def _no_static_shape(name: str, tensor: tf.Tensor, input_fn: Callable | None = None) -> ValueError:
+def _no_static_shape(
+    name: str, tensor: tf.Tensor, input_fn: Callable[..., Any] | None = None
+) -> ValueError:
     where = f", from {location(input_fn)}" if input_fn is not None else ""
     return wrong_argument(
         f"The {name} to the model returned by input_fn must have static shape. Tensor: "
@@ -75,7 +77,7 @@ def _no_static_shape(name: str, tensor: tf.Tensor, input_fn: Callable | None = N
     )
 
 
-def check_no_strings(features: Any, labels: Any, input_fn: Callable) -> None:
+def check_no_strings(features: Any, labels: Any, input_fn: Callable[..., Any]) -> None:
     """Raises TypeError if a core's (features, labels) have a string: no TPU takes one.
 
     Source: `infeed_dequeue_tuple`, tensorflow 1.15 to 2.21 tpu_ops.py.

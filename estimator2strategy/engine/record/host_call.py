@@ -22,7 +22,7 @@ tf1 = tf.compat.v1
 
 
 @contextlib.contextmanager
-def refusing_v1_summaries(function: Callable, name: str) -> Iterator[None]:
+def refusing_v1_summaries(function: Callable[..., Any], name: str) -> Iterator[None]:
     """A context for calling a function of the host that must write its summaries itself.
 
     Raises:

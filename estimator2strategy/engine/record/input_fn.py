@@ -41,7 +41,7 @@ class Inputs(NamedTuple):
     hooks: tuple[tf.compat.v1.train.SessionRunHook, ...]
 
 
-def call_input_fn(input_fn: Callable, available: dict[str, Any]) -> Any:
+def call_input_fn(input_fn: Callable[..., Any], available: dict[str, Any]) -> Any:
     """Calls `input_fn` with those of the `available` arguments that it declares."""
     names = argument_names(input_fn)
     _check_arguments(input_fn, available)
@@ -51,7 +51,7 @@ def call_input_fn(input_fn: Callable, available: dict[str, Any]) -> Any:
     return result
 
 
-def _check_arguments(input_fn: Callable, available: Mapping[str, Any]) -> None:
+def _check_arguments(input_fn: Callable[..., Any], available: Mapping[str, Any]) -> None:
     """Raises TypeError if input_fn needs arguments that nobody passes."""
     missing = [name for name in needed_arguments(input_fn) if name not in available]
     if missing:
@@ -64,7 +64,7 @@ def _check_arguments(input_fn: Callable, available: Mapping[str, Any]) -> None:
         )
 
 
-def refuse_queue_runners(input_fn: Callable) -> None:
+def refuse_queue_runners(input_fn: Callable[..., Any]) -> None:
     """Raises QueueRunnerError if input_fn reads from queues, for cores and replicas."""
     runners = runners_of(tf.compat.v1.get_default_graph())
     if runners:

@@ -23,7 +23,7 @@ _SHAPE = re.compile(r"[(\[](?:(?:Dimension\()?(?:None|\?|\d+)\)?,? ?)+[)\]]")
 
 
 def call_model_fn(
-    model_fn: Callable, features: Any, labels: Any, mode: str, params: Any, config: Any
+    model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> Any:
     """Calls the model_fn of an Estimator; returns what it returns.
 
@@ -97,7 +97,7 @@ def _is_usual(leaf: Any) -> bool:
     return tf.is_tensor(leaf) and not isinstance(leaf, tf.data.Dataset)
 
 
-def not_a_spec(spec: Any, model_fn: Callable) -> ValueError:
+def not_a_spec(spec: Any, model_fn: Callable[..., Any]) -> ValueError:
     """The error for what a model_fn returned and should not have."""
     return wrong_argument(
         f"model_fn should return an EstimatorSpec, but {location(model_fn)} "

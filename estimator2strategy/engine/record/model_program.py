@@ -27,7 +27,7 @@ class ReplacedCalls:
         global_step: `global_step(graph)` makes the global step of a graph.
     """
 
-    input_fn: Callable[[Callable, str], Any] | None = None
+    input_fn: Callable[[Callable[..., Any], str], Any] | None = None
     model_fn: Callable[[Any, Any, str, Any], Any] | None = None
     global_step: Callable[[tf.Graph], tf.Variable] | None = None
 
@@ -57,7 +57,7 @@ class ModelProgram:
         """The program as it is, without what subclasses replaced."""
         return dataclasses.replace(self, replaced=ReplacedCalls())
 
-    def call_input_fn(self, input_fn: Callable, mode: str, **more: Any) -> Any:
+    def call_input_fn(self, input_fn: Callable[..., Any], mode: str, **more: Any) -> Any:
         """Returns what input_fn returns.
 
         Args:
@@ -91,7 +91,7 @@ class ModelProgram:
         """The global step of a graph, made there."""
         return (self.replaced.global_step or tf1.train.create_global_step)(graph)
 
-    def start(self, input_fn: Callable, mode: str, **more: Any) -> Any:
+    def start(self, input_fn: Callable[..., Any], mode: str, **more: Any) -> Any:
         """Makes the global step, then calls input_fn; see `call_input_fn`."""
         graph = tf1.get_default_graph()
         self.create_global_step(graph)

@@ -58,7 +58,7 @@ class Worker(Placement):
         """The `input_context` for an input_fn that takes one."""
         return tf.distribute.InputContext(self.count, self.number, self.replicas)
 
-    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Any:
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable[..., Any]) -> Any:
         with all_replicas_of(self.replicas):
             result = program.start(input_fn, mode, input_context=self.input_context)
         refuse_queue_runners(input_fn)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -30,7 +31,9 @@ class OnHost(Placement):
 
     under_strategy: bool = False
 
-    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Inputs:
+    def record_input(
+        self, program: ModelProgram, mode: str, input_fn: Callable[..., Any]
+    ) -> Inputs:
         with all_replicas_of(1) if self.under_strategy else contextlib.nullcontext():
             result = program.start(input_fn, mode)
         if mode != ModeKeys.PREDICT:

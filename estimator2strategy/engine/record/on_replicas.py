@@ -37,7 +37,9 @@ class OnReplicas(Placement):
 
     strategy: tf.distribute.Strategy
 
-    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> feeding.Fed:
+    def record_input(
+        self, program: ModelProgram, mode: str, input_fn: Callable[..., Any]
+    ) -> feeding.Fed:
         feed = feeding.per_replica_to_the_end if mode == ModeKeys.EVAL else feeding.per_replica
         replicas = self.strategy.num_replicas_in_sync
         with all_replicas_of(replicas):

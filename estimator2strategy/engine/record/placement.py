@@ -25,7 +25,7 @@ class Placement(abc.ABC):
     """The devices and processes that one mode of a program runs on; a frozen value."""
 
     @abc.abstractmethod
-    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Any:
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable[..., Any]) -> Any:
         """Calls input_fn; returns what `record_model` takes. The graph has no model yet."""
 
     @abc.abstractmethod
@@ -33,7 +33,9 @@ class Placement(abc.ABC):
         """Calls model_fn on the input that was recorded."""
 
 
-def record(program: ModelProgram, placement: Placement, mode: str, input_fn: Callable) -> Recording:
+def record(
+    program: ModelProgram, placement: Placement, mode: str, input_fn: Callable[..., Any]
+) -> Recording:
     """Calls input_fn and model_fn, each once, in the default graph; nothing of it runs.
 
     Args:

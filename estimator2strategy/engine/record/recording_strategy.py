@@ -44,7 +44,7 @@ class RecordingStrategy(tf1.distribute.Strategy):
         super().__init__(_RecordingExtended(self, num_replicas))
 
 
-def all_replicas_of(num_replicas: int) -> contextlib.AbstractContextManager:
+def all_replicas_of(num_replicas: int) -> contextlib.AbstractContextManager[None]:
     """The context in which Estimator called input_fn under a strategy: for all of its replicas."""
     return RecordingStrategy(num_replicas).scope()
 

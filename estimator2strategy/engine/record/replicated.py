@@ -63,7 +63,7 @@ class RecordedReplicas:
         fed: Fed,
         strategy: tf.distribute.Strategy,
         call: Callable[..., Any],
-        inside: Callable[[int], contextlib.AbstractContextManager],
+        inside: Callable[[int], contextlib.AbstractContextManager[Any]],
         partitions: Sequence[Any] = (),
     ):
         """Calls model_fn once, on placeholders for one replica's part of the batch.
@@ -140,7 +140,7 @@ class RecordedReplicas:
         return first_capture(tf1.get_default_graph(), self._feeds, since, results)
 
     @contextlib.contextmanager
-    def on_host(self, function: Callable, name: str) -> Iterator[list[Any]]:
+    def on_host(self, function: Callable[..., Any], name: str) -> Iterator[list[Any]]:
         """A context for calling a function of the host, which may use no tensor but its arguments.
 
         On a TPU the host cannot see such a tensor; here it would see the first replica's only.

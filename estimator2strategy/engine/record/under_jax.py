@@ -25,7 +25,7 @@ class UnderJax(Placement):
     recorded_as: Placement
     target: JaxTarget
 
-    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable) -> Any:
+    def record_input(self, program: ModelProgram, mode: str, input_fn: Callable[..., Any]) -> Any:
         return self.recorded_as.record_input(program, mode, input_fn)
 
     def record_model(self, program: ModelProgram, mode: str, inputs: Any) -> Recording:

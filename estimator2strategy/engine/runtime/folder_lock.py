@@ -50,7 +50,7 @@ class FolderLock:
         _held[descriptor] = folder
 
     @classmethod
-    def of(cls, folder: str | os.PathLike) -> FolderLock | None:
+    def of(cls, folder: str | os.PathLike[str]) -> FolderLock | None:
         """The lock; None where the file system has no locks.
 
         Raises:
@@ -70,7 +70,7 @@ class FolderLock:
             return None
         return cls(os.fspath(folder), descriptor)
 
-    def is_of(self, folder: str | os.PathLike) -> bool:
+    def is_of(self, folder: str | os.PathLike[str]) -> bool:
         """True if the path still leads to the folder that is locked."""
         try:
             return os.path.samestat(os.fstat(self._descriptor), os.lstat(folder))
@@ -87,7 +87,7 @@ def is_held(folder: str) -> bool:
     return folder in _held.values()
 
 
-def excludes_all(folder: str | os.PathLike) -> bool:
+def excludes_all(folder: str | os.PathLike[str]) -> bool:
     """True if a process on any machine that sees the folder would respect its lock.
 
     False where that is not known for certain: on FUSE, 9p and SMB, and outside of Linux.

@@ -185,7 +185,7 @@ class ReplaySessionCreator(tf1.train.SessionCreator):
         return session
 
 
-def _around_runs(recording: Recording) -> Callable[[], contextlib.AbstractContextManager]:
+def _around_runs(recording: Recording) -> Callable[[], contextlib.AbstractContextManager[None]]:
     """The context in which each request of a session runs."""
     if recording.jax and recording.jax.of_several_hosts:
         return jax_hosts.needed

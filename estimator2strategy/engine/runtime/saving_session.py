@@ -37,7 +37,7 @@ class SavingSession(ReplaySession):
         self,
         graph: tf.Graph,
         runs: Runs,
-        around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
+        around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext,
         first_key: int = 0,
         queues: QueueSession | None = None,
     ):

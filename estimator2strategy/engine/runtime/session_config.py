@@ -150,14 +150,14 @@ def applied(session_config: Any) -> Iterator[None]:
         yield
 
 
-def not_rewritten() -> contextlib.AbstractContextManager:
+def not_rewritten() -> contextlib.AbstractContextManager[None]:
     """Keeps Grappler off programs first called in the body: it pays for those that run often."""
     options = tf1.GraphOptions().rewrite_options
     options.disable_meta_optimizer = True
     return _tf_private.rewrite_options(options)
 
 
-def rewritten_a_little() -> contextlib.AbstractContextManager:
+def rewritten_a_little() -> contextlib.AbstractContextManager[None]:
     """Limits Grappler to what pays on a CPU, for programs first called in the body.
 
     For cores that are emulated: their program is as many times as large as there are cores. What it

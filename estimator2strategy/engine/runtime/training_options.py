@@ -126,7 +126,7 @@ class TrainingOptions:
     async_checkpoints: bool = False
     checkpoint_shards: int | None = None
     max_restarts: int = preemption.MAX_RESTARTS
-    profile_dir: str | os.PathLike | None = None
+    profile_dir: str | os.PathLike[str] | None = None
     runtime: Runtime | None = None
     precision: Precision | None = None
 

@@ -72,7 +72,7 @@ class KMeansClustering(Estimator):
     def __init__(
         self,
         num_clusters: Any,
-        model_dir: str | os.PathLike | None = None,
+        model_dir: str | os.PathLike[str] | None = None,
         initial_clusters: str | Any | Callable[[Any, Any], Any] = RANDOM_INIT,
         distance_metric: str = SQUARED_EUCLIDEAN_DISTANCE,
         seed: int | None = None,
@@ -109,17 +109,17 @@ class KMeansClustering(Estimator):
 
         super().__init__(model_fn, model_dir=model_dir, config=config)
 
-    def predict_cluster_index(self, input_fn: Callable) -> Iterator[Any]:
+    def predict_cluster_index(self, input_fn: Callable[..., Any]) -> Iterator[Any]:
         """The index (int64) of the nearest center, for each point."""
         return self._predicted(input_fn, self.CLUSTER_INDEX)
 
-    def transform(self, input_fn: Callable) -> Iterator[np.ndarray]:
+    def transform(self, input_fn: Callable[..., Any]) -> Iterator[np.ndarray]:
         """The distances float32 [clusters] to all centers, for each point; not squared."""
         euclidean = self._distance_metric == SQUARED_EUCLIDEAN_DISTANCE
         for distances in self._predicted(input_fn, self.ALL_DISTANCES):
             yield np.sqrt(distances) if euclidean else distances
 
-    def score(self, input_fn: Callable) -> Any:
+    def score(self, input_fn: Callable[..., Any]) -> Any:
         """The sum of the (squared) distances to the nearest centers, over one batch."""
         return self.evaluate(input_fn, steps=1)[self.SCORE]
 
@@ -127,7 +127,7 @@ class KMeansClustering(Estimator):
         """The centers, float32 [clusters, dimensions]."""
         return self.get_variable_value(self.CLUSTER_CENTERS_VAR_NAME)
 
-    def _predicted(self, input_fn: Callable, key: str) -> Iterator[Any]:
+    def _predicted(self, input_fn: Callable[..., Any], key: str) -> Iterator[Any]:
         for predictions in self.predict(input_fn, predict_keys=[key]):
             yield predictions[key]
 

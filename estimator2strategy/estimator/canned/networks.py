@@ -24,7 +24,7 @@ _LARGE = 64 << 20
 SMALL = 256 << 10
 
 
-def partitioner(config: RunConfig | None, min_slice_size: int = _LARGE) -> Callable:
+def partitioner(config: RunConfig | None, min_slice_size: int = _LARGE) -> Callable[..., Any]:
     """The function that splits variables among the parameter servers; most stay whole."""
     servers = config.num_ps_replicas if config else 0
     return tf1.min_max_variable_partitioner(servers, min_slice_size=min_slice_size)
@@ -39,7 +39,7 @@ class Dnn:
     activation_fn: Activation = tf.nn.relu
     dropout: float | None = None
     batch_norm: bool = False
-    input_layer_partitioner: Callable | None = None
+    input_layer_partitioner: Callable[..., Any] | None = None
 
     @classmethod
     def of(cls, hidden_units: Iterable[int] | None, feature_columns: Any, *others: Any) -> Dnn:
@@ -128,7 +128,7 @@ def dnn_logit_fn_builder(
     feature_columns: Sequence[Any],
     activation_fn: Callable[[tf.Tensor], tf.Tensor],
     dropout: float | None,
-    input_layer_partitioner: Callable | None,
+    input_layer_partitioner: Callable[..., Any] | None,
     batch_norm: bool,
 ) -> Callable[[Mapping[str, Any], str], tf.Tensor]:
     """A deep network for a model_fn of one's own.
@@ -162,7 +162,7 @@ class Linear:
 
     feature_columns: Sequence[Any]
     sparse_combiner: str = "sum"
-    partitioner: Callable | None = None
+    partitioner: Callable[..., Any] | None = None
 
     def model(self, features: Mapping[str, Any], units: int) -> columns.LinearSums:
         """That of TF 1; variables are in the variable scope of the moment."""

@@ -30,7 +30,9 @@ _LAYERS = {
 }
 
 
-def recurrent_layer(units: Any, kind: Any, cell_fn: Callable | None, sequences: bool) -> Any:
+def recurrent_layer(
+    units: Any, kind: Any, cell_fn: Callable[..., Any] | None, sequences: bool
+) -> Any:
     """The layer, or several in one.
 
     Args:

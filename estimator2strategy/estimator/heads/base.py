@@ -213,7 +213,7 @@ class SingleHead(BuiltInHead):
         logits_dimension: int,
         weight_column: Any,
         loss_reduction: str,
-        loss_fn: Callable | None,
+        loss_fn: Callable[..., Any] | None,
         name: str | None,
     ):
         self._check_loss_reduction(loss_reduction)

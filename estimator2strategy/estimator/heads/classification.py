@@ -113,7 +113,7 @@ class BinaryClassHead(ClassHead):
         thresholds: Iterable[float] | None = None,
         label_vocabulary: Sequence[str] | None = None,
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        loss_fn: Callable | None = None,
+        loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ):
         self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary)
@@ -203,7 +203,7 @@ class MultiClassHead(ClassHead):
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        loss_fn: Callable | None = None,
+        loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ):
         if n_classes is None:

@@ -240,7 +240,7 @@ def validate_n_classes(n_classes: Any) -> Any:
 
 
 def validate_loss_fn_args(
-    loss_fn: Callable, optional: Iterable[str] = ("features", "loss_reduction")
+    loss_fn: Callable[..., Any], optional: Iterable[str] = ("features", "loss_reduction")
 ) -> None:
     """Raises ValueError unless `loss_fn` takes labels and logits, and of others only `optional`."""
     names = argument_names(loss_fn)
@@ -253,7 +253,7 @@ def validate_loss_fn_args(
 
 
 def call_loss_fn(
-    loss_fn: Callable,
+    loss_fn: Callable[..., Any],
     labels: tf.Tensor,
     logits: tf.Tensor,
     features: Mapping[str, Any] | None,

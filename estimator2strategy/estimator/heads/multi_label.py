@@ -46,7 +46,7 @@ class MultiLabelHead(ClassHead):
         thresholds: Iterable[float] | None = None,
         label_vocabulary: Sequence[str] | None = None,
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        loss_fn: Callable | None = None,
+        loss_fn: Callable[..., Any] | None = None,
         classes_for_class_based_metrics: Sequence[int] | Sequence[str] | None = None,
         name: str | None = None,
     ):

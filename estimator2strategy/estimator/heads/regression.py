@@ -50,7 +50,7 @@ class RegressionHead(SingleHead):
         label_dimension: int = 1,
         weight_column: Any = None,
         loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        loss_fn: Callable | None = None,
+        loss_fn: Callable[..., Any] | None = None,
         inverse_link_fn: Callable[[tf.Tensor], tf.Tensor] | None = None,
         name: str | None = None,
     ):

@@ -155,7 +155,7 @@ def _minimized(
     raise ValueError("train_op_fn and optimizer cannot both be None.")
 
 
-def summed(make: Callable) -> Callable:
+def summed(make: Callable[..., Any]) -> Callable[..., Any]:
     """A maker of heads whose losses are added up by default, as in canned Estimators."""
     signature = inspect.signature(make)
 
@@ -253,7 +253,7 @@ def binary_classification_head(
     thresholds: Iterable[float] | None = None,
     label_vocabulary: Sequence[str] | None = None,
     loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
-    loss_fn: Callable | None = None,
+    loss_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> _V1:
     """Two classes, by one logit: sigmoid cross entropy.
@@ -274,7 +274,7 @@ def multi_class_head(
     weight_column: Any = None,
     label_vocabulary: Sequence[str] | None = None,
     loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
-    loss_fn: Callable | None = None,
+    loss_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> _V1:
     """More than two classes, by a logit for each: softmax cross entropy."""
@@ -285,7 +285,7 @@ def regression_head(
     weight_column: Any = None,
     label_dimension: int = 1,
     loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
-    loss_fn: Callable | None = None,
+    loss_fn: Callable[..., Any] | None = None,
     inverse_link_fn: Callable[[tf.Tensor], tf.Tensor] | None = None,
     name: str | None = None,
 ) -> _V1:
@@ -322,7 +322,7 @@ def multi_label_head(
     thresholds: Iterable[float] | None = None,
     label_vocabulary: Sequence[str] | None = None,
     loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
-    loss_fn: Callable | None = None,
+    loss_fn: Callable[..., Any] | None = None,
     classes_for_class_based_metrics: Sequence[int] | Sequence[str] | None = None,
     name: str | None = None,
 ) -> _V1:

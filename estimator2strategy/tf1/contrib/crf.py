@@ -113,14 +113,14 @@ def crf_decode(
     cell = CrfDecodeForwardRnnCell(transition_params)
     same = tf.tile(tf.range(num_tags)[None], [batch, 1])
 
-    def forward(time: tf.Tensor, state: tf.Tensor, before: Any) -> tuple:
+    def forward(time: tf.Tensor, state: tf.Tensor, before: Any) -> tuple[Any, ...]:
         """`before[t]` is for each tag at t the best one at t - 1."""
         backpointers, after = cell(potentials[:, time], state)
         inside = (time < lengths)[:, None]
         before = before.write(time, tf.where(inside, backpointers, same))
         return time + 1, tf.where(inside, after, state), before
 
-    def backward(time: tf.Tensor, tags: tf.Tensor, decoded: Any) -> tuple:
+    def backward(time: tf.Tensor, tags: tf.Tensor, decoded: Any) -> tuple[Any, ...]:
         decoded = decoded.write(time, tags)
         return time - 1, tf.gather(before.read(time), tags, batch_dims=1), decoded
 
@@ -135,7 +135,9 @@ def crf_decode(
     return tags, tf.reduce_max(state, 1)
 
 
-def viterbi_decode(score: np.ndarray, transition_params: np.ndarray) -> tuple[list, np.ndarray]:
+def viterbi_decode(
+    score: np.ndarray, transition_params: np.ndarray
+) -> tuple[list[Any], np.ndarray]:
     """The best tags of one sequence, and their score, in NumPy.
 
     Args:
@@ -177,7 +179,7 @@ class _TagCell(tf1.nn.rnn_cell.RNNCell):
 class CrfForwardRnnCell(_TagCell):
     """The forward algorithm in log space; output and state are the alphas, [batch, tags]."""
 
-    def __call__(self, inputs: tf.Tensor, state: tf.Tensor, scope: Any = None) -> tuple:
+    def __call__(self, inputs: tf.Tensor, state: tf.Tensor, scope: Any = None) -> tuple[Any, ...]:
         alphas = inputs + tf.reduce_logsumexp(self._scores(state), 1)
         return alphas, alphas
 
@@ -185,7 +187,7 @@ class CrfForwardRnnCell(_TagCell):
 class CrfDecodeForwardRnnCell(_TagCell):
     """Viterbi forwards: output are backpointers, int32 [batch, tags], state the best scores."""
 
-    def __call__(self, inputs: tf.Tensor, state: tf.Tensor, scope: Any = None) -> tuple:
+    def __call__(self, inputs: tf.Tensor, state: tf.Tensor, scope: Any = None) -> tuple[Any, ...]:
         scores = self._scores(state)
         return tf.argmax(scores, 1, tf.int32), inputs + tf.reduce_max(scores, 1)
 
@@ -205,6 +207,6 @@ class CrfDecodeBackwardRnnCell(tf1.nn.rnn_cell.RNNCell):
     def output_size(self) -> int:
         return 1
 
-    def __call__(self, inputs: tf.Tensor, state: tf.Tensor, scope: Any = None) -> tuple:
+    def __call__(self, inputs: tf.Tensor, state: tf.Tensor, scope: Any = None) -> tuple[Any, ...]:
         tags = tf.gather(inputs, state, batch_dims=1)
         return tags, tags

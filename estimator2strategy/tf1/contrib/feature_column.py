@@ -58,7 +58,7 @@ def sequence_numeric_column(
     shape: Any = (1,),
     default_value: float = 0.0,
     dtype: tf.DType = tf.float32,
-    normalizer_fn: Callable | None = None,
+    normalizer_fn: Callable[..., Any] | None = None,
 ) -> Any:
     """A column of numbers for each place of a sequence.
 

@@ -22,7 +22,7 @@ from estimator2strategy.engine.behavior import CONTROL_FLOW_V2, RESOURCE_VARIABL
 class _Mode(threading.local):
     """Graph mode of this thread, where it was entered here."""
 
-    graph: contextlib.AbstractContextManager | None = None
+    graph: contextlib.AbstractContextManager[None] | None = None
 
 
 _mode = _Mode()

@@ -47,7 +47,7 @@ class Head(abc.ABC):  # noqa: B024 (see below)
         logits: Any,
         labels: Any = None,
         optimizer: Any = None,
-        train_op_fn: Callable | None = None,
+        train_op_fn: Callable[..., Any] | None = None,
         regularization_losses: Any = None,
     ) -> Any:
         """The spec that a model_fn returns.

@@ -28,7 +28,7 @@ def load_global_step_from_checkpoint_dir(checkpoint_dir: str) -> int:
         return 0
 
 
-def fn_args(function: Callable) -> tuple[str, ...]:
+def fn_args(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names of the arguments that a function, a partial or a callable object takes."""
     return tuple(
         name
@@ -60,7 +60,7 @@ def should_run_distribute_coordinator(config: Any) -> bool:
     return False
 
 
-def estimator_export(*unused: str, **unused_kwargs: Any) -> Callable:
+def estimator_export(*unused: str, **unused_kwargs: Any) -> Callable[..., Any]:
     """The decorator that put a symbol into the public `tf.estimator`: here it changes nothing."""
     return lambda symbol: symbol
 
@@ -95,7 +95,7 @@ def experimental_list_devices() -> list[str]:
         return [device.name for device in session.list_devices()]
 
 
-def _raw(name: str) -> Callable:
+def _raw(name: str) -> Callable[..., Any]:
     """An op by its generated name of TF 1.15, which took its arguments by position too."""
     raw = getattr(tf.raw_ops, "".join(part.capitalize() for part in name.split("_")))
 
@@ -111,7 +111,7 @@ def _raw(name: str) -> Callable:
 class _TrainingOps:
     """`training_ops`: the update rules of the optimizers, as ops."""
 
-    def __getattr__(self, name: str) -> Callable:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
         return _raw(name)

@@ -13,7 +13,7 @@ tf1 = tf.compat.v1
 
 
 def py_func(
-    func: Callable,
+    func: Callable[..., Any],
     inp: Any,
     Tout: Any,  # noqa: N803
     stateful: bool = True,
@@ -24,7 +24,7 @@ def py_func(
 
 
 def numpy_function(
-    func: Callable,
+    func: Callable[..., Any],
     inp: Any,
     Tout: Any,  # noqa: N803
     name: Any = None,
@@ -33,7 +33,7 @@ def numpy_function(
     return tf1.numpy_function(_lists_as_before(func, Tout), inp, Tout, name=name)
 
 
-def _lists_as_before(func: Callable, types: Any) -> Callable:
+def _lists_as_before(func: Callable[..., Any], types: Any) -> Callable[..., Any]:
     """`func` with lists of `float_list.value` as float64, which they were up to protobuf 4.
 
     Newer ones say that they are float32, and the op refuses what is not of `Tout`.

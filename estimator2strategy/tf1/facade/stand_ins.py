@@ -91,14 +91,14 @@ def tf_record_iterator(path: Any, options: Any = None) -> Any:
 
 
 @functools.cache
-def entering(function: Callable) -> Callable:
+def entering(function: Callable[..., Any]) -> Callable[..., Any]:
     """`behavior.entering(function)`: the same one at each call."""
     return behavior.entering(function)
 
 
 @functools.cache
-def _builders() -> dict[int, Callable]:
-    found: dict[int, Callable] = {}
+def _builders() -> dict[int, Callable[..., Any]]:
+    found: dict[int, Callable[..., Any]] = {}
     for path, patterns in _BUILDERS.items():
         module = getattr(tf1, path) if path else tf1
         is_builder = re.compile("|".join(map(fnmatch.translate, patterns.split()))).match
@@ -128,7 +128,7 @@ def _tensor_array(*args: Any, **kwargs: Any) -> tf.TensorArray:
     return tf.TensorArray(*args, **kwargs)
 
 
-def class_of_tf115(real: type, make: Callable) -> type:
+def class_of_tf115(real: type, make: Callable[..., Any]) -> type:
     """A class whose calls give `make(...)`, an instance of `real`; all those are instances of it.
 
     Subclasses of it are subclasses of `real`, and made as such.

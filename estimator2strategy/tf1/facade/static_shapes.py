@@ -26,7 +26,7 @@ MODULES = ("image", "io", "linalg", "sparse")
 
 
 @functools.cache
-def _replaced() -> dict[Callable, Callable]:
+def _replaced() -> dict[Callable[..., Any], Callable[..., Any]]:
     return {
         tf1.parse_example: parse_example,
         tf1.io.parse_sequence_example: parse_sequence_example,

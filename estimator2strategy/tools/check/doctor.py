@@ -477,7 +477,7 @@ def _as_json(problem: Problem) -> dict[str, str]:
 
 
 def _compiler(here: Environment) -> str:
-    """True if `e2s check --tpu` has what it compiles with."""
+    """The version of the compiler that `e2s check --tpu` has, or how to get one."""
     if here.tpu_compiler:
         return f"libtpu {here.versions.get('libtpu', 'of unknown version')}, for `e2s check --tpu`"
     return f"none; `e2s check --tpu` needs {INSTALL}"

@@ -244,7 +244,7 @@ def all_steps(training: Training) -> list[Check]:
 
 
 def _drift(training: Training) -> Check:
-    """True if the variables ended where the golden's did, measured by how far those moved."""
+    """The check that variables ended where the golden's did, in shares of how far those moved."""
     what = "variables after the last step"
     found = training.sides[1].results.get("train/drift")
     if found is None:

@@ -1,10 +1,12 @@
 """`symbols.csv` says what `tf.contrib` is: every row that works leads to something."""
 
+import ast
 import importlib
 import importlib.util
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 import tensorflow
@@ -147,6 +149,16 @@ def test_modules_are_imported_by_name_too():
     assert data is tf.contrib.data
     assert metrics is tf.contrib.metrics
     assert slim is tf.contrib.slim
+
+
+@pytest.mark.parametrize(
+    "page", Path(contrib.__file__).parent.glob("*/__init__.py"), ids=lambda page: page.parent.name
+)
+def test_each_folder_says_in_a_few_lines_what_it_serves_and_refuses(page):
+    text = ast.get_docstring(ast.parse(page.read_text()))
+    assert text.startswith(f"`tf.contrib.{page.parent.name}` of TF 1")
+    assert len(text.splitlines()) <= 15
+    assert "efused" in text
 
 
 def test_the_table_is_read_without_tensorflow():

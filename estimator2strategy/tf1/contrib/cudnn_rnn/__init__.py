@@ -2,6 +2,8 @@
 
 Their weights are in one buffer, as cuDNN has them, or by cell (`weight_buffers.py`);
 `compatible_cells.py` has the cells that run them elsewhere. Nothing calls cuDNN.
+
+Refused: the saveables and the converters of formats; a layer has its own in `.saveable`.
 """
 
 from __future__ import annotations

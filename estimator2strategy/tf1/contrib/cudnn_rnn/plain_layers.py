@@ -35,13 +35,15 @@ CUDNN_INPUT_AUTO_MODE = "auto_select"
 _Step = Callable[[tf.Tensor, tf.Tensor, tuple[tf.Tensor, ...]], tuple[tf.Tensor, ...]]
 
 
-def _lstm(of_input: tf.Tensor, of_state: tf.Tensor, state: tuple) -> tuple[tf.Tensor, ...]:
+def _lstm(
+    of_input: tf.Tensor, of_state: tf.Tensor, state: tuple[Any, ...]
+) -> tuple[tf.Tensor, ...]:
     take, keep, new, give = tf.split(of_input + of_state, 4, 1)
     cell = tf.sigmoid(keep) * state[1] + tf.sigmoid(take) * tf.tanh(new)
     return tf.sigmoid(give) * tf.tanh(cell), cell
 
 
-def _gru(of_input: tf.Tensor, of_state: tf.Tensor, state: tuple) -> tuple[tf.Tensor, ...]:
+def _gru(of_input: tf.Tensor, of_state: tf.Tensor, state: tuple[Any, ...]) -> tuple[tf.Tensor, ...]:
     reset_in, update_in, new_in = tf.split(of_input, 3, 1)
     reset_state, update_state, new_state = tf.split(of_state, 3, 1)
     update = tf.sigmoid(update_in + update_state)
@@ -86,7 +88,9 @@ class _StepCell(tf1.nn.rnn_cell.RNNCell):
     def output_size(self) -> int:
         return self._units
 
-    def call(self, inputs: tf.Tensor, state: tuple) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+    def call(
+        self, inputs: tf.Tensor, state: tuple[Any, ...]
+    ) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
         of_state = tf.matmul(state[0], self._blocks.of_state, transpose_b=True)
         new = self._kind.step(inputs, of_state + self._blocks.state_bias, state)
         return new[0], new
@@ -221,7 +225,7 @@ class _CudnnRNN(tf1.layers.Layer):
     def call(
         self,
         inputs: Any,
-        initial_state: tuple | None = None,
+        initial_state: tuple[Any, ...] | None = None,
         sequence_lengths: Any = None,
         time_major: bool = True,
         training: bool = True,

@@ -28,7 +28,7 @@ def padded_batch_and_drop_remainder(
 
 
 def sloppy_interleave(
-    map_func: Callable, cycle_length: int, block_length: int = 1
+    map_func: Callable[..., Any], cycle_length: int, block_length: int = 1
 ) -> _Transformation:
     """`dataset.apply` function: an interleave that does not wait for a slow source."""
     return _v1.data.experimental.parallel_interleave(

@@ -32,7 +32,7 @@ class Dataset(_class_of_datasets()):  # type: ignore[misc]
 
     def map(
         self,
-        map_func: Callable,
+        map_func: Callable[..., Any],
         num_threads: Any = None,
         output_buffer_size: Any = None,
         num_parallel_calls: Any = None,
@@ -54,7 +54,7 @@ class Dataset(_class_of_datasets()):  # type: ignore[misc]
         return self.apply(_v1.data.experimental.dense_to_sparse_batch(batch_size, row_shape))
 
 
-def _of_1_4(method: Callable) -> Callable:
+def _of_1_4(method: Callable[..., Any]) -> Callable[..., Any]:
     """`method`, with a Dataset of this module for each dataset that it returns."""
 
     @functools.wraps(method)

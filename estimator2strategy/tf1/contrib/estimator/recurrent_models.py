@@ -52,7 +52,7 @@ class _Rnn:
     context_columns: Sequence[Any]
     cell_of: Callable[[str], Any]
     return_sequences: bool = False
-    input_partitioner: Callable | None = None
+    input_partitioner: Callable[..., Any] | None = None
 
     @classmethod
     def of(cls, given: construction.Arguments) -> _Rnn:
@@ -162,7 +162,7 @@ class RNNClassifier(Estimator):
         label_vocabulary: Sequence[str] | None = None,
         optimizer: Any = "Adagrad",
         loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
-        input_layer_partitioner: Callable | None = None,
+        input_layer_partitioner: Callable[..., Any] | None = None,
         config: RunConfig | None = None,
     ):
         given = locals()
@@ -192,7 +192,7 @@ class RNNEstimator(Estimator):
         return_sequences: bool = False,
         model_dir: Any = None,
         optimizer: Any = "Adagrad",
-        input_layer_partitioner: Callable | None = None,
+        input_layer_partitioner: Callable[..., Any] | None = None,
         config: RunConfig | None = None,
     ):
         given = locals()

@@ -18,8 +18,10 @@ _v1 = tf.compat.v1
 
 
 def replicate_model_fn(
-    model_fn: Callable, loss_reduction: str | None = None, devices: Sequence[str] | None = None
-) -> Callable:
+    model_fn: Callable[..., Any],
+    loss_reduction: str | None = None,
+    devices: Sequence[str] | None = None,
+) -> Callable[..., Any]:
     """A model_fn that makes a tower on each device; `model_fn` itself, where there is one.
 
     Args:
@@ -75,7 +77,7 @@ class _Towers:
         self.are_optimized = False
         self._are_summed = are_summed
         self._made = 0
-        self._gradients: list[list] = []  # of each tower, those of each call
+        self._gradients: list[list[Any]] = []  # of each tower, those of each call
         self._first: Any = None
 
     @contextlib.contextmanager
@@ -104,7 +106,7 @@ class _Towers:
             return loss
         return tf.divide(loss, float(self.number), name="averaged_loss")
 
-    def gathered(self, grads_and_vars: Sequence) -> list | None:
+    def gathered(self, grads_and_vars: Sequence[Any]) -> list[Any] | None:
         """The sums over towers of the same call's gradients; None before the last tower.
 
         Raises:
@@ -118,7 +120,7 @@ class _Towers:
             raise ValueError(
                 "Each invocation of model_fn was supposed to make the same optimizer calls."
             )
-        of_variable: dict[Any, tuple[Any, list]] = {}
+        of_variable: dict[Any, tuple[Any, list[Any]]] = {}
         for tower in self._gradients:
             for gradient, variable in tower[call]:
                 if gradient is not None:
@@ -154,7 +156,7 @@ def _except_variables(device: str) -> Callable[[Any], str]:
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
 
-def _sum(gradients: list) -> Any:
+def _sum(gradients: list[Any]) -> Any:
     if not isinstance(gradients[0], tf.IndexedSlices):
         return tf.add_n(gradients)
     return tf.IndexedSlices(

@@ -14,7 +14,7 @@ def layer_norm(
     inputs: tf.Tensor,
     center: bool = True,
     scale: bool = True,
-    activation_fn: Callable | None = None,
+    activation_fn: Callable[..., Any] | None = None,
     reuse: bool | None = None,
     variables_collections: Any = None,
     outputs_collections: Any = None,

@@ -29,7 +29,7 @@ from estimator2strategy.tf1.contrib.layers.crossed_features import crossed
 
 class _SparseIdLookupConfig(NamedTuple):
     vocabulary_file: str | None = None
-    keys: tuple | None = None
+    keys: tuple[Any, ...] | None = None
     num_oov_buckets: int = 0
     vocab_size: int | None = None
     default_value: int = -1
@@ -177,9 +177,9 @@ class _WeightedSparseColumn(_OfIds, IdColumn, _Weighted):
 class _RealValued(NamedTuple):
     column_name: str
     dimension: int
-    default_value: tuple | None
+    default_value: tuple[Any, ...] | None
     dtype: Any
-    normalizer: Callable | None
+    normalizer: Callable[..., Any] | None
 
 
 class _RealValuedColumn(DenseColumn, _RealValued):
@@ -212,7 +212,7 @@ def _key(column: Any, hidden: str) -> str:
 
 class _Bucketized(NamedTuple):
     source_column: _RealValuedColumn
-    boundaries: tuple
+    boundaries: tuple[Any, ...]
 
 
 class _BucketizedColumn(IdColumn, DenseColumn, _Bucketized):
@@ -265,7 +265,7 @@ class _BucketizedColumn(IdColumn, DenseColumn, _Bucketized):
 
 
 class _Crossed(NamedTuple):
-    columns: tuple
+    columns: tuple[Any, ...]
     hash_bucket_size: int
     hash_key: int | None
     combiner: str = "sum"

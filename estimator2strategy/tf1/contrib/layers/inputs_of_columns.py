@@ -38,7 +38,7 @@ def input_from_feature_columns(
     weight_collections: Iterable[str] | None = None,
     trainable: bool = True,
     scope: Any = None,
-    cols_to_outs: dict | None = None,
+    cols_to_outs: dict[str, Any] | None = None,
 ) -> tf.Tensor:
     """The columns side by side, [batch, width], in the order of their keys.
 

@@ -38,7 +38,7 @@ def real_valued_column(
     dimension: int = 1,
     default_value: Any = None,
     dtype: tf.DType = tf.float32,
-    normalizer: Callable | None = None,
+    normalizer: Callable[..., Any] | None = None,
 ) -> _RealValuedColumn:
     """A column of numbers.
 

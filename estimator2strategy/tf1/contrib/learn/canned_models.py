@@ -198,7 +198,7 @@ class LinearEstimator(Estimator):
         gradient_clip_norm: float | None = None,
         _joint_weights: bool = False,
         config: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
     ):
         super().__init__(*parts_of(_LINEAR, head, locals()))
 
@@ -223,7 +223,7 @@ class LinearClassifier(Classifier):
         enable_centered_bias: bool = False,
         _joint_weight: bool = False,
         config: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
         label_keys: Sequence[str] | None = None,
     ):
         super().__init__(*parts_of(_linear(locals()), head_of_classes(locals()), locals()))
@@ -249,7 +249,7 @@ class LinearRegressor(Regressor):
         label_dimension: int = 1,
         _joint_weights: bool = False,
         config: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
     ):
         super().__init__(*parts_of(_linear(locals()), head_of_numbers(locals()), locals()))
 
@@ -280,7 +280,7 @@ class SVM(Classifier):
         num_loss_partitions: int = 1,
         kernels: Any = None,
         config: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
     ):
         if kernels is not None:
             raise ValueError("Kernel SVMs are not currently supported.")
@@ -321,7 +321,7 @@ class DNNEstimator(Estimator):
         dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         config: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
         embedding_lr_multipliers: Any = None,
         input_layer_min_slice_size: int | None = None,
     ):
@@ -351,7 +351,7 @@ class DNNClassifier(Classifier):
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         config: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
         embedding_lr_multipliers: Any = None,
         input_layer_min_slice_size: int | None = None,
         label_keys: Sequence[str] | None = None,
@@ -381,7 +381,7 @@ class DNNRegressor(Regressor):
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         config: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
         label_dimension: int = 1,
         embedding_lr_multipliers: Any = None,
         input_layer_min_slice_size: int | None = None,

@@ -315,7 +315,7 @@ class DynamicRnnEstimator(Estimator):
         gradient_clipping_norm: float | None = 5.0,
         dropout_keep_probabilities: Sequence[float | None] | None = None,
         model_dir: str | None = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
         config: Any = None,
     ):
         given = locals()

@@ -32,7 +32,7 @@ class MetricSpec:
 
     def __init__(
         self,
-        metric_fn: Callable,
+        metric_fn: Callable[..., Any],
         prediction_key: str | None = None,
         label_key: str | None = None,
         weight_key: str | None = None,
@@ -89,11 +89,11 @@ class Estimator(core.Estimator):
 
     def __init__(
         self,
-        model_fn: Callable | None = None,
+        model_fn: Callable[..., Any] | None = None,
         model_dir: str | None = None,
         config: Any = None,
         params: Any = None,
-        feature_engineering_fn: Callable | None = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
     ):
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
@@ -248,7 +248,7 @@ class Estimator(core.Estimator):
         return made if as_iterable else next(made)
 
     def _predictions(
-        self, input_fn: Callable, outputs: Iterable[str] | None, *, in_batches: bool
+        self, input_fn: Callable[..., Any], outputs: Iterable[str] | None, *, in_batches: bool
     ) -> Iterator[Any]:
         self._check_is_fitted()
         constant = False

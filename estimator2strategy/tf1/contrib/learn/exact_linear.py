@@ -64,7 +64,7 @@ class SDCAOptimizer:
     symmetric_l1_regularization: float = 0.0
     symmetric_l2_regularization: float = 1.0
     adaptive: bool = True
-    partitioner: Callable | None = None
+    partitioner: Callable[..., Any] | None = None
 
     def get_name(self) -> str:
         """The name of optimizers like this one."""

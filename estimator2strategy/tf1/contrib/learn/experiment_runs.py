@@ -28,7 +28,9 @@ class ExportStrategy(
 
     __slots__ = ()
 
-    def __new__(cls, name: str, export_fn: Callable, strip_default_attrs: bool | None = None):
+    def __new__(
+        cls, name: str, export_fn: Callable[..., Any], strip_default_attrs: bool | None = None
+    ):
         return super().__new__(cls, name, export_fn, strip_default_attrs)
 
     def export(
@@ -52,7 +54,7 @@ class ExportStrategy(
 
 
 def make_export_strategy(
-    serving_input_fn: Callable,
+    serving_input_fn: Callable[..., Any],
     default_output_alternative_key: str | None = None,
     assets_extra: Any = None,
     as_text: bool = False,
@@ -166,8 +168,8 @@ class Experiment:
     def __init__(
         self,
         estimator: Any,
-        train_input_fn: Callable,
-        eval_input_fn: Callable,
+        train_input_fn: Callable[..., Any],
+        eval_input_fn: Callable[..., Any],
         eval_metrics: Mapping[str, MetricSpec] | None = None,
         train_steps: int | None = None,
         eval_steps: int | None = 100,
@@ -241,7 +243,7 @@ class Experiment:
         time.sleep(self._eval_delay_secs if delay_secs is None else delay_secs)
         return self._evaluate(name or "one_pass")
 
-    def train_and_evaluate(self) -> tuple[Any, list]:
+    def train_and_evaluate(self) -> tuple[Any, list[Any]]:
         """Trains, evaluates, exports; returns the last evaluation, and what the strategies did."""
         config = self.estimator.config
         saves = config.save_checkpoints_secs or config.save_checkpoints_steps
@@ -258,7 +260,7 @@ class Experiment:
         self._train(max_steps=self.train_steps, hooks=hooks, listeners=listeners)
         return self._evaluate_and_export()
 
-    def local_run(self) -> tuple[Any, list]:
+    def local_run(self) -> tuple[Any, list[Any]]:
         """`train_and_evaluate` with `local_eval_frequency`."""
         before = self._min_eval_frequency
         self._min_eval_frequency = self._local_eval_frequency or 0
@@ -279,7 +281,7 @@ class Experiment:
         delay_secs: float | None = None,
         throttle_delay_secs: float | None = None,
         evaluate_checkpoint_only_once: bool = True,
-        continuous_eval_predicate_fn: Callable | None = None,
+        continuous_eval_predicate_fn: Callable[..., Any] | None = None,
         name: str = "continuous",
     ) -> None:
         """Evaluates and exports each new checkpoint, until that of `train_steps`."""
@@ -302,7 +304,7 @@ class Experiment:
             time.sleep(max(0, pause - (time.time() - start)))
 
     def continuous_train_and_eval(
-        self, continuous_eval_predicate_fn: Callable | None = None
+        self, continuous_eval_predicate_fn: Callable[..., Any] | None = None
     ) -> tuple[Any, Any]:
         """Trains and evaluates in turns, until `train_steps` or until the function says so."""
         predicate = _predicate(continuous_eval_predicate_fn)
@@ -342,11 +344,11 @@ class Experiment:
             **metrics,
         )
 
-    def _evaluate_and_export(self) -> tuple[Any, list]:
+    def _evaluate_and_export(self) -> tuple[Any, list[Any]]:
         result = self._evaluate()
         return result, self._export(result)
 
-    def _export(self, eval_result: Any, checkpoint_path: str | None = None) -> list:
+    def _export(self, eval_result: Any, checkpoint_path: str | None = None) -> list[Any]:
         base = os.path.join(self.estimator.model_dir, "export")
         return [
             strategy.export(
@@ -359,7 +361,7 @@ class Experiment:
         return bool(result and self.train_steps and result["global_step"] >= self.train_steps)
 
 
-def _predicate(function: Callable | None) -> Callable[[Any, Any], bool]:
+def _predicate(function: Callable[..., Any] | None) -> Callable[[Any, Any], bool]:
     """A function of (result, checkpoint path): True if evaluation goes on."""
     if function is None:
         return lambda result, path: True
@@ -375,7 +377,7 @@ class learn_runner:
 
     @staticmethod
     def run(
-        experiment_fn: Callable,
+        experiment_fn: Callable[..., Any],
         output_dir: str | None = None,
         schedule: str | None = None,
         run_config: Any = None,
@@ -418,7 +420,7 @@ class learn_runner:
         return task()
 
     @staticmethod
-    def tune(experiment_fn: Callable, tuner: Any) -> None:
+    def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
         """Lets a tuner run a trial of the Experiment, as often as it has a next one.
 
         Raises:
@@ -434,7 +436,7 @@ class learn_runner:
             tuner.run_experiment(trial)
 
 
-def _configured(experiment_fn: Callable, run_config: Any, hparams: Any) -> Any:
+def _configured(experiment_fn: Callable[..., Any], run_config: Any, hparams: Any) -> Any:
     """Calls the program's function by position: its arguments have names of their own."""
     if not run_config.model_dir:
         raise ValueError("Must specify a model directory `model_dir` in `run_config`.")

@@ -24,7 +24,7 @@ def retry(
     factor: float = 2.0,
     jitter: float = 0.25,
     is_retriable: Callable[[Exception], bool] | None = None,
-) -> Callable[[Callable], Callable]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator: the function is called again while it fails.
 
     Args:
@@ -49,7 +49,7 @@ def retry(
             yield delay * random.uniform(1 - jitter, 1 + jitter)
             delay *= factor
 
-    def decorated(function: Callable) -> Callable:
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def retried(*args: Any, **kwargs: Any) -> Any:
             for delay in delays():

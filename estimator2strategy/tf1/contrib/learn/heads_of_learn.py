@@ -168,7 +168,9 @@ class Head:
     def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         raise NotImplementedError
 
-    def _metrics(self, predictions: Mapping[str, tf.Tensor], labels: Any, weights: Any) -> dict:
+    def _metrics(
+        self, predictions: Mapping[str, tf.Tensor], labels: Any, weights: Any
+    ) -> dict[str, Any]:
         raise NotImplementedError
 
 
@@ -182,12 +184,12 @@ def _losses(unweighted: tf.Tensor, weights: tf.Tensor | None) -> _Losses:
     return tf.reduce_mean(weighted), tf.reduce_sum(weighted) / tf.reduce_sum(weights)
 
 
-def _averaged(loss_fn: Callable) -> Callable[..., _Losses]:
+def _averaged(loss_fn: Callable[..., Any]) -> Callable[..., _Losses]:
     """The losses of labels, logits and weights, by the loss of each example."""
     return lambda labels, logits, weights: _losses(loss_fn(labels, logits), weights)
 
 
-def _custom(loss_fn: Callable) -> Callable[..., _Losses]:
+def _custom(loss_fn: Callable[..., Any]) -> Callable[..., _Losses]:
     """As `_averaged`, by a function of the program, which gives the loss itself."""
 
     def losses(labels: tf.Tensor, logits: tf.Tensor, weights: Any) -> _Losses:
@@ -211,7 +213,9 @@ def _column(tensor: Any) -> tf.Tensor:
 
 
 class _RegressionHead(Head):
-    def __init__(self, loss_fn: Callable, link_fn: Callable, dimension: int, *common: Any):
+    def __init__(
+        self, loss_fn: Callable[..., Any], link_fn: Callable[..., Any], dimension: int, *common: Any
+    ):
         super().__init__("regression_head", ProblemType.LINEAR_REGRESSION, dimension, *common)
         self._losses = _averaged(loss_fn)
         self._link_fn = link_fn
@@ -250,7 +254,9 @@ class _ClassHead(Head):
 
 
 class _BinaryLogisticHead(_ClassHead):
-    def __init__(self, loss_fn: Callable | None, thresholds: Sequence[float] | None, *common: Any):
+    def __init__(
+        self, loss_fn: Callable[..., Any] | None, thresholds: Sequence[float] | None, *common: Any
+    ):
         kind = ProblemType.LOGISTIC_REGRESSION
         super().__init__("binary_logistic_head", kind, 1, *common)
         self._losses = _custom(loss_fn) if loss_fn else _averaged(_log_loss)
@@ -326,7 +332,7 @@ class _MultiClassHead(_ClassHead):
     def __init__(
         self,
         n_classes: int,
-        loss_fn: Callable | None,
+        loss_fn: Callable[..., Any] | None,
         metric_class_ids: Sequence[int] | None,
         label_keys: Sequence[str] | None,
         *common: Any,
@@ -397,7 +403,7 @@ def multi_class_head(
     head_name: str | None = None,
     thresholds: Sequence[float] | None = None,
     metric_class_ids: Sequence[int] | None = None,
-    loss_fn: Callable | None = None,
+    loss_fn: Callable[..., Any] | None = None,
     label_keys: Sequence[str] | None = None,
 ) -> Head:
     """The head of a classification: of one logit for two classes, else of one for each.
@@ -447,7 +453,7 @@ def regression_head(
     label_dimension: int = 1,
     enable_centered_bias: bool = False,
     head_name: str | None = None,
-    link_fn: Callable | None = None,
+    link_fn: Callable[..., Any] | None = None,
 ) -> Head:
     """The head of a regression by squared errors.
 

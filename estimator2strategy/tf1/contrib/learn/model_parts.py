@@ -21,7 +21,7 @@ _LINEAR, _DNN = "linear", "dnn"
 _LINEAR_RATE, _DNN_RATE = 0.2, 0.05
 
 
-def linear_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> ModelFnOps:
+def linear_model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, Any]) -> ModelFnOps:
     """A linear model; `params` are those of `LinearEstimator`."""
     head, columns = params["head"], params["feature_columns"]
     features = _by_name(features)
@@ -42,7 +42,7 @@ def linear_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> M
         return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
 
 
-def dnn_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> ModelFnOps:
+def dnn_model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, Any]) -> ModelFnOps:
     """A network; `params` are those of `DNNEstimator`."""
     head = params["head"]
     features = _by_name(features)
@@ -69,7 +69,9 @@ def dnn_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> Mode
         return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
 
 
-def combined_model_fn(features: Any, labels: Any, mode: str, params: Mapping) -> ModelFnOps:
+def combined_model_fn(
+    features: Any, labels: Any, mode: str, params: Mapping[str, Any]
+) -> ModelFnOps:
     """The sum of a linear model and a network, each with its optimizer.
 
     `params` are those of `DNNLinearCombinedEstimator`. Each optimizer counts a step, unless
@@ -121,7 +123,7 @@ class _Part(NamedTuple):
     rate: float
 
 
-def _dnn_part(features: Mapping, mode: str, params: Mapping) -> _Part:
+def _dnn_part(features: Mapping[str, Any], mode: str, params: Mapping[str, Any]) -> _Part:
     if not params["dnn_hidden_units"]:
         raise ValueError("dnn_hidden_units must be defined when dnn_feature_columns is specified.")
     with _v1.variable_scope(_DNN):
@@ -137,7 +139,7 @@ def _dnn_part(features: Mapping, mode: str, params: Mapping) -> _Part:
     return _Part(logits, _DNN, params["dnn_optimizer"] or "Adagrad", _DNN_RATE)
 
 
-def _linear_part(features: Mapping, params: Mapping) -> _Part:
+def _linear_part(features: Mapping[str, Any], params: Mapping[str, Any]) -> _Part:
     columns = params["linear_feature_columns"]
     with _v1.variable_scope(_LINEAR) as scope:
         logits = _linear_logits(features, columns, params["head"].logits_dimension, scope)
@@ -153,7 +155,9 @@ def _are_of_contrib(columns: Sequence[Any]) -> bool:
     return all(isinstance(column, column_bases.Column) for column in columns)
 
 
-def _linear_logits(features: Mapping, columns: Sequence, dimension: int, scope: Any) -> tf.Tensor:
+def _linear_logits(
+    features: Mapping[str, Any], columns: Sequence[Any], dimension: int, scope: Any
+) -> tf.Tensor:
     if _are_of_contrib(columns):
         logits, _, _ = inputs_of_columns.weighted_sum_from_feature_columns(
             features, columns, dimension, [_LINEAR], scope=scope
@@ -165,10 +169,10 @@ def _linear_logits(features: Mapping, columns: Sequence, dimension: int, scope: 
 
 
 def _dnn_logits(
-    features: Mapping,
-    columns: Sequence,
+    features: Mapping[str, Any],
+    columns: Sequence[Any],
     units: Sequence[int],
-    activation: Callable,
+    activation: Callable[..., Any],
     dropout: float | None,
     dimension: int,
     mark: str,

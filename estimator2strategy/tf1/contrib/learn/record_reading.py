@@ -87,7 +87,7 @@ def read_batch_examples(
     queue_capacity: int = 10000,
     num_threads: int = 1,
     read_batch_size: int = 1,
-    parse_fn: Callable | None = None,
+    parse_fn: Callable[..., Any] | None = None,
     name: str | None = None,
     seed: int | None = None,
 ) -> Any:
@@ -105,7 +105,7 @@ def read_keyed_batch_examples(
     queue_capacity: int = 10000,
     num_threads: int = 1,
     read_batch_size: int = 1,
-    parse_fn: Callable | None = None,
+    parse_fn: Callable[..., Any] | None = None,
     name: str | None = None,
     seed: int | None = None,
 ) -> tuple[tf.Tensor, Any]:
@@ -193,7 +193,7 @@ def read_keyed_batch_features(
     reader_num_threads: int = 1,
     feature_queue_capacity: int = 100,
     num_enqueue_threads: int = 2,
-    parse_fn: Callable | None = None,
+    parse_fn: Callable[..., Any] | None = None,
     name: str | None = None,
     read_batch_size: int | None = None,
 ) -> tuple[tf.Tensor, dict[str, Any]]:
@@ -239,7 +239,7 @@ def read_batch_features(
     feature_queue_capacity: int = 100,
     reader_num_threads: int = 1,
     num_enqueue_threads: int = 2,
-    parse_fn: Callable | None = None,
+    parse_fn: Callable[..., Any] | None = None,
     name: str | None = None,
     read_batch_size: int | None = None,
 ) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def read_keyed_batch_examples_shared_queue(
     queue_capacity: int = 10000,
     num_threads: int = 1,
     read_batch_size: int = 1,
-    parse_fn: Callable | None = None,
+    parse_fn: Callable[..., Any] | None = None,
     name: str | None = None,
     seed: int | None = None,
 ) -> tuple[tf.Tensor, Any]:
@@ -297,7 +297,7 @@ def read_keyed_batch_features_shared_queue(
     reader_num_threads: int = 1,
     feature_queue_capacity: int = 100,
     num_queue_runners: int = 2,
-    parse_fn: Callable | None = None,
+    parse_fn: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> tuple[tf.Tensor, dict[str, Any]]:
     """As `read_keyed_batch_features`: one worker shares the names of files with nobody.

@@ -43,7 +43,7 @@ class ValidationMonitor(EveryN):
         self,
         x: Any = None,
         y: Any = None,
-        input_fn: Callable | None = None,
+        input_fn: Callable[..., Any] | None = None,
         batch_size: int | None = None,
         eval_steps: int | None = None,
         every_n_steps: int = 100,

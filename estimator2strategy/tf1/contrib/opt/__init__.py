@@ -2,6 +2,9 @@
 
 `optimizers_of_1_15.py` has most of them, `sign_optimizers.py` those that look at signs, and
 `external_optimizer.py` that of SciPy, which minimises outside of the graph.
+
+Refused: optimizers that average over workers (`ElasticAverageOptimizer`, ...), and experiments
+(`ShampooOptimizer`, `GGTOptimizer`, ...).
 """
 
 from __future__ import annotations

@@ -101,7 +101,9 @@ class ExternalOptimizerInterface:
         assert session is not None, "minimize needs a Session"
         fetches = list(fetches or ())
 
-        def evaluator(tensors: Any, callback: Callable[..., Any] | None = None) -> Callable:
+        def evaluator(
+            tensors: Any, callback: Callable[..., Any] | None = None
+        ) -> Callable[..., Any]:
             wanted = tensors if isinstance(tensors, list) else [tensors]
 
             def evaluate(vector: _Vector) -> Any:
@@ -127,7 +129,9 @@ class ExternalOptimizerInterface:
         parts = zip(self._update_placeholders, self._parts(vector), strict=True)
         session.run(self._var_updates, dict(parts), **run_kwargs)
 
-    def _minimize(self, initial_val: _Vector, loss_grad_func: Callable, **kwargs: Any) -> _Vector:
+    def _minimize(
+        self, initial_val: _Vector, loss_grad_func: Callable[..., Any], **kwargs: Any
+    ) -> _Vector:
         """The best vector.
 
         Args:
@@ -157,7 +161,9 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
 
     _DEFAULT_METHOD = "L-BFGS-B"
 
-    def _minimize(self, initial_val: _Vector, loss_grad_func: Callable, **kwargs: Any) -> _Vector:
+    def _minimize(
+        self, initial_val: _Vector, loss_grad_func: Callable[..., Any], **kwargs: Any
+    ) -> _Vector:
         given = dict(kwargs["optimizer_kwargs"])
         constraints = [
             {"type": kind, "fun": _one(scalar), "jac": _one(gradient)}
@@ -199,7 +205,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         return result["x"]
 
 
-def _one(evaluate: Callable) -> Callable:
+def _one(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     """The function that returns the only value of another."""
     return lambda vector: evaluate(vector)[0]
 

@@ -31,7 +31,7 @@ class DecoupledWeightDecayExtension:
     def __init__(self, weight_decay: Any, **kwargs: Any):
         self._weight_decay = weight_decay
         self._weight_decay_tensor: Any = None
-        self._decay_var_list: list = []
+        self._decay_var_list: list[Any] = []
         super().__init__(**kwargs)
 
     def minimize(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:

@@ -318,7 +318,7 @@ class UGRNNCell(_cells.RNNCell):
         num_units: int,
         initializer: Any = None,
         forget_bias: float = 1.0,
-        activation: Callable = tf.tanh,
+        activation: Callable[..., Any] = tf.tanh,
         reuse: bool | None = None,
     ):
         super().__init__(_reuse=reuse)
@@ -370,7 +370,7 @@ class IntersectionRNNCell(_cells.RNNCell):
         num_in_proj: int | None = None,
         initializer: Any = None,
         forget_bias: float = 1.0,
-        y_activation: Callable = tf.nn.relu,
+        y_activation: Callable[..., Any] = tf.nn.relu,
         reuse: bool | None = None,
     ):
         super().__init__(_reuse=reuse)

@@ -22,7 +22,7 @@ def stack_bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
     swap_memory: bool = False,
-) -> tuple[tf.Tensor, tuple, tuple]:
+) -> tuple[tf.Tensor, tuple[Any, ...], tuple[Any, ...]]:
     """Layers of bidirectional RNNs, each on the concatenated outputs of the one below.
 
     Returns:
@@ -33,7 +33,7 @@ def stack_bidirectional_dynamic_rnn(
         ValueError: The lists are empty or of different lengths.
     """
     _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
-    states: list[tuple] = []
+    states: list[tuple[Any, ...]] = []
     with _v1.variable_scope(scope or "stack_bidirectional_rnn"):
         for i, (fw, bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
             with _v1.variable_scope(f"cell_{i}"):
@@ -63,7 +63,7 @@ def stack_bidirectional_rnn(
     dtype: Any = None,
     sequence_length: Any = None,
     scope: Any = None,
-) -> tuple[list[tf.Tensor], tuple, tuple]:
+) -> tuple[list[tf.Tensor], tuple[Any, ...], tuple[Any, ...]]:
     """`stack_bidirectional_dynamic_rnn` for a list of steps."""
     _check_stack(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states = []

@@ -105,7 +105,7 @@ class _Wrapper(tf1.nn.rnn_cell.RNNCell):
 class _Projection(_Wrapper):
     """A wrapper that maps a tensor linearly; the variables are made when it is first called."""
 
-    def __init__(self, cell: Any, activation: Callable | None, reuse: bool | None):
+    def __init__(self, cell: Any, activation: Callable[..., Any] | None, reuse: bool | None):
         super().__init__(cell, reuse)
         self._activation = activation
         self._linear: _Linear | None = None
@@ -135,7 +135,7 @@ class InputProjectionWrapper(_Projection):
         self,
         cell: Any,
         num_proj: int,
-        activation: Callable | None = None,
+        activation: Callable[..., Any] | None = None,
         input_size: Any = None,
         reuse: bool | None = None,
     ):
@@ -164,7 +164,7 @@ class OutputProjectionWrapper(_Projection):
         self,
         cell: Any,
         output_size: int,
-        activation: Callable | None = None,
+        activation: Callable[..., Any] | None = None,
         reuse: bool | None = None,
     ):
         super().__init__(cell, activation, reuse)

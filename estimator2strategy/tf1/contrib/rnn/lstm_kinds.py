@@ -94,7 +94,7 @@ class CoupledInputForgetGateLSTMCell(_cells.RNNCell):
         num_proj_shards: int = 1,
         forget_bias: float = 1.0,
         state_is_tuple: bool = True,
-        activation: Callable = tf.tanh,
+        activation: Callable[..., Any] = tf.tanh,
         reuse: bool | None = None,
         layer_norm: bool = False,
         norm_gain: float = 1.0,
@@ -197,7 +197,7 @@ class GLSTMCell(_cells.RNNCell):
         num_proj: int | None = None,
         number_of_groups: int = 1,
         forget_bias: float = 1.0,
-        activation: Callable = tf.tanh,
+        activation: Callable[..., Any] = tf.tanh,
         reuse: bool | None = None,
     ):
         super().__init__(_reuse=reuse)

@@ -28,7 +28,7 @@ class _VectorCell(MatrixCell):
     def __init__(
         self,
         num_units: int,
-        activation: Callable | None = None,
+        activation: Callable[..., Any] | None = None,
         reuse: bool | None = None,
         **kwargs: Any,
     ):
@@ -72,7 +72,7 @@ class IndRNNCell(_VectorCell):
     def __init__(
         self,
         num_units: int,
-        activation: Callable | None = None,
+        activation: Callable[..., Any] | None = None,
         reuse: bool | None = None,
         name: str | None = None,
         dtype: Any = None,
@@ -124,7 +124,7 @@ class _GatedCell(_VectorCell):
     def __init__(
         self,
         num_units: int,
-        activation: Callable | None = None,
+        activation: Callable[..., Any] | None = None,
         reuse: bool | None = None,
         kernel_initializer: Any = None,
         bias_initializer: Any = None,
@@ -173,7 +173,7 @@ class IndyLSTMCell(_GatedCell):
         self,
         num_units: int,
         forget_bias: float = 1.0,
-        activation: Callable | None = None,
+        activation: Callable[..., Any] | None = None,
         reuse: bool | None = None,
         kernel_initializer: Any = None,
         bias_initializer: Any = None,

@@ -53,12 +53,12 @@ class BaseAttentionMechanism(AttentionMechanism):
         self,
         query_layer: Any,
         memory: Any,
-        probability_fn: Callable,
+        probability_fn: Callable[..., Any],
         memory_sequence_length: Any = None,
         memory_layer: Any = None,
         check_inner_dims_defined: bool = True,
         score_mask_value: Any = None,
-        custom_key_value_fn: Callable | None = None,
+        custom_key_value_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ):
         for what, layer in (("query_layer", query_layer), ("memory_layer", memory_layer)):
@@ -152,10 +152,10 @@ class LuongAttention(BaseAttentionMechanism):
         memory: Any,
         memory_sequence_length: Any = None,
         scale: bool = False,
-        probability_fn: Callable | None = None,
+        probability_fn: Callable[..., Any] | None = None,
         score_mask_value: Any = None,
         dtype: Any = None,
-        custom_key_value_fn: Callable | None = None,
+        custom_key_value_fn: Callable[..., Any] | None = None,
         name: str = "LuongAttention",
     ):
         super().__init__(
@@ -191,10 +191,10 @@ class BahdanauAttention(BaseAttentionMechanism):
         memory: Any,
         memory_sequence_length: Any = None,
         normalize: bool = False,
-        probability_fn: Callable | None = None,
+        probability_fn: Callable[..., Any] | None = None,
         score_mask_value: Any = None,
         dtype: Any = None,
-        custom_key_value_fn: Callable | None = None,
+        custom_key_value_fn: Callable[..., Any] | None = None,
         name: str = "BahdanauAttention",
     ):
         super().__init__(
@@ -221,7 +221,7 @@ class BahdanauAttention(BaseAttentionMechanism):
         return alignments, alignments
 
 
-def _of_score(probability_fn: Callable | None) -> Callable:
+def _of_score(probability_fn: Callable[..., Any] | None) -> Callable[..., Any]:
     """The function with a second argument, the state, that it does not need."""
     return lambda score, state: (probability_fn or tf.nn.softmax)(score)
 

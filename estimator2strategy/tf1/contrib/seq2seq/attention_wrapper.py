@@ -69,12 +69,12 @@ class AttentionWrapper(tf1.nn.rnn_cell.RNNCell):
         attention_mechanism: Any,
         attention_layer_size: Any = None,
         alignment_history: bool = False,
-        cell_input_fn: Callable | None = None,
+        cell_input_fn: Callable[..., Any] | None = None,
         output_attention: bool = True,
         initial_cell_state: Any = None,
         name: str | None = None,
         attention_layer: Any = None,
-        attention_fn: Callable | None = None,
+        attention_fn: Callable[..., Any] | None = None,
         dtype: Any = None,
     ):
         super().__init__(name=name, dtype=dtype)
@@ -238,5 +238,5 @@ def _concat(inputs: tf.Tensor, attention: tf.Tensor) -> tf.Tensor:
     return tf.concat([inputs, attention], -1)
 
 
-def _tuple(items: Any) -> tuple:
+def _tuple(items: Any) -> tuple[Any, ...]:
     return tuple(items) if isinstance(items, (list, tuple)) else (items,)

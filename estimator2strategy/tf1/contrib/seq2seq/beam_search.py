@@ -108,7 +108,7 @@ class BeamSearchDecoder(Decoder):
         if self._end_token.shape.rank != 0:
             raise ValueError("end_token must be a scalar")
         self._cell = cell
-        self._embedding_fn: Callable = (
+        self._embedding_fn: Callable[..., Any] = (
             embedding
             if callable(embedding)
             else lambda ids: _v1.nn.embedding_lookup(embedding, ids)

@@ -142,7 +142,7 @@ def dynamic_decode(
     return outputs, state, lengths
 
 
-def _loop_body(decoder: Decoder, impute_finished: bool) -> Callable:
+def _loop_body(decoder: Decoder, impute_finished: bool) -> Callable[..., Any]:
     """A step of `decoder` as the body of a loop; its outputs go into TensorArrays."""
 
     def step(time, arrays, state, inputs, finished, lengths):
@@ -211,7 +211,7 @@ def sequence_loss(
     average_across_batch: bool = True,
     sum_over_timesteps: bool = False,
     sum_over_batch: bool = False,
-    softmax_loss_function: Callable | None = None,
+    softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> tf.Tensor:
     """Weighted cross entropy of sequences.

@@ -59,9 +59,9 @@ class CustomHelper(Helper):
 
     def __init__(
         self,
-        initialize_fn: Callable,
-        sample_fn: Callable,
-        next_inputs_fn: Callable,
+        initialize_fn: Callable[..., Any],
+        sample_fn: Callable[..., Any],
+        next_inputs_fn: Callable[..., Any],
         sample_ids_shape: Any = None,
         sample_ids_dtype: Any = None,
     ):
@@ -286,7 +286,7 @@ class ScheduledOutputTrainingHelper(_Scheduled):
         sampling_probability: Any,
         time_major: bool = False,
         seed: int | None = None,
-        next_inputs_fn: Callable | None = None,
+        next_inputs_fn: Callable[..., Any] | None = None,
         auxiliary_inputs: Any = None,
         name: str | None = None,
     ):
@@ -413,12 +413,12 @@ class InferenceHelper(Helper):
 
     def __init__(
         self,
-        sample_fn: Callable,
+        sample_fn: Callable[..., Any],
         sample_shape: Any,
         sample_dtype: Any,
         start_inputs: Any,
-        end_fn: Callable,
-        next_inputs_fn: Callable | None = None,
+        end_fn: Callable[..., Any],
+        next_inputs_fn: Callable[..., Any] | None = None,
     ):
         self._sample_fn = sample_fn
         self._end_fn = end_fn
@@ -453,7 +453,7 @@ class InferenceHelper(Helper):
         return self._end_fn(sample_ids), made, state
 
 
-def _embedding_fn(embedding: Any) -> Callable:
+def _embedding_fn(embedding: Any) -> Callable[..., Any]:
     if callable(embedding):
         return embedding
     return lambda ids: _v1.nn.embedding_lookup(embedding, ids)

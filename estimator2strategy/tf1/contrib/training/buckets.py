@@ -136,10 +136,10 @@ def bucket_by_sequence_length(
 class _Layout(NamedTuple):
     """The sizes and the kind of the queues."""
 
-    batch_sizes: list
+    batch_sizes: list[Any]
     capacities: Sequence[int]
     top_capacity: int
-    make_queue: Callable
+    make_queue: Callable[..., Any]
     is_size_free: bool
     shared_name: str | None
 
@@ -155,14 +155,14 @@ class _Stored(NamedTuple):
 class _Queues(NamedTuple):
     """A queue for each bucket with its batch size, and the queue of batches."""
 
-    buckets: list
-    batch_sizes: list
+    buckets: list[Any]
+    batch_sizes: list[Any]
     top: Any
 
 
 def _of_each(
     count: int, batch_size: Any, capacities: Sequence[int] | None, capacity: int
-) -> tuple[list, Sequence[int]]:
+) -> tuple[list[Any], Sequence[int]]:
     """The batch size and the capacity of each bucket."""
     is_list = isinstance(batch_size, (list, tuple))
     if is_list and len(batch_size) != count:
@@ -193,15 +193,15 @@ def _check_boundaries(bucket_boundaries: Any) -> None:
             )
 
 
-def _listed(tensors: Any) -> list:
+def _listed(tensors: Any) -> list[Any]:
     return [tensors[key] for key in _keys(tensors)] or list(tensors)
 
 
-def _keys(tensors: Any) -> list:
+def _keys(tensors: Any) -> list[Any]:
     return sorted(tensors, key=str) if isinstance(tensors, Mapping) else []
 
 
-def _structured(batch: list, tensors: Any) -> Any:
+def _structured(batch: list[Any], tensors: Any) -> Any:
     """The batch as a dict for a dict, else as it is."""
     keys = _keys(tensors)
     return dict(zip(keys, batch, strict=True)) if keys else batch
@@ -231,7 +231,7 @@ def _shapes(tensors: list[tf.Tensor]) -> list[tf.TensorShape]:
     return [tensor.shape for tensor in tensors]
 
 
-def _if(kept: tf.Tensor, yes: Callable, no: Callable) -> Any:
+def _if(kept: tf.Tensor, yes: Callable[..., Any], no: Callable[..., Any]) -> Any:
     """A branch without a cond where the answer is known."""
     known = tf.get_static_value(kept)
     if known is None:
@@ -239,7 +239,7 @@ def _if(kept: tf.Tensor, yes: Callable, no: Callable) -> Any:
     return yes() if known else no()
 
 
-def _stored(example: list, keep_input: Any, scope: str) -> tuple[list[_Stored], tf.Tensor]:
+def _stored(example: list[Any], keep_input: Any, scope: str) -> tuple[list[_Stored], tf.Tensor]:
     """The example as it goes into queues, and True if it does."""
     if not example:
         raise ValueError("Expected at least one tensor in bucket().")
@@ -292,7 +292,7 @@ def _queues(layout: _Layout, stored: list[_Stored], shapes: Any) -> _Queues:
     return _Queues(buckets, sizes, top)
 
 
-def _restored(batch: list, stored: list[_Stored]) -> list:
+def _restored(batch: list[Any], stored: list[_Stored]) -> list[Any]:
     if not any(part.map_name for part in stored):
         return batch
     found = [
@@ -348,7 +348,7 @@ def _moving(queues: _Queues, is_smaller_allowed: bool) -> list[tf.Operation]:
     return moves
 
 
-def _add_runner(named: Any, enqueues: list, filled: list) -> None:
+def _add_runner(named: Any, enqueues: list[Any], filled: list[Any]) -> None:
     """Adds a runner with a queue's name. It closes the queues that it fills when its input ends."""
     close = [queue.close() for queue in filled]
     cancel = [queue.close(cancel_pending_enqueues=True) for queue in filled]

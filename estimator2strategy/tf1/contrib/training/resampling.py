@@ -17,7 +17,7 @@ _v1 = tf.compat.v1
 
 def rejection_sample(
     tensors: Any,
-    accept_prob_fn: Callable,
+    accept_prob_fn: Callable[..., Any],
     batch_size: int,
     queue_threads: int = 1,
     enqueue_many: bool = False,
