@@ -38,9 +38,40 @@ def first_weights(golden: str) -> dict[str, np.ndarray]:
 
 def give(model: keras.Model, values: dict[str, np.ndarray]) -> None:
     """Gives a Keras model its first weights."""
+    cells = {
+        id(weight)
+        for layer in model._flatten_layers()
+        if isinstance(layer, keras.layers.LSTM)
+        for weight in layer.weights
+    }
     for weight in model.weights:
-        name = weight.path.partition("/")[2].replace("/", "_").removesuffix("_embeddings")
-        weight.assign(values[name])
+        *scopes, last = weight.path.split("/")[1:]
+        if id(weight) in cells:
+            weight.assign(of_lstm("_".join(scopes), last, values))
+        else:
+            weight.assign(values[name_of(scopes, last, values)])
+
+
+def name_of(scopes: list[str], last: str, values: dict[str, np.ndarray]) -> str:
+    """The name of a variable of TensorFlow 1, which may lack the scope of a layer in a layer."""
+    fewer = [[*scopes[:i], *scopes[i + 1 :]] for i in range(len(scopes))]
+    for path in (scopes, *fewer):
+        for ends in ([last], [], ["weights"], ["embedding_weights"]):
+            if "_".join([*path, *ends]) in values:
+                return "_".join([*path, *ends])
+    raise KeyError("/".join([*scopes, last]))
+
+
+def of_lstm(scope: str, last: str, values: dict[str, np.ndarray]) -> np.ndarray:
+    """A weight of Keras's LSTM: its gates in another order, its forget bias in the bias."""
+    kernel = values[f"{scope}_kernel"]
+    units = kernel.shape[1] // 4
+    if last == "bias":
+        kernel = values[f"{scope}_bias"] + np.repeat([0, 0, 1, 0], units)
+    inputs, new, forget, outputs = np.split(kernel, 4, axis=-1)
+    ordered = np.concatenate([inputs, forget, new, outputs], axis=-1)
+    rows = {"kernel": slice(None, -units), "recurrent_kernel": slice(-units, None)}
+    return ordered[rows[last]] if last in rows else ordered
 
 
 def watch(module: Any, values: dict[str, np.ndarray]) -> None:

@@ -19,7 +19,12 @@ from tests.tools.migrate.ladder_runs import ROOT, at_stages
 
 HERE = Path(__file__).parent
 # The programs.
-PROGRAMS = ("bikes", "autoencoder", "digits_cnn", "multi_head", "text_cnn")
+PROGRAMS = (
+    *("bikes", "autoencoder", "digits_cnn", "multi_head", "text_cnn", "lstm", "wide_deep"),
+    *("resnet",),
+)
+# Programs whose evaluation reads a moving variance of images: TF 1 has a factor n / (n - 1).
+OF_MOVING_VARIANCE = {"resnet": 5e-4}
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
@@ -58,7 +63,8 @@ def test_a_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path)
         }
     np.testing.assert_allclose(found["losses"], losses, rtol=0, atol=1e-5)
     evaluation = {key: found["evaluation"][key] for key in expected}
-    assert evaluation == pytest.approx(expected, abs=1e-5)
+    tolerance = OF_MOVING_VARIANCE.get(name, 1e-5) if stage == 8 else 1e-5
+    assert evaluation == pytest.approx(expected, abs=tolerance)
 
 
 def test_what_comes_out_is_keras_without_a_mark(migrated):

@@ -31,7 +31,6 @@ STAYS = {
     ("params={", "use_tpu=True, params={"): "a model for a TPU",
     ("(labels, y)", "(labels, y, weights=w)"): "a weighted loss has another divisor",
     ("loss, train_op)", "loss, train_op, scaffold=s)"): "has nothing for scaffold of a spec",
-    ('name="y"', 'name="y_%d" % params["n"]'): "its name is computed",
     ("tf.losses.mean_squared_error", "tf.losses.hinge_loss"): "Keras has nothing for",
     ("loop.evaluate(lambda: input_fn())", "other(loop)"): "in a way that a model has not",
     (
@@ -44,8 +43,12 @@ STAYS = {
     ): "it is no part of an optimizer",
     (
         '    y = tf.layers.dense(features, 1, name="y")',
-        "    for _ in range(2):\n        y = tf.layers.dense(features, 1)",
-    ): "a layer in a loop",
+        "    y = [tf.layers.dense(features, 1) for _ in range(2)][0]",
+    ): "a loop of statements",
+    (
+        '    y = tf.layers.dense(features, 1, name="y")',
+        "    y = tf.layers.dense(features, features.shape[1])",
+    ): "a layer is made before features is known",
     (
         "def main(input_fn):",
         "def other(x):\n    return tf.layers.dense(x, 1)\n\n\ndef main(input_fn):",

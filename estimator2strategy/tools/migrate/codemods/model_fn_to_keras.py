@@ -6,6 +6,7 @@ from pathlib import Path
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Sample, Todo, codemod
 from estimator2strategy.tools.migrate.model_class import line_limit, loop_calls, serving
+from estimator2strategy.tools.migrate.model_class.helper_functions import Helpers
 from estimator2strategy.tools.migrate.model_class.model_class import ModelClass
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import read
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError
@@ -99,21 +100,24 @@ def _changes(module, made):
     function = _model_fn(module, made)
     name = _class_name(module, function)
     limit = line_limit.of(module.source.path)
-    parts = read(module, function)
-    model = ModelClass(module, function, parts, name, limit)
+    helpers = Helpers(module, function, limit)
+    parts = read(module, function, helpers)
+    model = ModelClass(module, function, parts, name, limit, helpers)
+    helpers.learn(model)
     text = model.text()
     calls = loop_calls.LoopCalls(module, made, name, model.takes, limit)
     found = list(calls.changes())
     for receiver in dict.fromkeys(calls.receivers):
         found += serving.changes(module, receiver)
-    helpers = "".join(f"\n\n{helper}" for helper in calls.helpers)
+    functions = "".join(f"\n\n{function}" for function in calls.helpers)
     needed = tuple((one, None, None) for one in dict.fromkeys(["keras", *calls.imports]))
     hooks = [*_hooks(module), *_dataset_functions(module)]
-    yield module.replace_statement(function, f"{text.rstrip()}{helpers.rstrip()}\n", needed)
+    yield module.replace_statement(function, f"{text.rstrip()}{functions.rstrip()}\n", needed)
+    yield from helpers.changes()
     yield from found
     for hook in hooks:
         yield module.replace_statement(hook, "")
-    yield from _others(module, [function, *hooks])
+    yield from _others(module, [function, *helpers.functions(), *hooks])
 
 
 def _hooks(module):
