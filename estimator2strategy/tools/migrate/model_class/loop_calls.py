@@ -3,6 +3,7 @@
 import ast
 
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
+from estimator2strategy.tools.migrate.model_class.specs import Specs
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
 
 LOOP = ("estimator2strategy.KerasLoop",)
@@ -80,6 +81,7 @@ class LoopCalls:
         self.module, self.made, self.name, self.limit = module, made, name, limit
         self.takes = takes
         self.helpers, self.imports, self.receivers = [], [], []
+        self._gone = []  # statements that make specs
         self._rewriter = Rewriter(module, ())
         parent = made.node.parent
         if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
@@ -123,6 +125,8 @@ class LoopCalls:
             is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
             if is_method and function.value.id == self._bound:
                 yield self._replaced(call)
+        for statement in self._gone:
+            yield self.module.replace_statement(statement, "")
         self._check_uses()
 
     def _check_uses(self):
@@ -167,6 +171,8 @@ class LoopCalls:
         """The change for a method of the loop."""
         kinds = {"train": self._train, "evaluate": self._evaluate, "predict": self._predict}
         kinds |= dict.fromkeys(_EXPORTS, self._export)
+        if call.last == "train_and_evaluate":
+            return self._train_and_evaluate(call)
         if call.last not in kinds:
             raise StaysError(call.node, f"a Keras model has no {call.last}")
         node, text = kinds[call.last](call.node)
@@ -199,8 +205,28 @@ class LoopCalls:
             given.append(params)
         return f"{node.id}({', '.join(given)})"
 
+    def _train_and_evaluate(self, call):
+        """Training, and then an evaluation."""
+        specs = Specs(self.module, call)
+        statement = self.module.statement(call.node)
+        if not isinstance(statement, ast.Expr):
+            raise StaysError(call.node, "take its results from an evaluation behind it")
+        self._gone += specs.statements
+        train = self._training(call.node, specs.train)
+        given = dict(specs.evaluation)
+        data = self._data(given["input_fn"], "eval")
+        steps = "" if specs.is_endless() else f", steps={self._text(given['steps'])}"
+        evaluate = f"{self.model}.evaluate({data}{steps}, verbose=2, return_dict=True)"
+        note = "# An Estimator also evaluates at its checkpoints: validation_data of fit does."
+        text = self._wrapped([train, note, evaluate], statement)
+        return self.module.replace_statement(statement, text, is_dedented=True)
+
     def _train(self, node):
         given = arguments(node, ("input_fn", "callbacks", "steps", "max_steps"))
+        return node, self._training(node, given)
+
+    def _training(self, node, given):
+        """The call of `train`."""
         data = self._data(given["input_fn"], "train")
         steps = given.get("max_steps") or given.get("steps")
         if steps is None:
@@ -221,7 +247,7 @@ class LoopCalls:
             self.imports += ["os"]
         more = f", {self._text(given['callbacks'])}" if "callbacks" in given else ""
         folder, steps = self._text(folder), self._text(steps)
-        return node, f"train({self.model}, {data}, {steps}, {folder}{more})"
+        return f"train({self.model}, {data}, {steps}, {folder}{more})"
 
     def _option(self, name, default):
         return self._text(self._config[name]) if name in self._config else default

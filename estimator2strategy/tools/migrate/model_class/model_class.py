@@ -3,7 +3,7 @@
 import ast
 import re
 
-from estimator2strategy.tools.migrate.model_class import names
+from estimator2strategy.tools.migrate.model_class import names, weighted_losses
 from estimator2strategy.tools.migrate.model_class.body import Body, names_in
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
 from estimator2strategy.tools.migrate.model_class.optimizers import OptimizerCode
@@ -39,6 +39,7 @@ class ModelClass(Body):
         )  # fmt: skip
         self._forward_names = set().union(*map(writes_of, self.parts.forward), set())
         self._metrics = {}  # name -> attribute
+        self.functions = {}  # texts of functions that it calls
 
     def text(self):
         """The class, the optimizer, and what they need above them."""
@@ -70,7 +71,7 @@ class ModelClass(Body):
             "    def test_step(self, data):",
             *self._block(_TEST_STEP),
         ]
-        above = "".join(f"{one}\n\n" for one in dict.fromkeys(code.above))
+        above = "".join(f"{one}\n\n" for one in dict.fromkeys([*self.functions, *code.above]))
         return above + "\n".join(lines) + "\n\n\n" + "\n".join(optimizer) + "\n"
 
     def _docstring(self):
@@ -160,13 +161,25 @@ class ModelClass(Body):
         if value is None:
             raise StaysError(self.function, "it has no loss")
         losses = _Losses(self)
-        lines = [line for s in self.parts.loss for line in losses.written(s)]
+        lines = [line for s in self._read_by_loss(value) for line in losses.written(s)]
         returned = losses.rewriter.text(value)
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
         if summaries:
             lines += ["if training:", *(f"    {line}" for line in summaries)]
         lines.append(f"return {returned}")
         return [*self._prelude(lines), *lines]
+
+    def _read_by_loss(self, value):
+        """The statements of the loss without those that metrics alone read."""
+        read = set().union(*map(reads_of, (value, *self.parts.summaries)))
+        kept = []
+        for statement in reversed(self.parts.loss):
+            calls = (self._called.called(n) or "" for n in ast.walk(statement))
+            adds = any(name.startswith("tf.losses.") for name in calls)
+            if adds or not isinstance(statement, ast.Assign) or writes_of(statement) & read:
+                read |= reads_of(statement)
+                kept.insert(0, statement)
+        return kept
 
     def _summary(self, statement):
         rates = set().union(*map(writes_of, self.parts.optimizer), set())
@@ -282,11 +295,16 @@ class _Losses:
         if kind is None:
             raise StaysError(node, f"Keras has nothing for {name}: write out what it computes")
         keras, known = names.LOSSES[kind]
-        given = arguments(node, known)
+        given = arguments(node, (*known, "weights"))
+        weights = given.pop("weights", None)
         if set(given) - set(known):
-            raise StaysError(node, "a weighted loss has another divisor in Keras: write it out")
-        inside = ", ".join(rewriter.text(given[argument]) for argument in known)
-        return f"keras.losses.{keras}({inside})"
+            odd = min(set(given) - set(known))
+            raise StaysError(node, f"write out what {odd} does in {name}")
+        texts = [rewriter.text(given[argument]) for argument in known]
+        if weights is not None and not weighted_losses.is_one(weights):
+            self._model.functions[weighted_losses.FUNCTION] = None
+            return weighted_losses.text(node, kind, *texts, rewriter.text(weights))
+        return f"keras.losses.{keras}({', '.join(texts)})"
 
     def _total(self, node, rewriter):
         name = rewriter.called(node)

@@ -182,17 +182,18 @@ class _Reader:
             elif (
                 reads & of_labels
                 or any(name.startswith("tf.losses.") for name in called)
-                or self._is_for_metrics(statement, called)
+                or self._is_not_served(statement, called)
             ):
                 of_labels |= writes
                 self.parts.loss.append(statement)
             else:
                 self.parts.forward.append(statement)
 
-    def _is_for_metrics(self, statement, called):
-        """True for a statement of the evaluation alone that makes no layer."""
-        makes = any(name.startswith(("tf.layers.", "tf.keras.layers.")) for name in called)
-        return self.parts.modes[statement] == {"eval"} and "infer" in self.parts.specs and not makes
+    def _is_not_served(self, statement, called):
+        """True for a statement that a prediction leaves out, and that makes no layer."""
+        is_evaluated = "eval" in self.parts.modes[statement]
+        is_served = "infer" in self.parts.modes[statement] or "infer" not in self.parts.specs
+        return is_evaluated and not is_served and not any(map(makes_weights, called))
 
     def _called(self, statement):
         for node in ast.walk(statement):
