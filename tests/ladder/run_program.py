@@ -45,7 +45,7 @@ def give(model: keras.Model, values: dict[str, np.ndarray]) -> None:
         for weight in layer.weights
     }
     for weight in model.weights:
-        *scopes, last = weight.path.split("/")[1:]
+        *scopes, last = weight.path.removeprefix(f"{model.name}/").split("/")
         if id(weight) in cells:
             weight.assign(of_lstm("_".join(scopes), last, values))
         else:

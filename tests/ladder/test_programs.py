@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 # The programs.
 PROGRAMS = (
     *("bikes", "autoencoder", "digits_cnn", "multi_head", "text_cnn", "lstm", "wide_deep"),
-    *("resnet", "ranker"),
+    *("resnet", "ranker", "tpu_digits", "bert"),
 )
 # Programs whose evaluation reads a moving variance of images: TF 1 has a factor n / (n - 1).
 OF_MOVING_VARIANCE = {"resnet": 5e-4}

@@ -57,6 +57,7 @@ class Codemod:
         samples: Programs that it changes, before and after.
         unchanged: Programs that it must leave as they are.
         find: Finds its cases in a file.
+        settles: Codemods whose marks say nothing any more in a file that it has changed.
     """
 
     name: str
@@ -68,16 +69,20 @@ class Codemod:
     samples: tuple[Sample, ...]
     unchanged: tuple[str, ...]
     find: Callable[[Module], Iterable[Change | Todo]]
+    settles: tuple[str, ...] = ()
 
 
 _REGISTRY: dict[str, Codemod] = {}
 # Rules of one stage go in this order; those that are not named come after them, by name.
-_FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks", "model-fn-to-keras")
+_FIRST = (
+    *("imports", "contrib", "estimator-names"),
+    *("hooks-to-callbacks", "host-call-to-summaries", "model-fn-to-keras"),
+)
 
 
 def codemod(
     name: str, *, stage: int, tier: SafetyTier, samples: Iterable[Sample], unchanged: Iterable[str],
-    **about: str,
+    settles: tuple[str, ...] = (), **about: str,
 ) -> Callable:  # fmt: skip
     """Registers the function below it as a codemod."""
 
@@ -86,7 +91,7 @@ def codemod(
             raise ValueError(f"{name}: registered twice, or for a stage that is none")
         _REGISTRY[name] = Codemod(
             name, stage, tier, samples=tuple(samples), unchanged=tuple(unchanged), find=find,
-            **about,
+            settles=settles, **about,
         )  # fmt: skip
         return find
 

@@ -76,7 +76,7 @@ def model_fn(features, labels, mode, params):
                 tf.contrib.summary.scalar("learning_rate", lr[0], step=step)
                 return tf.contrib.summary.all_summary_ops()
 
-    # A host_call takes tensors with a batch dimension.
+    # For TensorBoard.
     gs_t = tf.reshape(global_step, [1])
     ce_t = tf.reshape(cross_entropy, [1])
     lr_t = tf.reshape(learning_rate, [1])

@@ -13,6 +13,7 @@ _FIRST = ("units", "filters", "kernel_size", "pool_size", "rate")
 _GONE = ("reuse", "_reuse", "fused", "renorm", "virtual_batch_size", "adjustment")
 # Those of _GONE that make another function where they are given.
 _MISSED = ("renorm", "virtual_batch_size", "adjustment")
+_LAYER_NORM = "tf.contrib.layers.layer_norm"
 _CLASSES = {f"tf.layers.{row.keras}": row for row in ROWS.values()}
 
 
@@ -41,6 +42,8 @@ class Layers(Placing):
         function = name.removeprefix("tf.layers.")
         if name == names.BATCH_NORM:
             return self._function(node, names.NORM_ROW.keras, names.NORM_ROW.arguments, rewriter)
+        if name == _LAYER_NORM:
+            return self._layer_norm(node, rewriter)
         if name.startswith("tf.layers.") and function in ROWS:
             row = ROWS[function]
             return self._function(node, f"layers.{row.keras}", row.arguments, rewriter)
@@ -67,6 +70,20 @@ class Layers(Placing):
         if keras == "layers.Dropout" and training is None:
             training = ast.Constant(False)
         return self._text(call, keras, (), made, inputs, training, rewriter)
+
+    def _layer_norm(self, call, rewriter):
+        given = arguments(call, ("inputs", "center", "scale", "activation_fn"))
+        inputs, axis = given.pop("inputs"), given.pop("begin_norm_axis", None)
+        given.pop("begin_params_axis", None)
+        if axis is None or ast.unparse(axis) != "-1":
+            raise StaysError(call, "normalize the last axis alone here: begin_norm_axis=-1")
+        made = {name: node for name, node in given.items() if name in ("center", "scale")}
+        made["epsilon"] = ast.Constant(1e-12)
+        if set(given) - {"center", "scale", "scope"}:
+            raise StaysError(call, f"write what {min(set(given) - set(made))} does here in Keras")
+        if "scope" in given:
+            made["name"] = given["scope"]
+        return self._text(call, "layers.LayerNormalization", (), made, [inputs], None, rewriter)
 
     def _called(self, call, inner, keras, known, rewriter):
         """`Layer(...)(x, training=t)`."""

@@ -2,6 +2,7 @@
 
 import ast
 
+from estimator2strategy.tools.migrate.model_class import on_cores
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.specs import Specs
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
@@ -11,7 +12,6 @@ _LOOP_ARGUMENTS = (
     *("model_fn", "model_dir", "config", "params", "use_tpu"),
     *("train_batch_size", "eval_batch_size", "predict_batch_size"),
 )
-_FOR_TPU = "a model for a TPU is made and compiled in a TPUStrategy's scope, by hand"
 _ODD_CONFIG = "make its config by one call of RunConfig, with arguments by name"
 _OPTIONS = (
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps",
@@ -25,8 +25,7 @@ def train(model, data, max_steps, folder, callbacks=()):
     """Trains up to `max_steps`, from the weights in the folder if it has any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
-    model(features)  # makes the variables
-    model.optimizer.build(model.trainable_variables)
+{build}
     if os.path.exists(path):
         model.load_weights(path)
     steps = max_steps - int(model.optimizer.iterations)
@@ -41,6 +40,13 @@ def train(model, data, max_steps, folder, callbacks=()):
     model.fit(data, steps_per_epoch=steps, callbacks=callbacks, verbose=2)
     model.save_weights(path)
 '''
+_BUILD = """\
+    model(features)  # makes the variables
+    model.optimizer.build(model.trainable_variables)"""
+_BUILD_IN_SCOPE = """\
+    with model.distribute_strategy.scope():
+        model(features)  # makes the variables
+        model.optimizer.build(model.trainable_variables)"""
 PREDICT = '''
 def predict(model, data):
     """Yields the predictions of each example."""
@@ -59,6 +65,12 @@ def export(model, folder, inputs):
     model.export(path, input_signature=[inputs], verbose=False)
     return path
 '''
+
+
+def uses_tpu(made):
+    """True for the call of a loop that may train on a TPU."""
+    use_tpu = made.argument("use_tpu", _LOOP_ARGUMENTS.index("use_tpu"))
+    return use_tpu is not None and bool(getattr(use_tpu, "value", True))
 
 
 class LoopCalls:
@@ -88,9 +100,7 @@ class LoopCalls:
             raise StaysError(made.node, "give the loop a name, in a statement of its own")
         self._bound = parent.targets[0].id
         self._given = arguments(made.node, _LOOP_ARGUMENTS)
-        use_tpu = self._given.get("use_tpu")
-        if use_tpu is not None and getattr(use_tpu, "value", True):
-            raise StaysError(made.node, _FOR_TPU)
+        self._use_tpu = self._given.get("use_tpu") if uses_tpu(made) else None
         self._config, self._config_statement = self._options()
         self.model = module.free("model") if made.scope.find("model") else "model"
 
@@ -155,11 +165,22 @@ class LoopCalls:
             lines.append(
                 f"keras.utils.set_random_seed({self._text(self._config['tf_random_seed'])})"
             )
-        lines.append(f"{self.model} = {self.name}({given})")
-        lines.append(f"{self.model}.compile(make_optimizer({given}))")
+        making = [
+            f"{self.model} = {self.name}({given})",
+            f"{self.model}.compile(make_optimizer({given}))",
+        ]
+        lines += making if self._use_tpu is None else self._in_scope(making)
         return self.module.replace_statement(
             statement, self._wrapped(lines, statement), is_dedented=True
         )
+
+    def _in_scope(self, lines):
+        """The lines in the scope of a TPU's strategy."""
+        self.helpers.append(on_cores.STRATEGY)
+        cluster = f", {self._text(self._config['cluster'])}" if "cluster" in self._config else ""
+        use_tpu = self._text(self._use_tpu)
+        head = f"with make_strategy({use_tpu}{cluster}).scope():"
+        return [head, *(f"    {line}" for line in lines)]
 
     def _wrapped(self, lines, statement):
         """Lines for the place of a statement."""
@@ -241,7 +262,8 @@ class LoopCalls:
                 raise StaysError(node, "write the number of steps between checkpoints as a number")
         checkpoint = _CHECKPOINT.format(every=every)
         wrapped_checkpoint = "\n".join(wrapped(checkpoint, self.limit - 1, " " * 8)) + ","
-        text = TRAIN.format(checkpoint=wrapped_checkpoint, summaries=summaries)
+        build = _BUILD if self._use_tpu is None else _BUILD_IN_SCOPE
+        text = TRAIN.format(checkpoint=wrapped_checkpoint, summaries=summaries, build=build)
         if text not in self.helpers:
             self.helpers.append(text)
             self.imports += ["os"]

@@ -3,8 +3,9 @@
 import ast
 import re
 
-from estimator2strategy.tools.migrate.model_class import names, weighted_losses
+from estimator2strategy.tools.migrate.model_class import names, on_cores, weighted_losses
 from estimator2strategy.tools.migrate.model_class.body import Body, names_in
+from estimator2strategy.tools.migrate.model_class.eval_metrics import EvalMetrics
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
 from estimator2strategy.tools.migrate.model_class.optimizers import OptimizerCode
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
@@ -30,8 +31,8 @@ class ModelClass(Body):
         limit: The longest line.
     """
 
-    def __init__(self, module, function, parts, name, limit, helpers):
-        self.name = name
+    def __init__(self, module, function, parts, name, limit, helpers, *, is_on_cores=False):
+        self.name, self._is_on_cores = name, is_on_cores
         self.takes = {argument.arg for argument in function.args.args}
         super().__init__(
             module, function, parts, limit, helpers,
@@ -39,6 +40,9 @@ class ModelClass(Body):
         )  # fmt: skip
         self._forward_names = set().union(*map(writes_of, self.parts.forward), set())
         self._metrics = {}  # name -> attribute
+        spec = self.parts.specs.get("eval")
+        given = arguments(spec, SPEC) if spec else {}
+        self.eval_metrics = EvalMetrics(module, function, given.get("eval_metrics"))
         self.functions = {}  # texts of functions that it calls
 
     def text(self):
@@ -47,7 +51,7 @@ class ModelClass(Body):
         loss, metrics = self._loss(), self._metric_updates()
         code = OptimizerCode(self)
         optimizer = code.text()
-        written = "\n".join((*forward, *loss, *metrics, *optimizer))
+        written = "\n".join((*forward, *loss, *metrics, *code.above, *optimizer))
         forward[-1:-1] = self._comments_left(written)
         made = [*self._made(), *self._metric_makers]
         made += ['self.mean_loss = keras.metrics.Mean(name="mean_loss")']
@@ -69,10 +73,16 @@ class ModelClass(Body):
             *self._block(metrics),
             "",
             "    def test_step(self, data):",
-            *self._block(_TEST_STEP),
+            *self._block(self._test_step()),
         ]
         above = "".join(f"{one}\n\n" for one in dict.fromkeys([*self.functions, *code.above]))
         return above + "\n".join(lines) + "\n\n\n" + "\n".join(optimizer) + "\n"
+
+    def _test_step(self):
+        if not self._is_on_cores:
+            return _TEST_STEP
+        counted = [line.replace("state(loss)", "state(loss * cores)") for line in _TEST_STEP]
+        return [on_cores.CORES, *counted]
 
     def _docstring(self):
         written = ast.get_docstring(self.function)
@@ -111,6 +121,7 @@ class ModelClass(Body):
         needed = set().union(
             *map(reads_of, (*self.parts.loss, *self.parts.metrics, *self.parts.summaries)), set()
         )
+        needed |= set().union(*map(reads_of, self.eval_metrics.given), set())
         for of_mode in self.parts.specs.values():
             needed |= reads_of(arguments(of_mode, SPEC).get("loss", ast.Pass()))
         more = [name for name in sorted(self._forward_names & needed) if name not in self._found]
@@ -167,6 +178,9 @@ class ModelClass(Body):
         if summaries:
             lines += ["if training:", *(f"    {line}" for line in summaries)]
         lines.append(f"return {returned}")
+        if self._is_on_cores:
+            on_cores.check_loss(value, lines)
+            lines = on_cores.divided(lines)
         return [*self._prelude(lines), *lines]
 
     def _read_by_loss(self, value):
@@ -192,7 +206,9 @@ class ModelClass(Body):
 
     def _metric_updates(self):
         makers, updates, results = [], [], {}
-        for statement in self.parts.metrics:
+        rules = (self.eval_metrics.rule, self._metric, *self._called.rules)
+        rewriter = Rewriter(self.module, rules)
+        for statement in (*self.parts.metrics, *self.eval_metrics.statements):
             call = getattr(statement, "value", None)
             name = self._called.called(call) or ""
             if name.startswith("tf.metrics."):
@@ -208,12 +224,12 @@ class ModelClass(Body):
                 statement.targets[0], ast.Subscript
             ):
                 results |= self._entry(statement.targets[0].slice, call)
-            elif isinstance(statement, ast.Expr):
-                updates += self._written(
-                    statement, Rewriter(self.module, (self._metric, *self._called.rules))
-                )
+            elif isinstance(statement, ast.Expr) or statement in self.eval_metrics.statements:
+                updates += self._written(statement, rewriter)
             else:
                 raise StaysError(statement, "make the metrics in statements of their own")
+        if self.eval_metrics.returned is not None:
+            results |= self._entries(self.eval_metrics.returned)
         spec = self.parts.specs.get("eval")
         given = arguments(spec, SPEC) if spec else {}
         if isinstance(given.get("eval_metric_ops"), ast.Dict):

@@ -117,7 +117,7 @@ class _Reader:
     def _check(self, spec):
         """Raises StaysError for what a model has not."""
         for keyword in spec.keywords:
-            if keyword.arg not in SPEC:
+            if keyword.arg not in (*SPEC, "eval_metrics"):
                 what = keyword.arg or "**"
                 raise StaysError(spec, f"a Keras model has nothing for {what} of a spec")
 

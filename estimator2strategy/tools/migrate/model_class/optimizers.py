@@ -12,9 +12,13 @@ _SUMMED = '''class Summed{0}(keras.optimizers.{0}):
     """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
 
     def apply(self, grads, trainable_variables=None):
-        grads = [tf.convert_to_tensor(grad) for grad in grads]
+{1}        grads = [tf.convert_to_tensor(grad) for grad in grads]
         super().apply(grads, trainable_variables)
 '''
+_CLIPPED = """\
+        # Its norm is taken before they are added up.
+        grads, _ = tf.clip_by_global_norm(grads, {})
+"""
 _MOMENTUM = '''class Momentum(keras.optimizers.SGD):
     """Keeps the learning rate out of what it accumulates, as TensorFlow 1."""
 
@@ -39,6 +43,8 @@ _PASSED_ON = {
     *("tf.gradients", "tf.trainable_variables", "tf.group", "tf.no_op"),
     *("builtins.zip", "builtins.list", "zip", "list"),
 }
+# Keras divides the losses among cores, and adds up the gradients.
+_MEAN = ".gradient_aggregator = mean_over_cores"
 _SCHEDULE = '''class {name}(keras.optimizers.schedules.LearningRateSchedule):
     """The learning rate of each step."""
 {init}
@@ -86,7 +92,8 @@ class OptimizerCode:
                 self._lines += self._model._comments(statement)
                 returned = call
             elif not self._is_on_gradients(statement):
-                self._lines += self._of_rate(statement)
+                rate = self._of_rate(statement)
+                self._lines += rate
         if returned is None:
             raise StaysError(self._model.function, "its optimizer is none of Keras (stage 5)")
         text = self._optimizer(returned)
@@ -104,7 +111,7 @@ class OptimizerCode:
     def _is_on_gradients(self, statement):
         """True for a statement that applies gradients; notes how they are clipped."""
         text = self._module.written(statement)
-        if ".iterations = " in text:
+        if ".iterations = " in text or _MEAN in text:
             return True
         calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
         called = [self._rewriter.called(call) or _last(call) for call in calls]
@@ -150,7 +157,8 @@ class OptimizerCode:
         kind = (name or "").rpartition(".")[2]
         is_optimizer = name and name.startswith("tf.keras.optimizers.") and "sched" not in name
         if is_optimizer and self._model.is_looking_up() and kind in names.SUMMED:
-            self.above.append(_SUMMED.format(kind))
+            norm = self._options.pop("global_clipnorm", None)
+            self.above.append(_SUMMED.format(kind, _CLIPPED.format(norm) if norm else ""))
             return f"Summed{kind}"
         return None
 

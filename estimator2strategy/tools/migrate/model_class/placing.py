@@ -50,6 +50,8 @@ class Placing:
         Raises:
             StaysError: It reads a tensor.
         """
+        if not hasattr(node, "lineno"):
+            return ast.unparse(node)  # of ours
         self._check(node)
         return joined(self.making.text(node))
 
