@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 # The programs.
 PROGRAMS = (
     *("bikes", "autoencoder", "digits_cnn", "multi_head", "text_cnn", "lstm", "wide_deep"),
-    *("resnet", "ranker", "tpu_digits", "bert"),
+    *("resnet", "ranker", "tpu_digits", "bert", "gan"),
 )
 # Programs whose evaluation reads a moving variance of images: TF 1 has a factor n / (n - 1).
 OF_MOVING_VARIANCE = {"resnet": 5e-4}

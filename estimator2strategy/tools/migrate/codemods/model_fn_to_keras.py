@@ -110,7 +110,9 @@ def _changes(module, made):
     )
     helpers.learn(model)
     text = model.text()
-    calls = loop_calls.LoopCalls(module, made, name, model.takes, limit)
+    calls = loop_calls.LoopCalls(
+        module, made, name, model.takes, limit, several_optimizers=model.several is not None
+    )
     found = list(calls.changes())
     for receiver in dict.fromkeys(calls.receivers):
         found += serving.changes(module, receiver)

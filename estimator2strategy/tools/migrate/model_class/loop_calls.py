@@ -89,9 +89,9 @@ class LoopCalls:
         gone: Names of functions and classes that nothing reads any more.
     """
 
-    def __init__(self, module, made, name, takes, limit):
+    def __init__(self, module, made, name, takes, limit, *, several_optimizers=False):
         self.module, self.made, self.name, self.limit = module, made, name, limit
-        self.takes = takes
+        self.takes, self._several_optimizers = takes, several_optimizers
         self.helpers, self.imports, self.receivers = [], [], []
         self._gone = []  # statements that make specs
         self._rewriter = Rewriter(module, ())
@@ -263,6 +263,9 @@ class LoopCalls:
         checkpoint = _CHECKPOINT.format(every=every)
         wrapped_checkpoint = "\n".join(wrapped(checkpoint, self.limit - 1, " " * 8)) + ","
         build = _BUILD if self._use_tpu is None else _BUILD_IN_SCOPE
+        if self._several_optimizers:
+            one = "model.optimizer.build(model.trainable_variables)"
+            build = build.replace(one, "model.build_optimizers()")
         text = TRAIN.format(checkpoint=wrapped_checkpoint, summaries=summaries, build=build)
         if text not in self.helpers:
             self.helpers.append(text)

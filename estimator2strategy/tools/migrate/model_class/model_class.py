@@ -43,17 +43,20 @@ class ModelClass(Body):
         spec = self.parts.specs.get("eval")
         given = arguments(spec, SPEC) if spec else {}
         self.eval_metrics = EvalMetrics(module, function, given.get("eval_metrics"))
+        self.several = None  # optimizers
         self.functions = {}  # texts of functions that it calls
 
     def text(self):
         """The class, the optimizer, and what they need above them."""
         forward = self._forward()
-        loss, metrics = self._loss(), self._metric_updates()
         code = OptimizerCode(self)
         optimizer = code.text()
-        written = "\n".join((*forward, *loss, *metrics, *code.above, *optimizer))
+        self.several = code.several
+        loss, metrics = self._loss(), self._metric_updates()
+        of_several = self.several.text() if self.several else ()
+        written = "\n".join((*forward, *of_several, *loss, *metrics, *code.above, *optimizer))
         forward[-1:-1] = self._comments_left(written)
-        made = [*self._made(), *self._metric_makers]
+        made = [*self._made(), *code.made, *self._metric_makers]
         made += ['self.mean_loss = keras.metrics.Mean(name="mean_loss")']
         params = "params" in self.takes
         lines = [
@@ -66,17 +69,25 @@ class ModelClass(Body):
             "    def call(self, features, training=False):",
             *self._block(forward),
             "",
-            "    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):",
-            *self._block(loss),
+            *self._loss_methods(loss),
             "",
             "    def compute_metrics(self, x, y, y_pred, sample_weight=None):",
             *self._block(metrics),
             "",
             "    def test_step(self, data):",
             *self._block(self._test_step()),
+            *of_several,
         ]
         above = "".join(f"{one}\n\n" for one in dict.fromkeys([*self.functions, *code.above]))
         return above + "\n".join(lines) + "\n\n\n" + "\n".join(optimizer) + "\n"
+
+    def _loss_methods(self, lines):
+        head = "    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):"
+        if not self.several:
+            return [head, *self._block(lines)]
+        of_all = "    def compute_losses(self, x, y, y_pred, training=True):"
+        total = "return self.compute_losses(x, y, y_pred, training)[0]"
+        return [of_all, *self._block(lines), "", head, *self._block([total])]
 
     def _test_step(self):
         if not self._is_on_cores:
@@ -174,6 +185,8 @@ class ModelClass(Body):
         losses = _Losses(self)
         lines = [line for s in self._read_by_loss(value) for line in losses.written(s)]
         returned = losses.rewriter.text(value)
+        if self.several:
+            returned = self.several.returned(returned)
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
         if summaries:
             lines += ["if training:", *(f"    {line}" for line in summaries)]
@@ -186,6 +199,7 @@ class ModelClass(Body):
     def _read_by_loss(self, value):
         """The statements of the loss without those that metrics alone read."""
         read = set().union(*map(reads_of, (value, *self.parts.summaries)))
+        read |= set(self.several.losses) if self.several else set()
         kept = []
         for statement in reversed(self.parts.loss):
             calls = (self._called.called(n) or "" for n in ast.walk(statement))

@@ -182,18 +182,20 @@ class _Reader:
             elif (
                 reads & of_labels
                 or any(name.startswith("tf.losses.") for name in called)
-                or self._is_not_served(statement, called)
+                or self._is_not_served(statement)
             ):
                 of_labels |= writes
                 self.parts.loss.append(statement)
             else:
                 self.parts.forward.append(statement)
 
-    def _is_not_served(self, statement, called):
+    def _is_not_served(self, statement):
         """True for a statement that a prediction leaves out, and that makes no layer."""
         is_evaluated = "eval" in self.parts.modes[statement]
         is_served = "infer" in self.parts.modes[statement] or "infer" not in self.parts.specs
-        return is_evaluated and not is_served and not any(map(makes_weights, called))
+        calls = (n for n in ast.walk(statement) if isinstance(n, ast.Call))
+        makes = any(self.helpers.makes_weights(call) for call in calls)
+        return is_evaluated and not is_served and not makes
 
     def _called(self, statement):
         for node in ast.walk(statement):

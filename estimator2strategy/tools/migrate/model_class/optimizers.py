@@ -6,6 +6,7 @@ from estimator2strategy.tools.migrate.model_class import names, values
 from estimator2strategy.tools.migrate.model_class.body import names_in
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import reads_of, writes_of
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
+from estimator2strategy.tools.migrate.model_class.several_optimizers import SeveralOptimizers
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
 
 _SUMMED = '''class Summed{0}(keras.optimizers.{0}):
@@ -66,11 +67,14 @@ class OptimizerCode:
 
     Attributes:
         above: The classes that it needs.
+        several: The `SeveralOptimizers`; None for one.
+        made: The lines of the model's `__init__` that make all but one of several.
     """
 
     def __init__(self, model):
         self._model, self._module = model, model.module
         self.above, self._options, self._lines = [], {}, []
+        self.several, self.made = None, []
         self._steps, self._in_schedule = set(), ()
         self._rewriter = Rewriter(
             model.module, (values.schedule, self._momentum, self._class, *values.VALUES)
@@ -78,7 +82,8 @@ class OptimizerCode:
 
     def text(self):
         """The lines of the function."""
-        returned = None
+        made = self._find_optimizers()
+        returned = made.get(self.several.main) if self.several else None
         for statement in self._model.parts.optimizer:
             call = getattr(statement, "value", None)
             name = self._rewriter.called(call) or ""
@@ -87,10 +92,10 @@ class OptimizerCode:
             if name in names.STEPS:
                 self._steps |= writes_of(statement)
             elif self._is_optimizer(name):
-                if returned is not None:
-                    raise StaysError(statement, "train with two optimizers in a train_step")
                 self._lines += self._model._comments(statement)
-                returned = call
+                returned = returned or call
+            elif self.several and self.several.is_on_gradients(statement):
+                continue
             elif not self._is_on_gradients(statement):
                 rate = self._of_rate(statement)
                 self._lines += rate
@@ -99,8 +104,30 @@ class OptimizerCode:
         text = self._optimizer(returned)
         takes = "params" if "params" in self._model.takes else ""
         head = [f"def make_optimizer({takes}):", '    """The optimizer, and its learning rate."""']
+        for name, call in made.items() if self.several else ():
+            if call is not returned:
+                self.made.append(f"self.{name} = {self._other(call)}")
         lines = self._of_names([*self._lines, f"return {text}"])
         return [*head, *self._model._block(lines, "    ")]
+
+    def _find_optimizers(self):
+        """Name -> the call that makes it; notes if there are several."""
+        made = {}
+        for statement in self._model.parts.optimizer:
+            call = getattr(statement, "value", None)
+            if self._is_optimizer(self._rewriter.called(call) or ""):
+                made |= dict.fromkeys(writes_of(statement), call)
+        if len(made) > 1:
+            self.several = SeveralOptimizers(self._model, made)
+        return made
+
+    def _other(self, call):
+        """The text of an optimizer that the model makes itself."""
+        text = joined(self._rewriter.text(call))
+        written = set().union(*(writes_of(s) for s in self._model.parts.optimizer))
+        if names_in(text) & written:
+            raise StaysError(call, "write the learning rate of this optimizer into its call")
+        return text
 
     def _is_optimizer(self, name):
         is_keras = name.startswith("tf.keras.optimizers.") and "schedules" not in name
