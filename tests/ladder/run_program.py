@@ -1,6 +1,6 @@
 """Runs a program of stage 7 or 8 from recorded first weights, and prints what it did as JSON.
 
-python run_program.py PROGRAM GOLDEN MODEL_DIR
+python run_program.py PROGRAM GOLDEN MODEL_DIR [CORES]
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 FOUND: dict[str, Any] = {"losses": []}
 
@@ -91,7 +92,8 @@ def watch(module: Any, values: dict[str, np.ndarray]) -> None:
         train = module.train
 
         def train_from_values(model, data, *args, **kwargs):
-            model(next(iter(data))[0])
+            with model.distribute_strategy.scope():
+                model(next(iter(data))[0])
             give(model, values)
             return train(model, data, *args, **kwargs)
 
@@ -110,11 +112,22 @@ def watch(module: Any, values: dict[str, np.ndarray]) -> None:
         LegacyModel.build = build_from_values
 
 
-def main(program: str, golden: str, model_dir: str) -> None:
+def deal_out(module: Any, cores: int) -> None:
+    """Has the program train on so many CPUs, in the place of a TPU's cores."""
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    each = [tf.config.LogicalDeviceConfiguration()] * cores
+    tf.config.set_logical_device_configuration(cpu, each)
+    strategy = tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(cores)])
+    module.make_strategy = lambda use_tpu, resolver: strategy
+
+
+def main(program: str, golden: str, model_dir: str, cores: str = "") -> None:
     spec = importlib.util.spec_from_file_location("program", program)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     sys.modules["program"] = module
     spec.loader.exec_module(module)  # type: ignore[union-attr]
+    if cores:
+        deal_out(module, int(cores))
     watch(module, first_weights(golden))
     module.FLAGS(["program", f"--model_dir={model_dir}"])
     module.main(None)

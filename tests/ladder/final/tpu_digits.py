@@ -130,7 +130,7 @@ def train(model, data, max_steps, folder, callbacks=()):
         model.optimizer.build(model.trainable_variables)
     if os.path.exists(path):
         model.load_weights(path)
-    steps = max_steps - int(model.optimizer.iterations)
+    steps = max_steps - int(model.optimizer.iterations.numpy())
     if steps <= 0:
         return
     os.makedirs(folder, exist_ok=True)

@@ -5,10 +5,10 @@ import re
 
 from estimator2strategy.tools.check.comments import comments
 from estimator2strategy.tools.migrate.model_class import names, values
-from estimator2strategy.tools.migrate.model_class.columns import Columns
+from estimator2strategy.tools.migrate.model_class.cell_layers import Recurrent
+from estimator2strategy.tools.migrate.model_class.column_layers import Columns
 from estimator2strategy.tools.migrate.model_class.layer_calls import Layers
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
-from estimator2strategy.tools.migrate.model_class.recurrent import Recurrent
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, arguments
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped

@@ -4,7 +4,7 @@ import ast
 
 from estimator2strategy.tools.migrate.model_class import on_cores
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
-from estimator2strategy.tools.migrate.model_class.specs import Specs
+from estimator2strategy.tools.migrate.model_class.train_and_evaluate import Specs
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
 
 LOOP = ("estimator2strategy.KerasLoop",)
@@ -28,7 +28,7 @@ def train(model, data, max_steps, folder, callbacks=()):
 {build}
     if os.path.exists(path):
         model.load_weights(path)
-    steps = max_steps - int(model.optimizer.iterations)
+    steps = max_steps - int({iterations})
     if steps <= 0:
         return
     os.makedirs(folder, exist_ok=True)
@@ -262,11 +262,15 @@ class LoopCalls:
                 raise StaysError(node, "write the number of steps between checkpoints as a number")
         checkpoint = _CHECKPOINT.format(every=every)
         wrapped_checkpoint = "\n".join(wrapped(checkpoint, self.limit - 1, " " * 8)) + ","
-        build = _BUILD if self._use_tpu is None else _BUILD_IN_SCOPE
+        build, iterations = _BUILD, "model.optimizer.iterations"
+        if self._use_tpu is not None:
+            build, iterations = _BUILD_IN_SCOPE, f"{iterations}.numpy()"
         if self._several_optimizers:
             one = "model.optimizer.build(model.trainable_variables)"
             build = build.replace(one, "model.build_optimizers()")
-        text = TRAIN.format(checkpoint=wrapped_checkpoint, summaries=summaries, build=build)
+        text = TRAIN.format(
+            checkpoint=wrapped_checkpoint, summaries=summaries, build=build, iterations=iterations
+        )
         if text not in self.helpers:
             self.helpers.append(text)
             self.imports += ["os"]

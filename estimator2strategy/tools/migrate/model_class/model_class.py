@@ -5,9 +5,9 @@ import re
 
 from estimator2strategy.tools.migrate.model_class import names, on_cores, weighted_losses
 from estimator2strategy.tools.migrate.model_class.body import Body, names_in
-from estimator2strategy.tools.migrate.model_class.eval_metrics import EvalMetrics
+from estimator2strategy.tools.migrate.model_class.metric_fn_calls import EvalMetrics
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
-from estimator2strategy.tools.migrate.model_class.optimizers import OptimizerCode
+from estimator2strategy.tools.migrate.model_class.optimizer_code import OptimizerCode
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
 

@@ -82,7 +82,8 @@ class _Reader:
                 if makes_weights(name):
                     raise StaysError(call.node, "bring this layer into the model_fn first")
             elif name and not name.startswith(_KNOWN) and not self._is_of_file(call.node):
-                raise StaysError(call.node, f"bring what {name} does into the model_fn first")
+                what = name.rpartition("::")[2]
+                raise StaysError(call.node, f"bring what {what} does into this file first")
 
     def _is_of_file(self, call):
         bound = self.module.source.scope.bindings.get(getattr(call.func, "id", None), ())

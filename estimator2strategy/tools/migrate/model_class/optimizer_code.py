@@ -2,6 +2,7 @@
 
 import ast
 
+from estimator2strategy.tools.migrate import core_sums
 from estimator2strategy.tools.migrate.model_class import names, values
 from estimator2strategy.tools.migrate.model_class.body import names_in
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import reads_of, writes_of
@@ -142,6 +143,12 @@ class OptimizerCode:
             return True
         calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
         called = [self._rewriter.called(call) or _last(call) for call in calls]
+        if set(called) & set(core_sums.WRAPPERS):
+            if "reduction" in text:
+                raise StaysError(
+                    statement, "Keras takes the mean over the cores: write the loss so"
+                )
+            return True
         touches = {"tf.gradients", *_CLIPS, "tf.group", "apply_gradients", "minimize"}
         if not touches & set(called):
             return called == ["tf.trainable_variables"]
