@@ -1,4 +1,4 @@
-"""Runs a program of stage 7 or 8 from recorded first weights, and prints what it did as JSON.
+"""Runs a program of a stage from recorded first weights, and prints what it did as JSON.
 
 python run_program.py PROGRAM GOLDEN MODEL_DIR [CORES]
 """
@@ -110,6 +110,44 @@ def watch(module: Any, values: dict[str, np.ndarray]) -> None:
                     variable.assign(values[name.replace("/", "_")])
 
         LegacyModel.build = build_from_values
+        watch_estimators(values)
+
+
+class Start(tf.compat.v1.train.SessionRunHook):
+    """Gives an Estimator's variables their first values, and keeps the loss of each step."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def after_create_session(self, session, coord):
+        for variable in tf.compat.v1.global_variables():
+            name = variable.op.name.replace("/", "_")
+            if name in self.values:
+                variable.load(self.values[name], session)
+
+    def before_run(self, run_context):
+        loss = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.LOSSES)[-1]
+        return tf.compat.v1.train.SessionRunArgs(loss)
+
+    def after_run(self, run_context, run_values):
+        FOUND["losses"].append(float(run_values.results))
+
+
+def watch_estimators(values: dict[str, np.ndarray]) -> None:
+    """The same for a program that still has an Estimator."""
+    from estimator2strategy.estimator.estimator import Estimator
+
+    train, evaluate = Estimator.train, Estimator.evaluate
+
+    def watched_train(self, *args, **kwargs):
+        kwargs["hooks"] = [*(kwargs.get("hooks") or ()), Start(values)]
+        return train(self, *args, **kwargs)
+
+    def watched_evaluate(self, *args, **kwargs):
+        FOUND["evaluation"] = evaluate(self, *args, **kwargs)
+        return FOUND["evaluation"]
+
+    Estimator.train, Estimator.evaluate = watched_train, watched_evaluate
 
 
 def deal_out(module: Any, cores: int) -> None:

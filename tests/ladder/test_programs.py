@@ -78,6 +78,14 @@ def test_a_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path)
     assert_as_tensorflow_1(name, ran(name, folders[stage], tmp_path / "model"), tolerance)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [2, 3, 4, 5, 6])
+def test_an_earlier_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path):
+    name, folders = migrated
+    folder = folders[max(one for one in folders if one <= stage)]
+    assert_as_tensorflow_1(name, ran(name, folder, tmp_path / "model"))
+
+
 def test_a_model_trains_and_evaluates_on_two_cores_as_on_one(tmp_path):
     found = ran("tpu_digits", HERE / "final", tmp_path / "model", "2")
     assert_as_tensorflow_1("tpu_digits", found)

@@ -61,7 +61,7 @@ STAYS = {
     ): "take the loss from tf.losses",
     (
         '    y = tf.layers.dense(features, 1, name="y")',
-        "    cell = tf.nn.rnn_cell.LSTMCell(3, use_peepholes=True)\n"
+        "    cell = tf.nn.rnn_cell.LSTMCell(num_units=3, use_peepholes=True)\n"
         "    _, state = tf.nn.dynamic_rnn(cell, features, dtype=tf.float32)\n"
         "    y = state.h",
     ): "write the use_peepholes of this cell",

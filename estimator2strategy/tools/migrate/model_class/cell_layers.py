@@ -13,18 +13,26 @@ _UNROLL_ARGUMENTS = (
     *("cell", "inputs", "sequence_length", "initial_state", "dtype"),
     *("parallel_iterations", "swap_memory", "time_major", "scope"),
 )
-_CELL_ARGUMENTS = ("units", "forget_bias", "state_is_tuple", "activation", "reuse", "name", "dtype")
+_CELL_ARGUMENTS = (
+    "num_units",
+    "forget_bias",
+    "state_is_tuple",
+    "activation",
+    "reuse",
+    "name",
+    "dtype",
+)
 # Cells -> Keras's layer, and their arguments in order.
 _CELLS = {
     "LSTMCell": (
         "LSTM",
-        ("units", "use_peepholes", "cell_clip", "initializer", "num_proj", "proj_clip",
+        ("num_units", "use_peepholes", "cell_clip", "initializer", "num_proj", "proj_clip",
          "num_unit_shards", "num_proj_shards", "forget_bias", "state_is_tuple", "activation"),
     ),
     "BasicLSTMCell": ("LSTM", _CELL_ARGUMENTS),
 }  # fmt: skip
 _MODULES = ("tf.nn.rnn_cell.", "tf.contrib.rnn.")
-_PLAIN = {"units", "state_is_tuple", "forget_bias", "initializer", "dtype", "reuse", "name"}
+_PLAIN = {"num_units", "state_is_tuple", "forget_bias", "initializer", "dtype", "reuse", "name"}
 _STATES = {"c": 0, "h": 1}
 _NOTE = "# TF 1's gates are in another order, and its bias lacks the forget gate's 1."
 
@@ -49,6 +57,8 @@ class Recurrent:
             return False
         if kind not in _CELLS:
             raise StaysError(call, f"write {kind} as a layer of Keras first")
+        if not isinstance(statement.targets[0], ast.Name):
+            raise StaysError(call, "give this cell a name, in a statement of its own")
         self._cells[statement.targets[0].id] = call
         return True
 
@@ -67,12 +77,13 @@ class Recurrent:
         given = arguments(call, _UNROLL_ARGUMENTS)
         cell = self._cells.get(getattr(given.get("cell"), "id", None))
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if cell is None or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
+        names = [one.id for one in getattr(target, "elts", ()) if isinstance(one, ast.Name)]
+        if cell is None or len(names) != 2 or "inputs" not in given:
             raise StaysError(call, "write this as `outputs, state = tf.nn.dynamic_rnn(cell, ...)`")
         odd = {"initial_state", "time_major", "scope"} & set(given)
         if odd:
             raise StaysError(call, f"write the {min(odd)} of this for a layer of Keras")
-        outputs, state = (one.id for one in target.elts)
+        outputs, state = names
         reads = self._reads(state)
         reads_outputs = outputs != "_" and self._is_read(outputs)
         is_masked = "sequence_length" in given
@@ -105,7 +116,9 @@ class Recurrent:
         bias = given.get("forget_bias")
         if bias is not None and getattr(bias, "value", None) != 1.0:
             raise StaysError(cell, "a forget_bias but 1 is an initializer of Keras: write it")
-        options = [layers.make_text(given["units"])]
+        if "num_units" not in given:
+            raise StaysError(cell, "give this cell its num_units")
+        options = [layers.make_text(given["num_units"])]
         if "initializer" in given:
             options.append(f"kernel_initializer={layers.make_text(given['initializer'])}")
         only_last = has_state and not has_outputs and self._only_h

@@ -151,9 +151,11 @@ class Columns:
         return f"{features}[{self._module.written(column.given['key'])}]"
 
     def _numeric_column(self, call, column, features):
-        size = ast.literal_eval(column.given.get("shape", ast.Constant(1)))
-        size = size if isinstance(size, int) else size[0] if len(size) == 1 else None
-        if size is None:
+        shape = column.given.get("shape", ast.Constant(1))
+        if isinstance(shape, (ast.Tuple, ast.List)) and len(shape.elts) == 1:
+            shape = shape.elts[0]
+        size = getattr(shape, "value", None)
+        if not isinstance(size, int):
             raise StaysError(call, f"flatten the feature {column.name} first")
         feature = self._feature(column, features)
         return f'keras.ops.reshape(keras.ops.cast({feature}, "float32"), (-1, {size}))'

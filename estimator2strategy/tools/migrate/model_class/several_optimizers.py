@@ -73,9 +73,10 @@ class SeveralOptimizers:
         given = self._value(call.args[0])
         reading = self._model.reading
         gradients = [n for n in ast.walk(given) if reading.called(n) == "tf.gradients"]
-        if len(gradients) != 1 or not isinstance(gradients[0].args[0], ast.Name):
+        of_loss = gradients[0].args[:2] if len(gradients) == 1 else ()
+        if len(of_loss) != 2 or not isinstance(of_loss[0], ast.Name):
             raise StaysError(call, "write what is done to gradients in train_step")
-        loss, variables = gradients[0].args[:2]
+        loss, variables = of_loss
         self._found[optimizer] = (loss.id, self._variables(call, variables))
 
     def _value(self, node):
