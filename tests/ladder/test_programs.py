@@ -19,7 +19,12 @@ from tests.tools.migrate.ladder_runs import ROOT, at_stages
 
 HERE = Path(__file__).parent
 # The programs.
-PROGRAMS = ("bikes", "autoencoder", "digits_cnn", "multi_head", "text_cnn")
+PROGRAMS = (
+    *("bikes", "autoencoder", "digits_cnn", "multi_head", "text_cnn", "lstm", "wide_deep"),
+    *("resnet", "ranker", "tpu_digits", "bert", "gan"),
+)
+# Programs whose evaluation reads a moving variance of images: TF 1 has a factor n / (n - 1).
+OF_MOVING_VARIANCE = {"resnet": 5e-4}
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
@@ -30,11 +35,18 @@ def migrated(request, tmp_path_factory) -> tuple[str, dict[int, Path]]:
     return name, at_stages({f"{name}.py": text}, tmp_path_factory.mktemp(name))
 
 
-def ran(name: str, folder: Path, model_dir: Path) -> dict:
+def ran(name: str, folder: Path, model_dir: Path, *more: str) -> dict:
     """What a program did, from the recorded first weights."""
     program, golden = folder / f"{name}.py", HERE / "goldens" / f"{name}.npz"
     done = subprocess.run(
-        [fresh.python(), str(HERE / "run_program.py"), str(program), str(golden), str(model_dir)],
+        [
+            fresh.python(),
+            str(HERE / "run_program.py"),
+            str(program),
+            str(golden),
+            str(model_dir),
+            *more,
+        ],
         env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
@@ -45,10 +57,8 @@ def ran(name: str, folder: Path, model_dir: Path) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("stage", [7, 8])
-def test_a_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path):
-    name, folders = migrated
-    found = ran(name, folders[stage], tmp_path / "model")
+def assert_as_tensorflow_1(name: str, found: dict, tolerance: float = 1e-5) -> None:
+    """Compares the loss of each step, and the evaluation, with what TensorFlow 1.15 had."""
     with np.load(HERE / "goldens" / f"{name}.npz") as golden:
         losses = golden["losses"]
         expected = {
@@ -58,7 +68,27 @@ def test_a_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path)
         }
     np.testing.assert_allclose(found["losses"], losses, rtol=0, atol=1e-5)
     evaluation = {key: found["evaluation"][key] for key in expected}
-    assert evaluation == pytest.approx(expected, abs=1e-5)
+    assert evaluation == pytest.approx(expected, abs=tolerance)
+
+
+@pytest.mark.parametrize("stage", [7, 8])
+def test_a_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path):
+    name, folders = migrated
+    tolerance = OF_MOVING_VARIANCE.get(name, 1e-5) if stage == 8 else 1e-5
+    assert_as_tensorflow_1(name, ran(name, folders[stage], tmp_path / "model"), tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [2, 3, 4, 5, 6])
+def test_an_earlier_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path):
+    name, folders = migrated
+    folder = folders[max(one for one in folders if one <= stage)]
+    assert_as_tensorflow_1(name, ran(name, folder, tmp_path / "model"))
+
+
+def test_a_model_trains_and_evaluates_on_two_cores_as_on_one(tmp_path):
+    found = ran("tpu_digits", HERE / "final", tmp_path / "model", "2")
+    assert_as_tensorflow_1("tpu_digits", found)
 
 
 def test_what_comes_out_is_keras_without_a_mark(migrated):

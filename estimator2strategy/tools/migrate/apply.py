@@ -134,6 +134,8 @@ def _apply(
             ast.parse(text)
         except SyntaxError as error:
             raise RuntimeError(f"{codemod.name} made line {error.lineno} unreadable") from error
+        for done in codemod.settles:
+            text = todo.without_marks(text, done)
     raise RuntimeError(f"{codemod.name} finds no end")
 
 

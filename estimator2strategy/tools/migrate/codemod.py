@@ -56,6 +56,7 @@ class Codemod:
         why: The facts that it relies on, and the cases that it leaves alone.
         proof: The evidence that the program does the same (or, for review, what may differ).
         find: Finds its cases in a file.
+        settles: Codemods whose marks say nothing any more in a file that it has changed.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Codemod:
     why: str
     proof: str
     find: Callable[[Module], Iterable[Change | Todo]]
+    settles: tuple[str, ...] = ()
 
     @functools.cached_property
     def samples(self) -> tuple[Sample, ...]:
@@ -84,16 +86,21 @@ class Codemod:
 
 _REGISTRY: dict[str, Codemod] = {}
 # Rules of one stage go in this order; those that are not named come after them, by name.
-_FIRST = ("imports", "contrib", "estimator-names", "hooks-to-callbacks", "model-fn-to-keras")
+_FIRST = (
+    *("imports", "contrib", "estimator-names"),
+    *("hooks-to-callbacks", "host-call-to-summaries", "model-fn-to-keras"),
+)
 
 
-def codemod(name: str, *, stage: int, tier: SafetyTier, **about: str) -> Callable:
+def codemod(
+    name: str, *, stage: int, tier: SafetyTier, settles: tuple[str, ...] = (), **about: str
+) -> Callable:
     """Registers the function below it as a codemod."""
 
     def register(find: Callable) -> Callable:
         if name in _REGISTRY or stage not in STAGES:
             raise ValueError(f"{name}: registered twice, or for a stage that is none")
-        _REGISTRY[name] = Codemod(name, stage, tier, find=find, **about)
+        _REGISTRY[name] = Codemod(name, stage, tier, find=find, settles=settles, **about)
         return find
 
     return register

@@ -277,8 +277,9 @@ class Module:
         gone = not text and not _is_only_one(node)
         text = text if is_dedented else self._dedented(node, text)
         text = text or (REMOVED if gone else "pass")
-        new = list(cst.parse_module(text, self.tree.config_for_parsing).body)
-        above = _with_comment_of(old) if gone else old.leading_lines
+        parsed = cst.parse_module(text, self.tree.config_for_parsing)
+        new = list(parsed.body)
+        above = _with_comment_of(old) if gone else [*old.leading_lines, *parsed.header]
         new[0] = new[0].with_changes(leading_lines=above)
         if isinstance(old, cst.SimpleStatementLine) and isinstance(
             new[-1], cst.SimpleStatementLine

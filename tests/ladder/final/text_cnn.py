@@ -63,9 +63,8 @@ class TextCnnModel(keras.Model):
         return {"probability": probability, "logits": logits}
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
-        labels, logits, probability = y, y_pred["logits"], y_pred["probability"]
+        labels, logits = y, y_pred["logits"]
         loss = keras.losses.BinaryCrossentropy(from_logits=True)(labels, logits)
-        guesses = tf.round(probability)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):

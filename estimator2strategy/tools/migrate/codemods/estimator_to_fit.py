@@ -148,11 +148,17 @@ class _Loops:
                 if keyword.arg in _TRAINS_OTHERWISE:
                     yield f"{keyword.arg} trains it otherwise than fit"
         for argument in _OF_SPEC:
-            if argument in self.module.facts.of_specs:
+            if argument in self._of_specs():
                 yield f"fit does not run the {argument} of a spec: write a callback"
         for call in self.together:
             if len(call.node.args) != 3 or ast.unparse(call.node.args[0]) not in self.names:
                 yield "train_and_evaluate is given it in a way that is not understood"
+
+    def _of_specs(self):
+        """The arguments of the file's specs as they are now; of the program's, if it has none."""
+        specs = [c for c in self.module.source.calls if c.last.endswith("EstimatorSpec")]
+        own = {keyword.arg for call in specs for keyword in call.node.keywords}
+        return own if specs else self.module.facts.of_specs
 
     def _is_eager(self):
         known = self.module.source.resolve(ast.Name(self.module.tf), self.module.source.scope)

@@ -5,12 +5,15 @@ import re
 from pathlib import Path
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
-from estimator2strategy.tools.migrate.model_class import line_limit, loop_calls, serving
+from estimator2strategy.tools.migrate.model_class import line_limit, loop_calls, serving, values
+from estimator2strategy.tools.migrate.model_class.helper_functions import Helpers
 from estimator2strategy.tools.migrate.model_class.model_class import ModelClass
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import read
-from estimator2strategy.tools.migrate.model_class.rewriting import StaysError
+from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
 
 _HOOKS = ("tf.train.SessionRunHook", "tf.estimator.SessionRunHook")
+# For strategies by stage 4, for the cores of a TPU by stage 5.
+ADDED = ("dataset_fn_of", "mean_over_cores")
 _GLOBAL_STEP = "self.model.global_step"
 # Names of files that say nothing about a model.
 _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "run"}
@@ -20,14 +23,16 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
     "model-fn-to-keras",
     stage=8,
     tier=SafetyTier.REVIEW,
+    settles=("estimator-to-fit",),
     title="A model_fn becomes a `keras.Model`, and its loop `compile` and `fit`",
     why="The layers, tables and metrics that model_fn makes, the model makes in `__init__`; the "
     "statements that do not read labels are its `call`, those that do are `compute_loss`, and the "
     "metrics are counted in `compute_metrics`. Names and comments stay. Regularizers add to "
-    "`losses`, batch norm updates itself. The loop becomes `compile` and `fit` in a function "
-    "`train`, which goes on from the weights in model_dir; serving functions return the signature "
-    "of an export. Where something has no place in a model, nothing changes, and a mark at the "
-    "line says why.",
+    "`losses`, batch norm updates itself. Functions that make layers become `keras.layers.Layer`, "
+    "layers in a loop a list; several optimizers become a `train_step`. The loop becomes `compile` "
+    "and `fit` in a function `train`, which goes on from the weights in model_dir; serving "
+    "functions return the signature of an export. Where something has no place in a model, nothing "
+    "changes, and a mark at the line says why.",
     proof="tests/ladder: programs that go from TensorFlow 1.15 to this stage, with equal losses. "
     "First weights are drawn by Keras: hand the old ones on (checkpoints.md). The moving variance "
     "of batch norm on images lacks the factor n / (n - 1) ([table](#batch-normalization)). `call` "
@@ -48,21 +53,28 @@ def _changes(module, made):
     function = _model_fn(module, made)
     name = _class_name(module, function)
     limit = line_limit.of(module.source.path)
-    parts = read(module, function)
-    model = ModelClass(module, function, parts, name, limit)
+    helpers = Helpers(module, function, limit)
+    parts = read(module, function, helpers)
+    model = ModelClass(
+        module, function, parts, name, limit, helpers, is_on_cores=loop_calls.uses_tpu(made)
+    )
+    helpers.learn(model)
     text = model.text()
-    calls = loop_calls.LoopCalls(module, made, name, model.takes, limit)
+    calls = loop_calls.LoopCalls(
+        module, made, name, model.takes, limit, several_optimizers=model.several is not None
+    )
     found = list(calls.changes())
     for receiver in dict.fromkeys(calls.receivers):
         found += serving.changes(module, receiver)
-    helpers = "".join(f"\n\n{helper}" for helper in calls.helpers)
+    functions = "".join(f"\n\n{function}" for function in calls.helpers)
     needed = tuple((one, None, None) for one in dict.fromkeys(["keras", *calls.imports]))
-    hooks = [*_hooks(module), *_dataset_functions(module)]
-    yield module.replace_statement(function, f"{text.rstrip()}{helpers.rstrip()}\n", needed)
+    gone = [*_hooks(module), *_functions(module, model)]
+    yield module.replace_statement(function, f"{text.rstrip()}{functions.rstrip()}\n", needed)
+    yield from helpers.changes()
     yield from found
-    for hook in hooks:
-        yield module.replace_statement(hook, "")
-    yield from _others(module, [function, *hooks])
+    for one in gone:
+        yield module.replace_statement(one, "")
+    yield from _others(module, [function, *helpers.functions(), *gone])
 
 
 def _hooks(module):
@@ -75,11 +87,14 @@ def _hooks(module):
                 yield node
 
 
-def _dataset_functions(module):
-    """The function that stage 4 added for strategies, if nothing calls it."""
+def _functions(module, model):
+    """The functions that earlier stages added, and metric_fn, if nothing else calls them."""
+    of_model = {*ast.walk(model.function)}
     for node, _ in module.source.functions:
         uses = (n for n, _ in module.source.chains if isinstance(n, ast.Name) and n.id == node.name)
-        if node.name == "dataset_fn_of" and isinstance(node.parent, ast.Module) and not any(uses):
+        is_known = node.name in ADDED or node is model.eval_metrics.function
+        is_read = any(n not in of_model for n in uses)
+        if is_known and isinstance(node.parent, ast.Module) and not is_read:
             yield node
 
 
@@ -89,6 +104,10 @@ def _others(module, gone):
     for node, name in module.uses("tf.keras"):
         if node not in inside:
             yield module.replace(node, name.removeprefix("tf."))
+    making = Rewriter(module, (values.initializer, values.regularizer))
+    for call in module.source.calls:
+        if call.node not in inside and any(rule(call.node, making) for rule in making.rules):
+            yield module.replace(call.node, making.text(call.node))
     for node, _ in module.source.chains:
         written = node not in inside and module.written(node)
         if written == _GLOBAL_STEP:

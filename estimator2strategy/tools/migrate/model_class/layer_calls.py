@@ -1,52 +1,36 @@
 """The layers of a model_fn: made in a model's `__init__`, called in its `call`."""
 
 import ast
-import keyword
-import re
 
 from estimator2strategy.tools.migrate.codemods.layers_to_keras import ROWS
 from estimator2strategy.tools.migrate.model_class import names, values
-from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
+from estimator2strategy.tools.migrate.model_class.placing import Placing, base_of, snake
+from estimator2strategy.tools.migrate.model_class.rewriting import StaysError, arguments
 
-# Attributes of a keras.Model that a layer must not hide.
-_TAKEN = {
-    "build", "built", "call", "compile", "dtype", "evaluate", "export", "fit", "input", "inputs",
-    "layers", "loss", "losses", "metrics", "name", "optimizer", "output", "outputs", "path",
-    "predict", "save", "summary", "trainable", "variables", "weights",
-}  # fmt: skip
 _WITHOUT_WEIGHTS = {f"layers.{row.keras}" for row in ROWS.values() if not row.has_variables}
 # Arguments that are written without their names.
 _FIRST = ("units", "filters", "kernel_size", "pool_size", "rate")
-# What may run the code in it more than once.
-_REPEATED = (
-    *(ast.For, ast.While, ast.FunctionDef, ast.Lambda),
-    *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp),
-)
 _GONE = ("reuse", "_reuse", "fused", "renorm", "virtual_batch_size", "adjustment")
 # Those of _GONE that make another function where they are given.
 _MISSED = ("renorm", "virtual_batch_size", "adjustment")
+_LAYER_NORM = "tf.contrib.layers.layer_norm"
 _CLASSES = {f"tf.layers.{row.keras}": row for row in ROWS.values()}
 
 
-class Layers:
+class Layers(Placing):
     """Layers by the attribute that keeps each, in the order of their calls.
 
     Args:
         module: The file.
-        scopes: Statement -> the names of the variable scopes that it is in.
+        body: The `Body` that calls them.
 
     Attributes:
-        made: Attribute -> the text that makes the layer.
         is_regularized: True if a layer adds losses.
         looks_up: True if a layer looks up rows of a table.
-        notes: Attribute -> a comment for the line above.
     """
 
-    def __init__(self, module, scopes):
-        self._module, self._scopes = module, scopes
-        self._making = Rewriter(module, values.VALUES)
-        self.made = {}
-        self.notes = {}
+    def __init__(self, module, body):
+        super().__init__(module, body)
         self.is_regularized = self.looks_up = False
         self._tables = {}  # name of a table -> its attribute
 
@@ -58,6 +42,8 @@ class Layers:
         function = name.removeprefix("tf.layers.")
         if name == names.BATCH_NORM:
             return self._function(node, names.NORM_ROW.keras, names.NORM_ROW.arguments, rewriter)
+        if name == _LAYER_NORM:
+            return self._layer_norm(node, rewriter)
         if name.startswith("tf.layers.") and function in ROWS:
             row = ROWS[function]
             return self._function(node, f"layers.{row.keras}", row.arguments, rewriter)
@@ -85,6 +71,20 @@ class Layers:
             training = ast.Constant(False)
         return self._text(call, keras, (), made, inputs, training, rewriter)
 
+    def _layer_norm(self, call, rewriter):
+        given = arguments(call, ("inputs", "center", "scale", "activation_fn"))
+        inputs, axis = given.pop("inputs"), given.pop("begin_norm_axis", None)
+        given.pop("begin_params_axis", None)
+        if axis is None or ast.unparse(axis) != "-1":
+            raise StaysError(call, "normalize the last axis alone here: begin_norm_axis=-1")
+        made = {name: node for name, node in given.items() if name in ("center", "scale")}
+        made["epsilon"] = ast.Constant(1e-12)
+        if set(given) - {"center", "scale", "scope"}:
+            raise StaysError(call, f"write what {min(set(given) - set(made))} does here in Keras")
+        if "scope" in given:
+            made["name"] = given["scope"]
+        return self._text(call, "layers.LayerNormalization", (), made, [inputs], None, rewriter)
+
     def _called(self, call, inner, keras, known, rewriter):
         """`Layer(...)(x, training=t)`."""
         made = arguments(inner, known) if known else {k.arg: k.value for k in inner.keywords}
@@ -104,48 +104,42 @@ class Layers:
         elif training is not None:
             inside.append(f"training={rewriter.text(training)}")
         name = made.pop("name", None)
-        attribute = self._attribute(call, name, keras)
-        positional = [*positional, *_first(made, keras)]
-        written = [self._making.text(node) for node in positional]
-        for name, node in made.items():
+        written = [self.make_text(node) for node in (*positional, *_first(made, keras))]
+        for option, node in made.items():
             if isinstance(node, ast.Constant) and node.value is None:
                 continue
-            is_activation = name.endswith("activation")
-            making = self._making
-            value = values.activation(node, making) if is_activation else making.text(node)
-            written.append(f"{name}={value}")
-            self.is_regularized |= name.endswith("regularizer")
-        if keras == "layers.Embedding":
-            self.looks_up = True
-        if name is not None or keras not in _WITHOUT_WEIGHTS:
-            written.append(f'name="{attribute}"')
+            is_activation = option.endswith("activation")
+            value = values.activation(node, self.making) if is_activation else self.make_text(node)
+            written.append(f"{option}={value}")
+            self.is_regularized |= option.endswith("regularizer")
+        self.looks_up |= keras == "layers.Embedding"
+        is_plain = keras in _WITHOUT_WEIGHTS
+
+        def make(text):
+            is_named = text and (name is not None or not is_plain)
+            named = [f"name={text}"] if is_named else []
+            return f"keras.{keras}({', '.join([*written, *named])})"
+
+        base = base_of(call, snake(keras.rpartition(".")[2]))
+        parts, is_shared = self.scoped(call, *([name] if name is not None else [base]))
+        if name is None and self.around(call):
+            parts = []
+        is_constant = name is None or isinstance(name, ast.Constant)
+        if is_shared and is_constant:
+            key = (keras, tuple(p if isinstance(p, str) else ast.dump(p) for p in parts))
+            attribute, called = self.share(key, lambda: self.place(call, parts, base, make))
+        else:
+            attribute, called = self.place(call, parts, base, make, is_plain=is_plain)
         if keras == "layers.BatchNormalization" and self._has_convolutions():
             self.notes[attribute] = _OF_IMAGES
-        self.made[attribute] = f"keras.{keras}({', '.join(written)})"
-        return f"self.{attribute}({', '.join(inside)})"
+        return f"{called}({', '.join(inside)})"
 
     def _has_convolutions(self):
-        return any(text.startswith("keras.layers.Conv") for text in self.made.values())
-
-    def _attribute(self, call, given, keras):
-        """The name of a layer: its own, that of its result, or that of its class."""
-        if any(isinstance(outer, _REPEATED) for outer in _inside_function(call)):
-            raise StaysError(call, "a layer in a loop or in a function is to be made by hand")
-        if isinstance(given, ast.Constant):
-            base = str(given.value)
-        elif given is not None:
-            raise StaysError(call, "its name is computed: a layer in a loop is to be made by hand")
-        else:
-            target = _target(call)
-            base = target or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", keras.rpartition(".")[2]).lower()
-        base = "_".join([*self._scopes.get(self._module.statement(call), ()), base])
-        base = re.sub(r"\W", "_", base)
-        if base in _TAKEN or keyword.iskeyword(base):
-            base += "_layer"
-        name, number = base, 1
-        while name in self.made:
-            name, number = f"{base}_{number}", number + 1
-        return name
+        known = ("tf.layers.conv", "tf.layers.Conv", "tf.keras.layers.Conv")
+        return any(
+            (self._module.name(call.node.func, call.scope) or "").startswith(known)
+            for call in self._module.source.calls
+        )
 
     # Variables.
 
@@ -157,28 +151,33 @@ class Layers:
         name = given.get("name")
         if not isinstance(target, ast.Name) or not isinstance(name, ast.Constant):
             raise StaysError(call, "give the variable a constant name, and assign it to a name")
-        attribute = self._attribute(call, name, "variable")
-        first = self._making.text(given["initializer"]) if "initializer" in given else ""
+        first = self.make_text(given["initializer"]) if "initializer" in given else ""
         shape = given.get("shape")
         rank = len(shape.elts) if isinstance(shape, (ast.List, ast.Tuple)) else None
         if rank == 2 and reads and all(self._is_lookup(r, rewriter) for r in reads):
-            sizes = ", ".join(self._making.text(size) for size in shape.elts)
+            sizes = ", ".join(self.make_text(size) for size in shape.elts)
             of_table = {"embeddings_initializer": first or '"glorot_uniform"'}
             if "regularizer" in given:
-                of_table["embeddings_regularizer"] = self._making.text(given["regularizer"])
-            self._tables[target.id] = attribute
+                of_table["embeddings_regularizer"] = self.make_text(given["regularizer"])
             self.looks_up = True
-            text = f'keras.layers.Embedding({sizes}, {_listed(of_table)}, name="{attribute}")'
+            text = f"keras.layers.Embedding({sizes}, {_listed(of_table)}"
         else:
             options = {
-                n: self._making.text(v) for n, v in given.items() if n in ("shape", "trainable")
+                n: self.make_text(v) for n, v in given.items() if n in ("shape", "trainable")
             }
             options["initializer"] = first or '"glorot_uniform"'
             if "regularizer" in given:
-                options["regularizer"] = self._making.text(given["regularizer"])
-            text = f'self.add_weight({_listed(options)}, name="{attribute}")'
+                options["regularizer"] = self.make_text(given["regularizer"])
+            text = f"self.add_weight({_listed(options)}"
         self.is_regularized |= "regularizer" in given
-        self.made[attribute] = text
+        parts, _ = self.scoped(call, name)
+        attribute, called = self.place(
+            call, parts, "variable", lambda name: f"{text}, name={name})"
+        )
+        if called != f"self.{attribute}":
+            raise StaysError(call, "take this variable out of the loop")
+        if "Embedding(" in text:
+            self._tables[target.id] = attribute
         return target.id, attribute
 
     def is_table(self, name):
@@ -203,13 +202,6 @@ def _without_gone(call, given):
     return {name: node for name, node in given.items() if name not in _GONE}
 
 
-def _inside_function(node):
-    """The nodes around a node, up to the statements of the model_fn."""
-    while not isinstance(getattr(node.parent, "parent", None), ast.Module):
-        node = node.parent
-        yield node
-
-
 def _first(made, keras):
     """Takes the arguments that come first, and need no name, out of a dict."""
     if keras == "layers.BatchNormalization":
@@ -224,13 +216,3 @@ def _first(made, keras):
 
 def _listed(options):
     return ", ".join(f"{name}={value}" for name, value in options.items())
-
-
-def _target(call):
-    """The name that is assigned a layer's result, or that of what is made of it."""
-    parent = call.parent
-    is_assigned = isinstance(parent, ast.Assign) and len(parent.targets) == 1
-    if is_assigned and isinstance(parent.targets[0], ast.Name):
-        name = parent.targets[0].id
-        return name if len(name) > 2 and name not in ("net", "inputs") else None
-    return None

@@ -2,7 +2,9 @@
 
 import ast
 
+from estimator2strategy.tools.migrate.model_class import on_cores
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
+from estimator2strategy.tools.migrate.model_class.train_and_evaluate import Specs
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
 
 LOOP = ("estimator2strategy.KerasLoop",)
@@ -10,7 +12,6 @@ _LOOP_ARGUMENTS = (
     *("model_fn", "model_dir", "config", "params", "use_tpu"),
     *("train_batch_size", "eval_batch_size", "predict_batch_size"),
 )
-_FOR_TPU = "a model for a TPU is made and compiled in a TPUStrategy's scope, by hand"
 _ODD_CONFIG = "make its config by one call of RunConfig, with arguments by name"
 _OPTIONS = (
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps",
@@ -24,11 +25,10 @@ def train(model, data, max_steps, folder, callbacks=()):
     """Trains up to `max_steps`, from the weights in the folder if it has any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
-    model(features)  # makes the variables
-    model.optimizer.build(model.trainable_variables)
+{build}
     if os.path.exists(path):
         model.load_weights(path)
-    steps = max_steps - int(model.optimizer.iterations)
+    steps = max_steps - int({iterations})
     if steps <= 0:
         return
     os.makedirs(folder, exist_ok=True)
@@ -40,6 +40,13 @@ def train(model, data, max_steps, folder, callbacks=()):
     model.fit(data, steps_per_epoch=steps, callbacks=callbacks, verbose=2)
     model.save_weights(path)
 '''
+_BUILD = """\
+    model(features)  # makes the variables
+    model.optimizer.build(model.trainable_variables)"""
+_BUILD_IN_SCOPE = """\
+    with model.distribute_strategy.scope():
+        model(features)  # makes the variables
+        model.optimizer.build(model.trainable_variables)"""
 PREDICT = '''
 def predict(model, data):
     """Yields the predictions of each example."""
@@ -60,6 +67,12 @@ def export(model, folder, inputs):
 '''
 
 
+def uses_tpu(made):
+    """True for the call of a loop that may train on a TPU."""
+    use_tpu = made.argument("use_tpu", _LOOP_ARGUMENTS.index("use_tpu"))
+    return use_tpu is not None and bool(getattr(use_tpu, "value", True))
+
+
 class LoopCalls:
     """The changes of a file that makes a KerasLoop of a model_fn.
 
@@ -76,19 +89,18 @@ class LoopCalls:
         gone: Names of functions and classes that nothing reads any more.
     """
 
-    def __init__(self, module, made, name, takes, limit):
+    def __init__(self, module, made, name, takes, limit, *, several_optimizers=False):
         self.module, self.made, self.name, self.limit = module, made, name, limit
-        self.takes = takes
+        self.takes, self._several_optimizers = takes, several_optimizers
         self.helpers, self.imports, self.receivers = [], [], []
+        self._gone = []  # statements that make specs
         self._rewriter = Rewriter(module, ())
         parent = made.node.parent
         if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
             raise StaysError(made.node, "give the loop a name, in a statement of its own")
         self._bound = parent.targets[0].id
         self._given = arguments(made.node, _LOOP_ARGUMENTS)
-        use_tpu = self._given.get("use_tpu")
-        if use_tpu is not None and getattr(use_tpu, "value", True):
-            raise StaysError(made.node, _FOR_TPU)
+        self._use_tpu = self._given.get("use_tpu") if uses_tpu(made) else None
         self._config, self._config_statement = self._options()
         self.model = module.free("model") if made.scope.find("model") else "model"
 
@@ -123,6 +135,8 @@ class LoopCalls:
             is_method = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
             if is_method and function.value.id == self._bound:
                 yield self._replaced(call)
+        for statement in self._gone:
+            yield self.module.replace_statement(statement, "")
         self._check_uses()
 
     def _check_uses(self):
@@ -151,11 +165,22 @@ class LoopCalls:
             lines.append(
                 f"keras.utils.set_random_seed({self._text(self._config['tf_random_seed'])})"
             )
-        lines.append(f"{self.model} = {self.name}({given})")
-        lines.append(f"{self.model}.compile(make_optimizer({given}))")
+        making = [
+            f"{self.model} = {self.name}({given})",
+            f"{self.model}.compile(make_optimizer({given}))",
+        ]
+        lines += making if self._use_tpu is None else self._in_scope(making)
         return self.module.replace_statement(
             statement, self._wrapped(lines, statement), is_dedented=True
         )
+
+    def _in_scope(self, lines):
+        """The lines in the scope of a TPU's strategy."""
+        self.helpers.append(on_cores.STRATEGY)
+        cluster = f", {self._text(self._config['cluster'])}" if "cluster" in self._config else ""
+        use_tpu = self._text(self._use_tpu)
+        head = f"with make_strategy({use_tpu}{cluster}).scope():"
+        return [head, *(f"    {line}" for line in lines)]
 
     def _wrapped(self, lines, statement):
         """Lines for the place of a statement."""
@@ -167,6 +192,8 @@ class LoopCalls:
         """The change for a method of the loop."""
         kinds = {"train": self._train, "evaluate": self._evaluate, "predict": self._predict}
         kinds |= dict.fromkeys(_EXPORTS, self._export)
+        if call.last == "train_and_evaluate":
+            return self._train_and_evaluate(call)
         if call.last not in kinds:
             raise StaysError(call.node, f"a Keras model has no {call.last}")
         node, text = kinds[call.last](call.node)
@@ -199,8 +226,28 @@ class LoopCalls:
             given.append(params)
         return f"{node.id}({', '.join(given)})"
 
+    def _train_and_evaluate(self, call):
+        """Training, and then an evaluation."""
+        specs = Specs(self.module, call)
+        statement = self.module.statement(call.node)
+        if not isinstance(statement, ast.Expr):
+            raise StaysError(call.node, "take its results from an evaluation behind it")
+        self._gone += specs.statements
+        train = self._training(call.node, specs.train)
+        given = dict(specs.evaluation)
+        data = self._data(given["input_fn"], "eval")
+        steps = "" if specs.is_endless() else f", steps={self._text(given['steps'])}"
+        evaluate = f"{self.model}.evaluate({data}{steps}, verbose=2, return_dict=True)"
+        note = "# An Estimator also evaluates at its checkpoints: validation_data of fit does."
+        text = self._wrapped([train, note, evaluate], statement)
+        return self.module.replace_statement(statement, text, is_dedented=True)
+
     def _train(self, node):
         given = arguments(node, ("input_fn", "callbacks", "steps", "max_steps"))
+        return node, self._training(node, given)
+
+    def _training(self, node, given):
+        """The call of `train`."""
         data = self._data(given["input_fn"], "train")
         steps = given.get("max_steps") or given.get("steps")
         if steps is None:
@@ -215,13 +262,21 @@ class LoopCalls:
                 raise StaysError(node, "write the number of steps between checkpoints as a number")
         checkpoint = _CHECKPOINT.format(every=every)
         wrapped_checkpoint = "\n".join(wrapped(checkpoint, self.limit - 1, " " * 8)) + ","
-        text = TRAIN.format(checkpoint=wrapped_checkpoint, summaries=summaries)
+        build, iterations = _BUILD, "model.optimizer.iterations"
+        if self._use_tpu is not None:
+            build, iterations = _BUILD_IN_SCOPE, f"{iterations}.numpy()"
+        if self._several_optimizers:
+            one = "model.optimizer.build(model.trainable_variables)"
+            build = build.replace(one, "model.build_optimizers()")
+        text = TRAIN.format(
+            checkpoint=wrapped_checkpoint, summaries=summaries, build=build, iterations=iterations
+        )
         if text not in self.helpers:
             self.helpers.append(text)
             self.imports += ["os"]
         more = f", {self._text(given['callbacks'])}" if "callbacks" in given else ""
         folder, steps = self._text(folder), self._text(steps)
-        return node, f"train({self.model}, {data}, {steps}, {folder}{more})"
+        return f"train({self.model}, {data}, {steps}, {folder}{more})"
 
     def _option(self, name, default):
         return self._text(self._config[name]) if name in self._config else default

@@ -3,21 +3,13 @@
 import ast
 import re
 
-from estimator2strategy.tools.check.comments import comments
-from estimator2strategy.tools.migrate.model_class import names, values
-from estimator2strategy.tools.migrate.model_class.layer_calls import Layers
+from estimator2strategy.tools.migrate.model_class import names, on_cores, weighted_losses
+from estimator2strategy.tools.migrate.model_class.body import Body, names_in
+from estimator2strategy.tools.migrate.model_class.metric_fn_calls import EvalMetrics
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
+from estimator2strategy.tools.migrate.model_class.optimizer_code import OptimizerCode
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
-from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
-
-_SUMMED = '''class Summed{0}(keras.optimizers.{0}):
-    """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
-
-    def apply(self, grads, trainable_variables=None):
-        grads = [tf.convert_to_tensor(grad) for grad in grads]
-        super().apply(grads, trainable_variables)
-'''
-
+from estimator2strategy.tools.migrate.model_class.wrapping import joined
 
 _TEST_STEP = (
     "x, y = data",
@@ -30,7 +22,7 @@ _TEST_STEP = (
 )
 
 
-class ModelClass:
+class ModelClass(Body):
     """Writes a model.
 
     Args:
@@ -39,38 +31,34 @@ class ModelClass:
         limit: The longest line.
     """
 
-    def __init__(self, module, function, parts, name, limit):
-        self.module, self.function, self.parts = module, function, parts
-        self.name, self.limit = name, limit
+    def __init__(self, module, function, parts, name, limit, helpers, *, is_on_cores=False):
+        self.name, self._is_on_cores = name, is_on_cores
         self.takes = {argument.arg for argument in function.args.args}
-        self.layers = Layers(module, parts.scopes)
-        self._forward_names = set().union(*map(writes_of, parts.forward), set())
-        self._variables = {}  # name -> attribute of a weight
+        super().__init__(
+            module, function, parts, limit, helpers,
+            tensors={"features", "labels"}, constants=self.takes & {"params"},
+        )  # fmt: skip
+        self._forward_names = set().union(*map(writes_of, self.parts.forward), set())
         self._metrics = {}  # name -> attribute
-        self._called = Rewriter(
-            module,
-            (self._flag, values.no_mode, self._kept, *values.VALUES, self.layers.rule),
-        )
-        self._summed = None
-        self._keeps_params = False
+        spec = self.parts.specs.get("eval")
+        given = arguments(spec, SPEC) if spec else {}
+        self.eval_metrics = EvalMetrics(module, function, given.get("eval_metrics"))
+        self.several = None  # optimizers
+        self.functions = {}  # texts of functions that it calls
 
     def text(self):
         """The class, the optimizer, and what they need above them."""
         forward = self._forward()
+        code = OptimizerCode(self)
+        optimizer = code.text()
+        self.several = code.several
         loss, metrics = self._loss(), self._metric_updates()
-        optimizer = self._optimizer()
-        written = "\n".join((*forward, *loss, *metrics, *optimizer))
+        of_several = self.several.text() if self.several else ()
+        written = "\n".join((*forward, *of_several, *loss, *metrics, *code.above, *optimizer))
         forward[-1:-1] = self._comments_left(written)
-        made = []
-        for name, text in self.layers.made.items():
-            made += [self.layers.notes[name]] if name in self.layers.notes else []
-            made.append(f"self.{name} = {text}")
-        made += self._metric_makers
+        made = [*self._made(), *code.made, *self._metric_makers]
         made += ['self.mean_loss = keras.metrics.Mean(name="mean_loss")']
         params = "params" in self.takes
-        if self._keeps_params:
-            made.insert(0, "self.params = params")
-        made[:0] = self._constants_of(made)
         lines = [
             f"class {self.name}(keras.Model):",
             f"    {self._docstring()}",
@@ -81,17 +69,31 @@ class ModelClass:
             "    def call(self, features, training=False):",
             *self._block(forward),
             "",
-            "    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):",
-            *self._block(loss),
+            *self._loss_methods(loss),
             "",
             "    def compute_metrics(self, x, y, y_pred, sample_weight=None):",
             *self._block(metrics),
             "",
             "    def test_step(self, data):",
-            *self._block(_TEST_STEP),
+            *self._block(self._test_step()),
+            *of_several,
         ]
-        above = _SUMMED.format(self._summed) + "\n\n" if self._summed else ""
+        above = "".join(f"{one}\n\n" for one in dict.fromkeys([*self.functions, *code.above]))
         return above + "\n".join(lines) + "\n\n\n" + "\n".join(optimizer) + "\n"
+
+    def _loss_methods(self, lines):
+        head = "    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):"
+        if not self.several:
+            return [head, *self._block(lines)]
+        of_all = "    def compute_losses(self, x, y, y_pred, training=True):"
+        total = "return self.compute_losses(x, y, y_pred, training)[0]"
+        return [of_all, *self._block(lines), "", head, *self._block([total])]
+
+    def _test_step(self):
+        if not self._is_on_cores:
+            return _TEST_STEP
+        counted = [line.replace("state(loss)", "state(loss * cores)") for line in _TEST_STEP]
+        return [on_cores.CORES, *counted]
 
     def _docstring(self):
         written = ast.get_docstring(self.function)
@@ -99,88 +101,11 @@ class ModelClass:
             return f'"""The model of `{self.function.name}`."""'
         return f'"""{written.splitlines()[0]}"""'
 
-    def _block(self, lines, indent="        "):
-        """Lines of code, within the limit."""
-        found = []
-        for line in lines:
-            extra = line[: len(line) - len(line.lstrip())]
-            found += wrapped(line.lstrip(), self.limit, indent + extra) if line else [""]
-        return found
-
-    # Statements.
-
-    def _written(self, statement, rewriter):
-        """The lines of a statement: the comments that it has, then its code on one line."""
-        comments, code = self._comments(statement), rewriter.text(statement)
-        if "#" in code:
-            code = "\n".join(line.partition("  #")[0] for line in code.splitlines())
-        if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)):
-            return [*comments, *self._compound(statement, code)]
-        return [*comments, joined(code)]
-
-    def _compound(self, statement, code):
-        """A loop or a branch, with the indentation that it has in the model."""
-        first, *lines = code.splitlines()
-        less = statement.col_offset
-        return [first, *(line[less:] if line[:less].isspace() else line for line in lines)]
-
-    def _comments(self, statement):
-        """The comments above a statement and in it."""
-        lines, number = self.module.lines, statement.lineno - 1
-        first = number
-        while lines[first - 1].lstrip().startswith("#") and "TODO(e2s)" not in lines[first - 1]:
-            first -= 1
-        above = [line.strip() for line in lines[first:number]]
-        if not isinstance(statement, (ast.For, ast.If, ast.While)):
-            for line in lines[number : statement.end_lineno]:
-                code, mark, comment = line.partition("  # ")
-                if mark and code.strip():
-                    above.append(f"# {comment.strip()}")
-        return above
-
-    def _comments_left(self, written):
-        """The comments of the function that stand at no statement of the model."""
-        first, last = self.function.body[0].lineno, self.function.end_lineno
-        found = []
-        for number in sorted(comments(self.module.text)):
-            _, _, comment = self.module.lines[number - 1].rpartition("# ")
-            text = f"# {comment.strip()}"
-            is_mark = "TODO(e2s)" in self.module.lines[number - 1]
-            if first - 1 <= number <= last and not is_mark and text not in written:
-                found.append(text)
-        return found
-
-    def _flag(self, node, rewriter):
-        """`training` for a name or a test that says that the model trains."""
-        if isinstance(node, ast.Name) and node.id in self.parts.flags:
-            node = self.parts.flags[node.id]
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
-            known = {rewriter.name(n) for n in (node.left, *node.comparators)}
-            if any(names.MODES.get(name) == "train" for name in known):
-                return "training"
-        return None
-
-    def _kept(self, node, rewriter):
-        """`self.table` for a variable of the model_fn, and `self.params`."""
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            if node.id == "params":
-                self._keeps_params = True
-                return "self.params"
-            attribute = self._variables.get(node.id)
-            return f"self.{attribute}" if attribute else None
-        return None
-
     # The parts of the class.
 
     def _forward(self):
         lines, guarded = [], False
-        self._constants = self._find_constants()
-        read = set().union(*(reads_of(s) - self._of_layers(s) for s in self.parts.forward))
-        for statement in self.parts.forward:
-            is_constant = statement in self._constants and not writes_of(statement) & read
-            if is_constant or self._is_variable(statement):
-                continue
-            written = self._written(statement, self._called)
+        for statement, written in self._statements():
             if self.parts.modes[statement] == {"train"} and "infer" in self.parts.specs:
                 lines += [] if guarded else ["if training:"]
                 lines += [f"    {line}" for line in written]
@@ -190,62 +115,6 @@ class ModelClass:
                 lines += written
         lines.append(f"return {self._outputs()}")
         return lines
-
-    def _constants_of(self, made):
-        """The statements that make what the layers are made of: regularizers, say."""
-        read = set().union(*map(_names_in, made), set())
-        kept = []
-        for statement in reversed(self._constants):
-            if writes_of(statement) & read:
-                read |= reads_of(statement)
-                kept.insert(0, statement)
-        making = Rewriter(self.module, values.VALUES)
-        return [line for statement in kept for line in self._written(statement, making)]
-
-    def _of_layers(self, statement):
-        """The names that a statement reads as arguments of layers alone."""
-        inside = set()
-        for node in ast.walk(statement):
-            name = self._called.called(node) or ""
-            if name.startswith("tf.layers.") and not name[10:11].isupper():
-                arguments_of = [*node.args[1:], *(k.value for k in node.keywords)]
-            elif name.startswith(("tf.keras.layers.", "tf.layers.", "tf.get_variable")):
-                arguments_of = [*node.args, *(k.value for k in node.keywords)]
-            else:
-                continue
-            inside |= {n for one in arguments_of for n in ast.walk(one) if isinstance(n, ast.Name)}
-        all_reads = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
-        outside = {n.id for n in all_reads if n not in inside}
-        return {n.id for n in inside} - outside
-
-    def _find_constants(self):
-        """Splits off the statements that depend on no tensor."""
-        tensors, found = {"features"}, []
-        for statement in self.parts.forward:
-            calls = [self._called.called(n) or "" for n in ast.walk(statement)]
-            makes = any(n.startswith(("tf.layers.", "tf.keras.layers.")) for n in calls)
-            makes |= "tf.get_variable" in calls
-            is_plain = isinstance(statement, ast.Assign) and not makes
-            if is_plain and not reads_of(statement) & tensors:
-                found.append(statement)
-            else:
-                tensors |= writes_of(statement)
-        return found
-
-    def _is_variable(self, statement):
-        call = getattr(statement, "value", None)
-        if not isinstance(statement, ast.Assign) or self._called.called(call) != "tf.get_variable":
-            return False
-        name = getattr(statement.targets[0], "id", None)
-        reads = [
-            node
-            for node, scope in self.module.source.chains
-            if isinstance(node, ast.Name) and node.id == name and scope.function is self.function
-        ]
-        name, attribute = self.layers.variable(statement, self._called, reads)
-        if not self.layers.is_table(name):
-            self._variables[name] = attribute
-        return True
 
     def _outputs(self):
         """What `call` returns: the predictions, and what the loss and the metrics read besides."""
@@ -263,6 +132,7 @@ class ModelClass:
         needed = set().union(
             *map(reads_of, (*self.parts.loss, *self.parts.metrics, *self.parts.summaries)), set()
         )
+        needed |= set().union(*map(reads_of, self.eval_metrics.given), set())
         for of_mode in self.parts.specs.values():
             needed |= reads_of(arguments(of_mode, SPEC).get("loss", ast.Pass()))
         more = [name for name in sorted(self._forward_names & needed) if name not in self._found]
@@ -297,7 +167,7 @@ class ModelClass:
 
     def _prelude(self, lines, also=()):
         """The assignments by which statements read what Keras hands to a method."""
-        read = set().union(*(_names_in(line) for line in lines), also)
+        read = set().union(*(names_in(line) for line in lines), also)
         pairs = [("features", "x"), ("labels", "y"), *sorted(self._found.items())]
         wanted = [(name, source) for name, source in pairs if name in read and name != source]
         if not wanted:
@@ -313,13 +183,31 @@ class ModelClass:
         if value is None:
             raise StaysError(self.function, "it has no loss")
         losses = _Losses(self)
-        lines = [line for s in self.parts.loss for line in losses.written(s)]
+        lines = [line for s in self._read_by_loss(value) for line in losses.written(s)]
         returned = losses.rewriter.text(value)
+        if self.several:
+            returned = self.several.returned(returned)
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
         if summaries:
             lines += ["if training:", *(f"    {line}" for line in summaries)]
         lines.append(f"return {returned}")
+        if self._is_on_cores:
+            on_cores.check_loss(value, lines)
+            lines = on_cores.divided(lines)
         return [*self._prelude(lines), *lines]
+
+    def _read_by_loss(self, value):
+        """The statements of the loss without those that metrics alone read."""
+        read = set().union(*map(reads_of, (value, *self.parts.summaries)))
+        read |= set(self.several.losses) if self.several else set()
+        kept = []
+        for statement in reversed(self.parts.loss):
+            calls = (self._called.called(n) or "" for n in ast.walk(statement))
+            adds = any(name.startswith("tf.losses.") for name in calls)
+            if adds or not isinstance(statement, ast.Assign) or writes_of(statement) & read:
+                read |= reads_of(statement)
+                kept.insert(0, statement)
+        return kept
 
     def _summary(self, statement):
         rates = set().union(*map(writes_of, self.parts.optimizer), set())
@@ -332,7 +220,9 @@ class ModelClass:
 
     def _metric_updates(self):
         makers, updates, results = [], [], {}
-        for statement in self.parts.metrics:
+        rules = (self.eval_metrics.rule, self._metric, *self._called.rules)
+        rewriter = Rewriter(self.module, rules)
+        for statement in (*self.parts.metrics, *self.eval_metrics.statements):
             call = getattr(statement, "value", None)
             name = self._called.called(call) or ""
             if name.startswith("tf.metrics."):
@@ -348,18 +238,18 @@ class ModelClass:
                 statement.targets[0], ast.Subscript
             ):
                 results |= self._entry(statement.targets[0].slice, call)
-            elif isinstance(statement, ast.Expr):
-                updates += self._written(
-                    statement, Rewriter(self.module, (self._metric, *self._called.rules))
-                )
+            elif isinstance(statement, ast.Expr) or statement in self.eval_metrics.statements:
+                updates += self._written(statement, rewriter)
             else:
                 raise StaysError(statement, "make the metrics in statements of their own")
+        if self.eval_metrics.returned is not None:
+            results |= self._entries(self.eval_metrics.returned)
         spec = self.parts.specs.get("eval")
         given = arguments(spec, SPEC) if spec else {}
         if isinstance(given.get("eval_metric_ops"), ast.Dict):
             results |= self._entries(given["eval_metric_ops"])
         self._metric_makers = makers
-        needed = set().union(*(_names_in(line) for line in updates), set())
+        needed = set().union(*(names_in(line) for line in updates), set())
         between = self._slice(needed)
         updates = [*between, *updates]
         pairs = ['"loss": self.get_metrics_result()["loss"]']
@@ -392,45 +282,13 @@ class ModelClass:
             raise StaysError(value, "write this as a Keras metric first (stage 3)")
         return {self.module.written(key): f"self.{self._metrics[value.id]}.result()"}
 
-    # The optimizer.
+    def is_regularized(self):
+        """True if a layer adds losses."""
+        return self.layers.is_regularized or self.helpers.is_regularized()
 
-    def _optimizer(self):
-        rewriter = Rewriter(self.module, (values.schedule, self._optimizer_class, *values.VALUES))
-        lines, steps, returned = [], set(), None
-        for statement in self.parts.optimizer:
-            call = getattr(statement, "value", None)
-            name = rewriter.called(call) or ""
-            text = self.module.written(statement)
-            if name in names.STEPS:
-                steps |= writes_of(statement)
-            elif name.startswith("tf.keras.optimizers.") and "schedules" not in name:
-                lines += self._comments(statement)
-                returned = joined(rewriter.text(call))
-            elif ".iterations = " in text or ".apply_gradients(" in text:
-                if "zip(tf.gradients(" not in text and ".iterations" not in text:
-                    raise StaysError(statement, "write what is done to gradients in train_step")
-            elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                lines += self._written(statement, rewriter)
-            else:
-                raise StaysError(statement, "write this beside fit: it is no part of an optimizer")
-        if returned is None:
-            raise StaysError(self.function, "its optimizer is none of Keras (stage 5)")
-        for line in (*lines, returned):
-            if _names_in(line) & steps:
-                message = "write the learning rate as a keras.optimizers.schedules schedule"
-                raise StaysError(self.function, message)
-        params = "params" if "params" in self.takes else ""
-        head = [f"def make_optimizer({params}):", '    """The optimizer, and its learning rate."""']
-        return [*head, *self._block([*lines, f"return {returned}"], "    ")]
-
-    def _optimizer_class(self, node, rewriter):
-        name = rewriter.name(node) if isinstance(node, ast.Attribute) else None
-        kind = (name or "").rpartition(".")[2]
-        is_optimizer = name and name.startswith("tf.keras.optimizers.") and "sched" not in name
-        if is_optimizer and self.layers.looks_up and kind in names.SUMMED:
-            self._summed = kind
-            return f"Summed{kind}"
-        return None
+    def is_looking_up(self):
+        """True if a layer looks up rows of a table."""
+        return self.layers.looks_up or self.helpers.looks_up()
 
 
 class _Losses:
@@ -467,11 +325,16 @@ class _Losses:
         if kind is None:
             raise StaysError(node, f"Keras has nothing for {name}: write out what it computes")
         keras, known = names.LOSSES[kind]
-        given = arguments(node, known)
+        given = arguments(node, (*known, "weights"))
+        weights = given.pop("weights", None)
         if set(given) - set(known):
-            raise StaysError(node, "a weighted loss has another divisor in Keras: write it out")
-        inside = ", ".join(rewriter.text(given[argument]) for argument in known)
-        return f"keras.losses.{keras}({inside})"
+            odd = min(set(given) - set(known))
+            raise StaysError(node, f"write out what {odd} does in {name}")
+        texts = [rewriter.text(given[argument]) for argument in known]
+        if weights is not None and not weighted_losses.is_one(weights):
+            self._model.functions[weighted_losses.FUNCTION] = None
+            return weighted_losses.text(node, kind, *texts, rewriter.text(weights))
+        return f"keras.losses.{keras}({', '.join(texts)})"
 
     def _total(self, node, rewriter):
         name = rewriter.called(node)
@@ -479,19 +342,8 @@ class _Losses:
         if name in names.REGULARIZATION:
             return regularization
         if name == names.TOTAL:
-            parts = [*self._added, *[regularization] * self._model.layers.is_regularized]
+            parts = [*self._added, *[regularization] * self._model.is_regularized()]
             return " + ".join(parts) or "0.0"
         if name in ("tf.add_n", "tf.math.add_n") and "REGULARIZATION_LOSSES" in ast.unparse(node):
             return regularization
         return None
-
-
-def _names_in(line):
-    """The names that a line of code reads."""
-    text = line.strip()
-    if text.startswith("#"):
-        return set()
-    try:
-        return reads_of(ast.parse(f"{text} pass" if text.endswith(":") else text))
-    except SyntaxError:  # a part of a compound statement
-        return set(re.findall(r"[a-zA-Z_]\w*", text))

@@ -1,6 +1,6 @@
 """A model_fn in parts: its forward pass, its loss, its metrics, its optimizer.
 
-    parts = read(module, function)
+    parts = read(module, function, helpers)
     parts.forward      # the statements that compute predictions from features
 
 A statement belongs to the loss if it reads labels, to the optimizer if it reads the global step or
@@ -13,13 +13,15 @@ import dataclasses
 
 from estimator2strategy.tools.migrate.model_class import names
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
+from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 
 MODES = ("train", "eval", "infer")
 # The arguments of an EstimatorSpec that a model has a place for, in their order.
 SPEC = ("mode", "predictions", "loss", "train_op", "eval_metric_ops", "export_outputs")
 _MAKE_WEIGHTS = (
     *("tf.layers.", "tf.keras.layers.", "tf.contrib.layers.", "tf.contrib.slim."),
-    *("tf.get_variable", "tf.Variable", "tf.nn.rnn_cell."),
+    *("tf.get_variable", "tf.Variable", "tf.nn.rnn_cell.", "tf.nn.dynamic_rnn"),
+    *("tf.feature_column.input_layer", "tf.feature_column.linear_model"),
 )
 # What a model_fn may call, besides functions of its own file.
 _KNOWN = (
@@ -31,7 +33,6 @@ _KNOWN = (
     "collections.",
     "functools.",
 )
-_SCOPES = ("tf.variable_scope", "tf.name_scope", "tf.control_dependencies")
 
 
 @dataclasses.dataclass
@@ -40,9 +41,9 @@ class ModelFnParts:
 
     Attributes:
         modes: Statement -> the modes that run it.
-        scopes: Statement -> the names of the variable scopes that it is in.
         flags: Names that say if the model trains.
         specs: Mode -> the spec's call.
+        own_scope: The node that names the scope that all statements are in, if there is one.
     """
 
     forward: list = dataclasses.field(default_factory=list)
@@ -51,14 +52,14 @@ class ModelFnParts:
     optimizer: list = dataclasses.field(default_factory=list)
     summaries: list = dataclasses.field(default_factory=list)
     modes: dict = dataclasses.field(default_factory=dict)
-    scopes: dict = dataclasses.field(default_factory=dict)
     flags: dict = dataclasses.field(default_factory=dict)
     specs: dict = dataclasses.field(default_factory=dict)
+    own_scope: ast.expr | None = None
 
 
 class _Reader:
-    def __init__(self, module, function):
-        self.module, self.function = module, function
+    def __init__(self, module, function, helpers):
+        self.module, self.function, self.helpers = module, function, helpers
         self.parts = ModelFnParts()
         self.rewriter = Rewriter(module, ())
 
@@ -67,31 +68,38 @@ class _Reader:
         order = {}
         for mode in MODES:
             with contextlib.suppress(_ReturnedError):
-                self._flatten(self.function.body, mode, (), order)
+                self._flatten(self.function.body, mode, order)
         self._classify(sorted(order, key=lambda s: (s.lineno, s.col_offset)))
         return self.parts
 
     def _check_others(self):
         """Raises StaysError for layers and code elsewhere, which a model would not know."""
-        inside = set(ast.walk(self.function))
+        functions = (self.function, *self.helpers.functions())
+        inside = {node for function in functions for node in ast.walk(function)}
         for call in self.module.source.calls:
             name = self.module.source.name(call.node.func, call.scope) or ""
             if call.node not in inside:
-                if name.startswith(_MAKE_WEIGHTS):
+                if makes_weights(name):
                     raise StaysError(call.node, "bring this layer into the model_fn first")
-            elif name and not name.startswith(_KNOWN):
-                raise StaysError(call.node, f"bring what {name} does into the model_fn first")
+            elif name and not name.startswith(_KNOWN) and not self._is_of_file(call.node):
+                what = name.rpartition("::")[2]
+                raise StaysError(call.node, f"bring what {what} does into this file first")
+
+    def _is_of_file(self, call):
+        bound = self.module.source.scope.bindings.get(getattr(call.func, "id", None), ())
+        return any(isinstance(value, ast.FunctionDef) for value in bound)
 
     # The statements of a mode.
 
-    def _flatten(self, body, mode, scopes, order):
+    def _flatten(self, body, mode, order):
         for statement in body:
             if isinstance(statement, ast.If) and self._asks_for_mode(statement.test):
                 taken = self._value(statement.test, mode)
-                self._flatten(statement.body if taken else statement.orelse, mode, scopes, order)
+                self._flatten(statement.body if taken else statement.orelse, mode, order)
             elif isinstance(statement, ast.With):
-                inner = (*scopes, *self._scope(statement))
-                self._flatten(statement.body, mode, inner, order)
+                for item in statement.items:
+                    scope_of_with(self.module, statement, item)
+                self._flatten(statement.body, mode, order)
             elif isinstance(statement, ast.Return):
                 spec = statement.value
                 if not isinstance(spec, ast.Call) or not _last(spec).endswith("EstimatorSpec"):
@@ -106,29 +114,13 @@ class _Reader:
             ):
                 order[statement] = None
                 self.parts.modes.setdefault(statement, set()).add(mode)
-                self.parts.scopes[statement] = scopes
 
     def _check(self, spec):
         """Raises StaysError for what a model has not."""
         for keyword in spec.keywords:
-            if keyword.arg not in SPEC:
+            if keyword.arg not in (*SPEC, "eval_metrics"):
                 what = keyword.arg or "**"
                 raise StaysError(spec, f"a Keras model has nothing for {what} of a spec")
-
-    def _scope(self, statement):
-        for item in statement.items:
-            name = self.rewriter.called(item.context_expr)
-            if name not in _SCOPES:
-                raise StaysError(statement, f"take the layers out of {self._written(item)}")
-            if name == "tf.variable_scope":
-                given = item.context_expr
-                scope = given.args[0] if given.args else None
-                if not isinstance(scope, ast.Constant) or len(given.args) + len(given.keywords) > 1:
-                    raise StaysError(statement, "give this scope a constant name, and no options")
-                yield scope.value
-
-    def _written(self, item):
-        return self.module.written(item.context_expr)
 
     def _flag(self, statement):
         """The value of `training = mode == TRAIN`."""
@@ -191,17 +183,20 @@ class _Reader:
             elif (
                 reads & of_labels
                 or any(name.startswith("tf.losses.") for name in called)
-                or self._is_for_metrics(statement, called)
+                or self._is_not_served(statement)
             ):
                 of_labels |= writes
                 self.parts.loss.append(statement)
             else:
                 self.parts.forward.append(statement)
 
-    def _is_for_metrics(self, statement, called):
-        """True for a statement of the evaluation alone that makes no layer."""
-        makes = any(name.startswith(("tf.layers.", "tf.keras.layers.")) for name in called)
-        return self.parts.modes[statement] == {"eval"} and "infer" in self.parts.specs and not makes
+    def _is_not_served(self, statement):
+        """True for a statement that a prediction leaves out, and that makes no layer."""
+        is_evaluated = "eval" in self.parts.modes[statement]
+        is_served = "infer" in self.parts.modes[statement] or "infer" not in self.parts.specs
+        calls = (n for n in ast.walk(statement) if isinstance(n, ast.Call))
+        makes = any(self.helpers.makes_weights(call) for call in calls)
+        return is_evaluated and not is_served and not makes
 
     def _called(self, statement):
         for node in ast.walk(statement):
@@ -217,13 +212,22 @@ class _ReturnedError(Exception):
     """The mode's spec was returned."""
 
 
-def read(module, function):
+def read(module, function, helpers):
     """The parts of a model_fn.
+
+    Args:
+        module, function: The model_fn.
+        helpers: The functions that make layers for it, a `Helpers`.
 
     Raises:
         StaysError: It is written in a way that is not understood.
     """
-    return _Reader(module, function).read()
+    return _Reader(module, function, helpers).read()
+
+
+def makes_weights(name):
+    """True for the name of a function that makes layers or variables."""
+    return name.startswith(_MAKE_WEIGHTS) and not name.endswith(("regularizer", "initializer"))
 
 
 def reads_of(node):

@@ -1,0 +1,306 @@
+"""Functions that make layers for a model_fn: each becomes a `keras.layers.Layer`.
+
+    def block(net, filters, training): ...      # class Block(keras.layers.Layer)
+    net = block(net, 16, training)              # net = self.block(net, training=training)
+
+A function that returns one layer's result returns that layer.
+"""
+
+import ast
+
+from estimator2strategy.tools.migrate.model_class.body import Body
+from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
+    ModelFnParts,
+    makes_weights,
+    reads_of,
+)
+from estimator2strategy.tools.migrate.model_class.placing import base_of
+from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
+from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
+from estimator2strategy.tools.migrate.model_class.wrapping import joined
+
+TENSOR, TRAINING, CONSTANT = "tensor", "training", "constant"
+_OF_LAYER = ("tf.layers.", "tf.keras.layers.")
+
+
+class Helpers:
+    """The functions of a file that make layers.
+
+    Args:
+        module: The file.
+        model_fn: The function that calls them.
+        limit: The longest line.
+
+    Attributes:
+        names: The names of the functions.
+    """
+
+    def __init__(self, module, model_fn, limit):
+        self.module, self.limit = module, limit
+        self._rewriter = Rewriter(module, ())
+        self.names = {}
+        functions = [
+            node
+            for node in module.source.tree.body
+            if isinstance(node, ast.FunctionDef) and node is not model_fn
+        ]
+        found = [None]
+        while found:  # functions that call those that were found make layers too
+            found = [f for f in functions if f.name not in self.names and self._makes(f)]
+            self.names |= {function.name: Helper(self, function) for function in found}
+
+    def _makes(self, function):
+        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+        return any(self.makes_weights(call) for call in calls)
+
+    def functions(self):
+        """The functions, in the order of the file."""
+        return sorted((h.function for h in self.names.values()), key=lambda f: f.lineno)
+
+    def makes_weights(self, call):
+        """True for a call of a layer, or of a function that makes one."""
+        name = self._rewriter.called(call) or ""
+        return makes_weights(name) or self.of_call(call) is not None
+
+    def of_call(self, node):
+        """The helper that a node calls; None for another node."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self.names.get(node.func.id)
+        return None
+
+    def learn(self, body):
+        """Finds out what each argument of the helpers is, from the calls in a body on."""
+        bodies, changed = {None: body}, True
+        while changed:
+            changed = False
+            for caller in list(bodies.values()):
+                for node in ast.walk(caller.function):
+                    helper = self.of_call(node)
+                    if helper is not None and (helper.learn(node, caller) or helper not in bodies):
+                        bodies[helper] = helper.make_body()
+                        changed = True
+        unused = [h for h in self.names.values() if h not in bodies]
+        if unused:
+            raise StaysError(unused[0].function, "bring this layer into the model_fn first")
+        for helper in self.names.values():
+            helper.write()
+
+    def changes(self):
+        """Yields a change for each function."""
+        for helper in self.names.values():
+            yield self.module.replace_statement(helper.function, helper.written)
+
+    def is_regularized(self):
+        """True if one of their layers adds losses."""
+        return any(helper.body.layers.is_regularized for helper in self.names.values())
+
+    def looks_up(self):
+        """True if one of their layers looks up rows of a table."""
+        return any(helper.body.layers.looks_up for helper in self.names.values())
+
+
+class Helper:
+    """A function that makes layers.
+
+    Attributes:
+        function: The function.
+        written: The class, or the function, in its place.
+    """
+
+    def __init__(self, helpers, function):
+        self.helpers, self.function, self.module = helpers, function, helpers.module
+        given = function.args
+        if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
+            raise StaysError(function, "write out the arguments of this function")
+        self._names = [argument.arg for argument in given.args]
+        values = given.defaults
+        self._defaults = dict(
+            zip(self._names[len(self._names) - len(values) :], values, strict=True)
+        )
+        self._kinds = dict.fromkeys(self._names, CONSTANT)
+        self._statements, self._scope, self._is_shared = self._read()
+        self.body, self.written = None, ""
+
+    def _read(self):
+        """The statements, the node that names the scope around all, and if it is entered again."""
+        statements = list(self.function.body)
+        if ast.get_docstring(self.function):
+            statements = statements[1:]
+        if len(statements) == 1 and isinstance(statements[0], ast.With):
+            (outer,) = statements
+            if len(outer.items) == 1:
+                scope = scope_of_with(self.module, outer, outer.items[0])
+                if scope is not None:
+                    return outer.body, scope, bool(outer.items[0].context_expr.keywords)
+        return statements, None, False
+
+    # What is given.
+
+    def learn(self, call, caller):
+        """Notes what the arguments of a call are; True if that is news."""
+        before = dict(self._kinds)
+        for name, node in arguments(call, self._names).items():
+            if name not in self._kinds:
+                raise StaysError(call, f"{self.function.name} takes no {name}")
+            if caller.is_training(node, caller.reading) or _is_mode(node):
+                self._kinds[name] = TRAINING
+            elif reads_of(node) & caller.tensors or self._makes(node):
+                self._kinds[name] = TENSOR
+        return before != self._kinds
+
+    def _makes(self, node):
+        calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+        return any(self.helpers.makes_weights(call) for call in calls)
+
+    def _of(self, kind):
+        return [name for name, known in self._kinds.items() if known == kind]
+
+    def constants_of(self, call):
+        """The arguments of a call that go to `__init__`."""
+        given = arguments(call, self._names)
+        return [node for name, node in given.items() if self._kinds.get(name) == CONSTANT]
+
+    def make_body(self):
+        """The statements, with what is known of the arguments."""
+        parts = ModelFnParts(forward=self._statements, own_scope=self._scope)
+        parts.modes = {statement: {"train"} for statement in self._statements}
+        self.body = Body(
+            self.module, self.function, parts, self.helpers.limit, self.helpers,
+            tensors=self._of(TENSOR), constants=self._of(CONSTANT), training=self._of(TRAINING),
+        )  # fmt: skip
+        return self.body
+
+    # The function.
+
+    def _is_maker(self):
+        """True if it returns what one layer makes of its argument."""
+        (last,) = self._statements[-1:]
+        call = getattr(last, "value", None)
+        if len(self._statements) != 1 or not isinstance(call, ast.Call) or self._scope is not None:
+            return False
+        rewriter = self.body.reading
+        name = rewriter.called(call) or rewriter.called(call.func) or ""
+        tensors = self._of(TENSOR)
+        takes = reads_of(call) & {*tensors}
+        of_one = call.args[:1] or [k.value for k in call.keywords if k.arg == "inputs"]
+        is_one = len(tensors) == 1 and isinstance(of_one[0], ast.Name) and takes == {*tensors}
+        return isinstance(last, ast.Return) and name.startswith(_OF_LAYER) and is_one
+
+    def write(self):
+        """Writes the class, or the function that returns a layer."""
+        body, name = self.body, self.function.name
+        lines = [line for _, written in body._statements() for line in written]
+        lines[-1:-1] = body._comments_left("\n".join(lines))
+        scope = self._scope
+        named = scope.id if isinstance(scope, ast.Name) and scope.id in body.constants else None
+        taken = [n for n in self._of(CONSTANT) if n != named]
+        if self._is_maker():
+            made = next(iter(body.layers.made.values()))
+            head = [f"def {name}({', '.join(self._signature(taken))}):"]
+            lines = body._block(
+                [*self._doc(), *body._constants_of([made]), f"return {made}"], "    "
+            )
+            self.written = "\n".join([*wrapped_head(head[0], body.limit), *lines]) + "\n"
+            return
+        takes = self._signature(self._of(TENSOR))
+        trains = self._of(TRAINING) or any("training" in line for line in lines)
+        made = body._made()
+        of_class = self._signature([n for n in taken if n != "name"])
+        head = f"    def __init__({', '.join(['self', *of_class, 'name=None'])}):"
+        call = ["self", *takes, *(["training=False"] if trains else [])]
+        text = [
+            f"class {self.class_name()}(keras.layers.Layer):",
+            *body._block(self._doc(), "    "),
+            "",
+            *wrapped_head(head, body.limit),
+            *body._block(["super().__init__(name=name)", *made]),
+            "",
+            *wrapped_head(f"    def call({', '.join(call)}):", body.limit),
+            *body._block(lines),
+        ]
+        self.written = "\n".join(text) + "\n"
+
+    def _doc(self):
+        written = ast.get_docstring(self.function)
+        return [f'"""{written.splitlines()[0]}"""'] if written else []
+
+    def _signature(self, names):
+        return [
+            f"{name}={joined(self.module.written(self._defaults[name]))}"
+            if name in self._defaults
+            else name
+            for name in names
+        ]
+
+    def class_name(self):
+        """The name of the class: `ResidualBlock`."""
+        return "".join(word.capitalize() for word in self.function.name.split("_") if word)
+
+    # A call of it.
+
+    def text(self, call, caller, rewriter):
+        """The call of the layer that takes its place."""
+        given = arguments(call, self._names)
+        inside = [
+            f"{'' if n < len(call.args) else name + '='}{rewriter.text(given[name])}"
+            for n, name in enumerate(self._names)
+            if name in given and self._kinds[name] == TENSOR
+        ]
+        for name in self._of(TRAINING):
+            if name in given:
+                is_mode = _is_mode(given[name])
+                text = "training" if is_mode else joined(rewriter.text(given[name]))
+                inside.append(f"training={text}")
+        _, called = self._placed(call, given, caller)
+        return f"{called}({', '.join(inside)})"
+
+    def _placed(self, call, given, caller):
+        layers, scope = caller.layers, self._scope
+        own = []
+        if isinstance(scope, ast.Name) and scope.id in given:
+            own = [given.pop(scope.id)]
+        elif isinstance(scope, ast.Name) and scope.id in self._defaults:
+            own = [self._defaults[scope.id]]
+        elif scope is not None:
+            own = [scope]
+        elif "name" in given:
+            own = [given.pop("name")]
+        kept = {name: given[name] for name in given if self._kinds[name] == CONSTANT}
+        parts, is_shared = layers.scoped(call, *own)
+        by_place = {id(node) for node in call.args}
+        constants = ", ".join(
+            layers.make_text(node) if id(node) in by_place else f"{name}={layers.make_text(node)}"
+            for name, node in kept.items()
+        )
+        function = self.function.name if self._is_maker() else self.class_name()
+
+        def make(name):
+            inside = [one for one in (constants, f"name={name}" if name else "") if one]
+            return f"{function}({', '.join(inside)})"
+
+        base = base_of(call, self.function.name) if not parts else self.function.name
+        if not self._is_maker() and not own and any(not isinstance(p, ast.Constant) for p in parts):
+            base = self.function.name
+
+        def place():
+            return layers.place(
+                call, parts or [], base, make, plural="{}_layers" if self._is_maker() else "{}s"
+            )
+
+        if is_shared or self._is_shared:
+            dumped = tuple(p if isinstance(p, str) else ast.dump(p) for p in parts)
+            return layers.share((function, dumped, constants), place)
+        return place()
+
+
+def wrapped_head(line, limit):
+    """The lines of a `def`."""
+    if len(line) <= limit:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    name, _, rest = line.partition("(")
+    return [f"{name}(", f"{indent}    {rest.removesuffix('):')}", f"{indent}):"]
+
+
+def _is_mode(node):
+    return isinstance(node, ast.Name) and node.id == "mode"
