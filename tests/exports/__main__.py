@@ -31,7 +31,7 @@ ENVIRONMENTS = {
         "tensorflow==2.21.0 tf_keras==2.21.0 tensorflow-serving-api==2.21.0 ai-edge-litert==2.3.0 "
         "tf2onnx==1.17.0 onnxruntime==1.32.0 openvino==2026.4.1"
     ),
-    "tfjs": "tensorflowjs==4.22.0 tensorflow==2.19.0 setuptools<81",
+    "tfjs": "tensorflowjs==4.22.0 tensorflow==2.19.0 ydf==0.11.0 setuptools<81",
 }
 
 

@@ -22,6 +22,8 @@ _SHORT = (
     (r"requires a `(tags=)` argument", r"`\1`"),
     (r"Select TensorFlow op", "needs the Flex delegate"),
     (r"^OpConversionFailure", "it lacks an op"),
+    (r"outer_context", "no gradient in a loop of TF 1"),
+    (r"^FailedPreconditionError", "the weights are lost"),
     (r"INVALID_GRAPH", "onnxruntime refuses the file"),
 )
 
@@ -64,8 +66,8 @@ ROWS = {
     "tf115": Row("`tf.saved_model.load` of 1.15.5", "session", "plain", "tf115"),
     "tf115_for": Row('- after `for_tensorflow="1.15"`', "session", "for_tf115", "tf115"),
     "of_tf115_trained": Row("an export of TF 1.15.5, trained and saved", "trained", "of_tf115"),
-    "of_tf115_saved": Row("an export of TF 1.15.5, saved again", "saved_again", "of_tf115"),
     "for_tf2_trained": Row("- trained, after `e2s export-for --tf=2`", "trained", "for_tf2"),
+    "of_tf115_saved": Row("an export of TF 1.15.5, saved again", "saved_again", "of_tf115"),
     "for_tf2_saved": Row("- saved, after `e2s export-for --tf=2`", "saved_again", "for_tf2"),
 }
 
