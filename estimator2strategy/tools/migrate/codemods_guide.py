@@ -28,8 +28,6 @@ For you if the program runs here and you want to leave TensorFlow 1's API. `e2s 
 towards TensorFlow 2 in small steps, and after each step the program runs. [The ladder](ladder.md)
 leads through the stages; this page says what each codemod changes.
 
-The command needs libcst: `pip install 'estimator2strategy[migrate]'`.
-
 ```sh
 e2s migrate trainer/                          # the diff of the next stage; nothing is written
 e2s migrate --stage 2 trainer/ --write        # do it, in a clean git tree

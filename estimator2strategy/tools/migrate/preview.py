@@ -14,12 +14,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import libcst as cst
-
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import notebooks
 from estimator2strategy.tools.check.check_report import NotChecked
-from estimator2strategy.tools.check.checking import MOST_TOGETHER, blind_spots, forget, neighbours
+from estimator2strategy.tools.check.checking import blind_spots, forget, neighbours
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.python_files import collect
 from estimator2strategy.tools.check.settings import Settings
@@ -30,6 +28,10 @@ from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import NotebookFile, TextFile, read
 from estimator2strategy.tools.migrate.module import Facts
 from estimator2strategy.tools.untrusted.printable import printable
+
+# Bytes of source whose trees are in memory at a time; a codemod sees one file, and those that it
+# imports.
+MOST_TOGETHER = 2**18
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,8 +181,8 @@ def _migrate(
         file = read(path)
         migrated = apply(file.text, chosen, path=str(path), tier=tier, facts=facts)
         file.encoded(migrated.text)
-    except (cst.ParserSyntaxError, RecursionError) as error:
-        plan.skipped.append(Place(shown, 0, f"libcst cannot read it: {error}"))
+    except RecursionError as error:
+        plan.skipped.append(Place(shown, 0, f"it is nested too deeply: {error}"))
     except (TooSlowError, notebooks.NotebookError) as error:
         plan.skipped.append(Place(shown, 0, str(error)))
     except Exception as error:  # of ours: the file stays as it is, and so do the others

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 import stat
 import subprocess
@@ -279,19 +278,6 @@ def test_wrong_use_says_what_is_wrong(arguments, said, capsys):
 def test_missing_path_is_an_error(program, capsys):
     assert main(["migrate", "--stage", "2", "no_such_folder"]) == 2
     assert "no_such_folder: no such file or folder" in capsys.readouterr().out
-
-
-def test_without_libcst_the_message_says_how_to_get_it(monkeypatch, capsys):
-    real = builtins.__import__
-
-    def without_libcst(name, *arguments, **options):
-        if name.partition(".")[0] == "libcst":
-            raise ModuleNotFoundError("No module named 'libcst'", name="libcst")
-        return real(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without_libcst)
-    assert main(["migrate", "."]) == 2
-    assert "pip install 'estimator2strategy[migrate]'" in capsys.readouterr().err
 
 
 CELLS = (
