@@ -28,6 +28,8 @@ from estimator2strategy.tools.migrate.module import Facts, Module, with_imports
 _ROUNDS = 100
 # The seconds of computing for one file: a machine that sleeps takes nothing from them.
 _SECONDS = 60
+# Codemods that write more than a line or two.
+_WRITES_ANEW = ("model-fn-to-keras",)
 
 
 class TooSlowError(Exception):
@@ -76,8 +78,18 @@ def apply(
     path: str = "program.py",
     tier: SafetyTier = SafetyTier.REVIEW,
     facts: Facts = Facts(),  # noqa: B008
+    finish: Callable[[str, str, str], str] | None = None,
 ) -> MigratedFile:
     """Applies codemods to a file's text, one after the other.
+
+    Args:
+        text: The text.
+        chosen: The codemods.
+        path: The path of the file.
+        tier: The changes that are wanted.
+        facts: Facts about its program.
+        finish: Puts a text that has become another program into shape: of it, the text before and
+            the path.
 
     Raises:
         SyntaxError, ValueError, RecursionError: The file cannot be parsed.
@@ -92,6 +104,8 @@ def apply(
     parsed = functools.lru_cache(maxsize=1)(lambda text: Module.parse(path, text, facts))
     for codemod in chosen:
         text = _apply(text, codemod, parsed, tier, counts, withheld, until)
+    if finish is not None and any(name in _WRITES_ANEW for name, _ in counts):
+        text = finish(text, before, path)
     marks = tuple(Mark(*found) for found in todo.marks(text))
     return MigratedFile(before, text, counts, withheld, marks)
 

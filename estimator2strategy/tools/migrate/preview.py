@@ -22,7 +22,7 @@ from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.python_files import collect
 from estimator2strategy.tools.check.settings import Settings
 from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
-from estimator2strategy.tools.migrate import era
+from estimator2strategy.tools.migrate import era, formatting
 from estimator2strategy.tools.migrate.apply import MigratedFile, TooSlowError, apply
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import NotebookFile, TextFile, read
@@ -179,7 +179,8 @@ def _migrate(
     shown = _shown(path)
     try:
         file = read(path)
-        migrated = apply(file.text, chosen, path=str(path), tier=tier, facts=facts)
+        finish = None if isinstance(file, NotebookFile) else formatting.tidied
+        migrated = apply(file.text, chosen, path=str(path), tier=tier, facts=facts, finish=finish)
         file.encoded(migrated.text)
     except RecursionError as error:
         plan.skipped.append(Place(shown, 0, f"it is nested too deeply: {error}"))

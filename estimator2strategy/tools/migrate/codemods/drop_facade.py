@@ -74,6 +74,8 @@ _FACADE = "estimator2strategy.tf1"
     unchanged=["import tensorflow as tf\n\nx = tf.math.log(y)\n"],
 )
 def find(module):
+    if _PACKAGE not in module.source.modules:
+        return
     unread = _unread_imports(module)
     for node in unread:
         yield module.replace_statement(node, "")

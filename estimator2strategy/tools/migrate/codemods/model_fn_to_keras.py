@@ -62,17 +62,11 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
             "    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):\n"
             "        labels, y = y, y_pred\n"
             "        loss = keras.losses.MeanSquaredError()(labels, y)\n"
+            "        # A short last batch counts as a whole one, as in an Estimator.\n"
+            "        self.mean_loss.update_state(loss)\n"
             "        return loss\n\n"
             "    def compute_metrics(self, x, y, y_pred, sample_weight=None):\n"
-            '        return {"loss": self.get_metrics_result()["loss"]}\n\n'
-            "    def test_step(self, data):\n"
-            "        x, y = data\n"
-            "        y_pred = self(x, training=False)\n"
-            "        loss = self.compute_loss(x, y, y_pred, training=False)\n"
-            "        # Each batch counts once, a short last one too, as in an Estimator.\n"
-            "        self.mean_loss.update_state(loss)\n"
-            "        results = self.compute_metrics(x, y, y_pred)\n"
-            '        return {**results, "loss": self.mean_loss.result()}\n\n\n'
+            '        return {"loss": self.mean_loss.result()}\n\n\n'
             "def make_optimizer():\n"
             '    """The optimizer, and its learning rate."""\n'
             "    return keras.optimizers.SGD(learning_rate=0.1)\n\n\n"

@@ -4,30 +4,29 @@ import ast
 import re
 
 from estimator2strategy.tools.check.comments import comments
-from estimator2strategy.tools.migrate.model_class import names, values
+from estimator2strategy.tools.migrate.model_class import keras_ops, loss_slice, names, values
 from estimator2strategy.tools.migrate.model_class.layer_calls import Layers
-from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
+from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
+    SPEC,
+    names_in,
+    reads_of,
+    writes_of,
+)
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
 
 _SUMMED = '''class Summed{0}(keras.optimizers.{0}):
-    """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
+    """Sums the gradients of an id that stands twice in a batch."""
 
     def apply(self, grads, trainable_variables=None):
-        grads = [tf.convert_to_tensor(grad) for grad in grads]
+        # A sum is dense.
+        grads = [None if grad is None else keras.ops.add(grad, 0.0) for grad in grads]
         super().apply(grads, trainable_variables)
 '''
 
 
-_TEST_STEP = (
-    "x, y = data",
-    "y_pred = self(x, training=False)",
-    "loss = self.compute_loss(x, y, y_pred, training=False)",
-    "# Each batch counts once, a short last one too, as in an Estimator.",
-    "self.mean_loss.update_state(loss)",
-    "results = self.compute_metrics(x, y, y_pred)",
-    'return {**results, "loss": self.mean_loss.result()}',
-)
+# tf.summary writes in TensorFlow's graphs alone.
+_SUMMARIES = 'if training and keras.backend.backend() == "tensorflow":'
 
 
 class ModelClass:
@@ -49,7 +48,14 @@ class ModelClass:
         self._metrics = {}  # name -> attribute
         self._called = Rewriter(
             module,
-            (self._flag, values.no_mode, self._kept, *values.VALUES, self.layers.rule),
+            (
+                self._flag,
+                values.no_mode,
+                self._kept,
+                *values.VALUES,
+                self.layers.rule,
+                keras_ops.rule,
+            ),
         )
         self._summed = None
         self._keeps_params = False
@@ -86,9 +92,6 @@ class ModelClass:
             "",
             "    def compute_metrics(self, x, y, y_pred, sample_weight=None):",
             *self._block(metrics),
-            "",
-            "    def test_step(self, data):",
-            *self._block(_TEST_STEP),
         ]
         above = _SUMMED.format(self._summed) + "\n\n" if self._summed else ""
         return above + "\n".join(lines) + "\n\n\n" + "\n".join(optimizer) + "\n"
@@ -193,7 +196,7 @@ class ModelClass:
 
     def _constants_of(self, made):
         """The statements that make what the layers are made of: regularizers, say."""
-        read = set().union(*map(_names_in, made), set())
+        read = set().union(*map(names_in, made), set())
         kept = []
         for statement in reversed(self._constants):
             if writes_of(statement) & read:
@@ -297,7 +300,7 @@ class ModelClass:
 
     def _prelude(self, lines, also=()):
         """The assignments by which statements read what Keras hands to a method."""
-        read = set().union(*(_names_in(line) for line in lines), also)
+        read = set().union(*(names_in(line) for line in lines), also)
         pairs = [("features", "x"), ("labels", "y"), *sorted(self._found.items())]
         wanted = [(name, source) for name, source in pairs if name in read and name != source]
         if not wanted:
@@ -313,12 +316,21 @@ class ModelClass:
         if value is None:
             raise StaysError(self.function, "it has no loss")
         losses = _Losses(self)
-        lines = [line for s in self.parts.loss for line in losses.written(s)]
+        needed = reads_of(value).union(*map(reads_of, self.parts.summaries))
+        kept = loss_slice.of(self.parts.loss, needed, losses.kind)
+        lines = [line for s in kept for line in losses.written(s)]
         returned = losses.rewriter.text(value)
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
         if summaries:
-            lines += ["if training:", *(f"    {line}" for line in summaries)]
-        lines.append(f"return {returned}")
+            lines += [_SUMMARIES, *(f"    {line}" for line in summaries)]
+        if not returned.isidentifier():
+            lines.append(f"loss = {returned}")
+            returned = "loss"
+        lines += [
+            "# A short last batch counts as a whole one, as in an Estimator.",
+            f"self.mean_loss.update_state({returned})",
+            f"return {returned}",
+        ]
         return [*self._prelude(lines), *lines]
 
     def _summary(self, statement):
@@ -359,10 +371,10 @@ class ModelClass:
         if isinstance(given.get("eval_metric_ops"), ast.Dict):
             results |= self._entries(given["eval_metric_ops"])
         self._metric_makers = makers
-        needed = set().union(*(_names_in(line) for line in updates), set())
+        needed = set().union(*(names_in(line) for line in updates), set())
         between = self._slice(needed)
         updates = [*between, *updates]
-        pairs = ['"loss": self.get_metrics_result()["loss"]']
+        pairs = ['"loss": self.mean_loss.result()']
         pairs += [f"{key}: {value}" for key, value in results.items()]
         returned = f"return {{{', '.join(pairs)}}}"
         return [*self._prelude(updates), *updates, returned]
@@ -416,7 +428,7 @@ class ModelClass:
         if returned is None:
             raise StaysError(self.function, "its optimizer is none of Keras (stage 5)")
         for line in (*lines, returned):
-            if _names_in(line) & steps:
+            if names_in(line) & steps:
                 message = "write the learning rate as a keras.optimizers.schedules schedule"
                 raise StaysError(self.function, message)
         params = "params" if "params" in self.takes else ""
@@ -444,17 +456,17 @@ class _Losses:
 
     def written(self, statement):
         model = self._model
-        if isinstance(statement, ast.Expr) and self._kind(statement.value):
-            name = self._kind(statement.value).removeprefix("sparse_")
+        if isinstance(statement, ast.Expr) and self.kind(statement.value):
+            name = self.kind(statement.value).removeprefix("sparse_")
             self._added.append(name)
             comments = model._comments(statement)
             return [*comments, f"{name} = {joined(self.rewriter.text(statement.value))}"]
         lines = model._written(statement, self.rewriter)
-        if isinstance(statement, ast.Assign) and self._kind(statement.value):
+        if isinstance(statement, ast.Assign) and self.kind(statement.value):
             self._added.append(statement.targets[0].id)
         return lines
 
-    def _kind(self, node):
+    def kind(self, node):
         name = self.rewriter.called(node) or ""
         kind = name.removeprefix("tf.losses.")
         return kind if name.startswith("tf.losses.") and kind in names.LOSSES else None
@@ -463,7 +475,7 @@ class _Losses:
         name = rewriter.called(node) or ""
         if not name.startswith("tf.losses."):
             return None
-        kind = self._kind(node)
+        kind = self.kind(node)
         if kind is None:
             raise StaysError(node, f"Keras has nothing for {name}: write out what it computes")
         keras, known = names.LOSSES[kind]
@@ -484,14 +496,3 @@ class _Losses:
         if name in ("tf.add_n", "tf.math.add_n") and "REGULARIZATION_LOSSES" in ast.unparse(node):
             return regularization
         return None
-
-
-def _names_in(line):
-    """The names that a line of code reads."""
-    text = line.strip()
-    if text.startswith("#"):
-        return set()
-    try:
-        return reads_of(ast.parse(f"{text} pass" if text.endswith(":") else text))
-    except SyntaxError:  # a part of a compound statement
-        return set(re.findall(r"[a-zA-Z_]\w*", text))
