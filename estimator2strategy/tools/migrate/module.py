@@ -69,6 +69,18 @@ class Facts:
         return Facts(**both)
 
 
+class SharedLineError(LookupError):
+    """A statement cannot be replaced, because it shares its line with another.
+
+    Attributes:
+        line: The line.
+    """
+
+    def __init__(self, line: int):
+        super().__init__(f"line {line} has more than one statement")
+        self.line = line
+
+
 class Module:
     """A parsed file.
 
@@ -257,7 +269,7 @@ class Module:
         Comments stay. Without a text the statement goes, and the last of a block becomes `pass`.
 
         Raises:
-            LookupError: It shares its line with others.
+            SharedLineError: It shares its line with others.
         """
         if not text and not _is_only_one(node):
             return Change(*self._gone(node), "", tuple(imports))
@@ -277,10 +289,10 @@ class Module:
         """The place of a statement with its decorators, and with the comments in its block.
 
         Raises:
-            LookupError: It shares its line with others.
+            SharedLineError: It shares its line with others.
         """
         if not self.is_alone(node):
-            raise LookupError(f"line {node.lineno} has more than one statement")
+            raise SharedLineError(node.lineno)
         start, end = self.span(node)
         for decorator in getattr(node, "decorator_list", ()):
             start = min(start, self.text.rindex("@", 0, self.span(decorator)[0]))

@@ -8,7 +8,7 @@ import pytest
 
 from estimator2strategy.tools.migrate.apply import _edited, _innermost
 from estimator2strategy.tools.migrate.call_text import CallText
-from estimator2strategy.tools.migrate.module import Module
+from estimator2strategy.tools.migrate.module import Module, SharedLineError
 
 
 def after(text, edit):
@@ -76,7 +76,7 @@ def test_lines_end_as_those_of_the_file():
 
 def test_a_statement_that_shares_its_line_is_left():
     module = Module.parse("program.py", "a = 1; b = 2\n")
-    with pytest.raises(LookupError, match="line 1 has more than one statement"):
+    with pytest.raises(SharedLineError, match="line 1 has more than one statement"):
         module.replace_statement(second(module), "")
 
 
