@@ -445,29 +445,20 @@ def _preference(target: str) -> tuple[int, int]:
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def parse(path: str, shown: str, text: str) -> Source:
-    """Reads a file's text.
+def parse(path: str, shown: str, text: str, *, again: bool = False) -> Source:
+    """Reads a file's text; in half of the time `again`, when it is known to be right.
 
     Raises:
         SyntaxError: It is not Python 3.
         RecursionError, MemoryError: It is nested too deeply.
         ValueError: It contains null bytes.
     """
-    source = parse_again(path, shown, text)
-    with warnings.catch_warnings():
-        patches.noted("warnings of source")
-        warnings.simplefilter("ignore")
-        # Some errors are not of the grammar: a return outside of a function, a late __future__.
-        compile(source.tree, shown, "exec", dont_inherit=True)
-    return source
-
-
-def parse_again(path: str, shown: str, text: str) -> Source:
-    """Reads the text of a file that `parse` has read before, in half of the time."""
     with warnings.catch_warnings():
         patches.noted("warnings of source")
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
+        if not again:  # for what is not of the grammar: a return outside, a late __future__
+            compile(tree, shown, "exec", dont_inherit=True)
     return Source(path, shown, text, tree)
 
 

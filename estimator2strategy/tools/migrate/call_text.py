@@ -1,8 +1,10 @@
 """A call as its text, with other arguments and all white space and comments that stay.
 
-call = CallText(module, node)
-[argument.name for argument in call.arguments]       # [None, "axis"]
-call.text("tf.cast", kept)                           # another function, some of the arguments
+    call = CallText(module, node)
+    call.arguments[0].value          # "(x + y)"
+    call.text("tf.cast", call.arguments[1:])
+
+An argument keeps its parentheses, and the comments behind it.
 """
 
 from __future__ import annotations

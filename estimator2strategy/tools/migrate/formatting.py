@@ -1,6 +1,6 @@
 """Code in a project's shape: imports sorted, and formatted by ruff or black.
 
-    tidied(text, before, "trainer/model.py")
+    tidied("x = 1", "x=1", "trainer/model.py")
 
 If the project has settings for a formatter, it formats the file. If not, one that is installed
 formats the lines that have changed. Without either the text stays as the codemods wrap it.
@@ -93,9 +93,9 @@ def _first_imports(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
     """The imports at the top of a file, each on lines of its own."""
     found: list[ast.Import | ast.ImportFrom] = []
     for node in tree.body:
+        if found and node.lineno <= (found[-1].end_lineno or 0):
+            return []
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            if found and node.lineno <= (found[-1].end_lineno or 0):
-                return []
             found.append(node)
         elif found:
             break

@@ -1,7 +1,8 @@
 """The indentation of a file, for code that is put into it.
 
-unit = unit_of(tree)                    # "  "
-in_units("def f():\\n    return 1", unit)
+    in_units("def f():\\n    return 1", "  ")
+
+Codemods write with four spaces.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from estimator2strategy.tools.check.source import (
     Call,
     LexicalScope,
     Source,
-    parse_again,
+    parse,
 )
 from estimator2strategy.tools.migrate.change import Change
 from estimator2strategy.tools.migrate.indentation import in_units, lines_in_strings, unit_of
@@ -101,7 +101,7 @@ class Module:
         Raises:
             SyntaxError, ValueError, RecursionError: It is no Python 3.
         """
-        return cls(parse_again(path, path, text), facts)
+        return cls(parse(path, path, text, again=True), facts)
 
     # The contents of the module.
 

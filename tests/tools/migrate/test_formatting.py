@@ -29,8 +29,10 @@ def test_imports_stand_in_sections_with_their_modules_in_order():
     )
 
 
-def test_imports_with_comments_between_them_stay():
-    text = "import b\n# Not before b.\nimport a\n"
+@pytest.mark.parametrize(
+    "text", ["import b\n# Not before b.\nimport a\n", "import b\nimport a; a.use(b)\n"]
+)
+def test_imports_with_something_between_them_stay(text):
     assert formatting.with_sorted_imports(text) == text
 
 

@@ -1,6 +1,6 @@
 """Functions of TensorFlow in a model as those of `keras.ops`, which every backend of Keras has.
 
-    tf.concat([a, b], axis=1)       # keras.ops.concatenate([a, b], axis=1)
+    ROWS["tf.concat"].keras       # "concatenate"
 
 A function that is in no row, or has an argument that Keras's lacks, stays TensorFlow's.
 """
