@@ -44,7 +44,6 @@ LAZY = {
     "tools/exports/export_for": _WITHOUT_TENSORFLOW,
     "tools/golden/record_command": _WITHOUT_TENSORFLOW,
     "tools/golden/verify": _WITHOUT_TENSORFLOW,
-    "tools/migrate/migrate_command": "the command says that libcst is missing",
 }
 # Folders of tests/ that are about no room; `fresh` is a tool of the tests.
 NO_ROOMS = {

@@ -32,7 +32,7 @@ from estimator2strategy import estimator, legacy
 from estimator2strategy.tf1.facade import name_table, symbols
 
 PACKAGE = Path(estimator2strategy.__file__).parent
-EXTRAS = ("jax", "jaxlib", "flatbuffers", "libcst")  # a user may not have them
+EXTRAS = ("jax", "jaxlib", "flatbuffers")  # a user may not have them
 
 # What whoever reads a synopsis has: a model, its input, a graph, files.
 OF_THE_READER = frozenset(

@@ -13,6 +13,12 @@ def build(names=("hidden", "norm", "logits"), optimizer="adam"):
     return model
 
 
+def as_trained():
+    """With the optimizer of the program."""
+    rate = keras.optimizers.schedules.ExponentialDecay(0.05, 5, 0.5, staircase=True)
+    return build(optimizer=keras.optimizers.Adam(rate, epsilon=1e-8))
+
+
 def renamed():
     return build(("first", "second", "third"))
 

@@ -41,7 +41,7 @@ _OF_NIGHTLY = ("tf-nightly", "tf_keras-nightly", "keras-nightly")
 # What the quick tests import beside the package and what it needs.
 _FOR_TESTS = (
     *("pytest", "pytest-xdist", "pytest-rerunfailures", "hypothesis", "pandas", "scikit-learn"),
-    *("matplotlib", "libcst", "argcomplete", "tensorboard", "gin-config"),
+    *("matplotlib", "argcomplete", "tensorboard", "gin-config"),
 )
 _WITH_JAX = ("jax>=0.10", "flatbuffers")  # there is none for Python 3.10
 # The distributions that pip chooses for a TensorFlow, and that change what a program sees.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import tokenize
 
 
+@functools.lru_cache(maxsize=1)  # several codemods look at one text
 def comments(text: str) -> dict[int, str]:
     """The comment on each line that has one."""
     if "#" not in text:

@@ -445,8 +445,8 @@ def _preference(target: str) -> tuple[int, int]:
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-def parse(path: str, shown: str, text: str) -> Source:
-    """Reads a file's text.
+def parse(path: str, shown: str, text: str, *, again: bool = False) -> Source:
+    """Reads a file's text; in half of the time `again`, when it is known to be right.
 
     Raises:
         SyntaxError: It is not Python 3.
@@ -457,8 +457,8 @@ def parse(path: str, shown: str, text: str) -> Source:
         patches.noted("warnings of source")
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
-        # Some errors are not of the grammar: a return outside of a function, a late __future__.
-        compile(tree, shown, "exec", dont_inherit=True)
+        if not again:  # for what is not of the grammar: a return outside, a late __future__
+            compile(tree, shown, "exec", dont_inherit=True)
     return Source(path, shown, text, tree)
 
 

@@ -8,7 +8,6 @@ file that Keras writes of that.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import shutil
@@ -144,13 +143,25 @@ def guessed(group: Any, path: str = "", label: str = "") -> Iterator[tuple[str, 
             yield from guessed(group[part], f"{path}{part}/", label)
 
 
-@functools.cache
-def built(target: str) -> Any:
+_BUILT: dict[str, Any] = {}
+
+
+def built(target: str, features: Any = None) -> Any:
     """The Keras model of `module:function` or `file.py:function`, with its optimizer's variables.
+
+    Args:
+        target: The function. It is called once in a process.
+        features: A batch for a model that makes its variables when it is first called.
 
     Raises:
         CheckpointError: It cannot be built.
     """
+    if target not in _BUILT:
+        _BUILT[target] = _built(target, features)
+    return _BUILT[target]
+
+
+def _built(target: str, features: Any) -> Any:
     import keras
 
     from estimator2strategy.tools.golden.recorder.folder import RecordError
@@ -160,6 +171,11 @@ def built(target: str) -> Any:
         model = load(target)()
     except RecordError as error:
         raise CheckpointError(f"--model: {error}") from error
+    if isinstance(model, keras.Model) and not model.built and features is not None:
+        try:
+            model(features)
+        except Exception as error:  # of the user's code
+            raise CheckpointError(f"--model {target} fails on a batch: {error}") from error
     if not isinstance(model, keras.Model) or not model.built:
         raise CheckpointError(f"--model {target} must return a keras.Model that is built")
     if getattr(model, "optimizer", None) is not None and not model.optimizer.built:

@@ -11,18 +11,24 @@ import importlib
 import os
 import pickle
 import sys
+import types
 from pathlib import Path
 from typing import Any
+
+ABSENT = "and there is no TensorFlow here"
 
 
 def main(folder: str, target: str) -> int:
     """Writes `answers.pickle`: the predictions of all rows, and the loss of each batch."""
     sys.modules["tensorflow"] = None  # type: ignore[assignment]  # an import of it fails here
+    import keras  # noqa: F401  # before the stand-in for TensorFlow is there
     import numpy as np
 
-    model = _function(target)()
-    model.load_weights(os.path.join(folder, "model.weights.h5"))
     given = pickle.loads(Path(folder, "batches.pickle").read_bytes())
+    model = _function(target)()
+    if not model.built:
+        model(next(iter([*given["predict"], *(features for features, _ in given["eval"])])))
+    model.load_weights(os.path.join(folder, "last.weights.h5"))
     rows = [_named(model(features, training=False)) for features in given["predict"]]
     predictions = {
         key: np.concatenate([_array(row[key]) for row in rows]) for key in (rows[0] if rows else {})
@@ -32,9 +38,43 @@ def main(folder: str, target: str) -> int:
         for features, labels in given["eval"]:
             model.reset_metrics()
             losses.append(float(model.test_on_batch(features, labels, return_dict=True)["loss"]))
-    answers = {"predictions": predictions, "losses": losses}
+    answers = {
+        "predictions": predictions,
+        "losses": losses,
+        "training": _trained(model, os.path.join(folder, "first.weights.h5"), given["train"]),
+    }
     Path(folder, "answers.pickle").write_bytes(pickle.dumps(answers))
     return 0
+
+
+def _trained(model: Any, weights: str, batches: list[Any]) -> list[float]:
+    """The loss of each step of training from the first weights."""
+    if not batches or getattr(model, "optimizer", None) is None:
+        return []
+    model.optimizer.build(model.trainable_variables)
+    model.load_weights(weights)
+    losses = []
+    for features, labels in batches:
+        model.reset_metrics()
+        losses.append(float(model.train_on_batch(features, labels, return_dict=True)["loss"]))
+    return losses
+
+
+class _Absent(types.ModuleType):
+    """Stands for TensorFlow where a program imports it for other things than the model.
+
+    Its input by tf.data, say. It can be named, and not called.
+    """
+
+    def __getattr__(self, name: str) -> _Absent:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Absent(f"{self.__name__}.{name}")
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        caller = sys._getframe(1)
+        place = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"
+        raise ModuleNotFoundError(f"{place} calls {self.__name__}, {ABSENT}")
 
 
 def _function(target: str) -> Any:
@@ -43,7 +83,12 @@ def _function(target: str) -> Any:
         os.path.split(place.removesuffix(".py")) if place.endswith(".py") else ("", place)
     )
     sys.path.insert(0, os.path.abspath(path))
-    return getattr(importlib.import_module(module), name)
+    sys.modules["tensorflow"] = _Absent("tensorflow")
+    try:
+        found = importlib.import_module(module)
+    finally:
+        sys.modules["tensorflow"] = None  # type: ignore[assignment]
+    return getattr(found, name)
 
 
 def _named(outputs: Any) -> dict[str, Any]:

@@ -27,12 +27,16 @@ from estimator2strategy.tools.golden.result import (
     unchecked,
 )
 from estimator2strategy.tools.golden.tiers import ROWS
-from estimator2strategy.tools.golden.training_tier import Training
+from estimator2strategy.tools.golden.training_tier import LOSS, Divergence, Quantity, Training
 
 tf1 = tf.compat.v1
 
 _AS = "as of one device"
 _TRAINING = (TierName.FORWARD, TierName.ONE_STEP, TierName.N_STEPS)
+_ADDED = (
+    "the strategy adds up the losses and gradients of replicas, as the original's did, because the "
+    "program does not take its gradients by minimize or compute_gradients of an optimizer"
+)
 _STEPS = 3  # each step is as many steps of the golden as there are cores
 _LARGEST = 1 << 30  # bytes that may become constants of a graph
 
@@ -197,10 +201,18 @@ def _trained(golden, side, estimator, start, about, batches, how) -> Check:
             "perhaps only without --use_tpu. Give the program its flags for a TPU: "
             "e2s verify GOLDEN --program train.py --use_tpu=True ...",
         )
-    return _checked(golden, side, watch, how)
+    return _checked(golden, side, watch, how, adds=not is_tpu)
 
 
-def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any) -> Check:
+def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any, *, adds: bool) -> Check:
+    """The check of a training.
+
+    Args:
+        golden, side: The golden.
+        watch: What the first core did.
+        how: How the batches came to the cores.
+        adds: True if losses are added up unless an optimizer scales them, as under a strategy.
+    """
     train = golden.about["train"]
     here = Side(
         {"train": {**train, "variables": watch.inventory(), "gradients": train["gradients"]}},
@@ -217,6 +229,8 @@ def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any) -> Check:
     if found is None:
         share = training.largest_share()
         return Check(what, CheckStatus.PASSED, _AS, share, f"{training.steps} steps")
+    if adds and _is_sum(found, how.cores):
+        return Check(what, CheckStatus.EXPLAINED, _AS, found.share, f"{_ADDED}; {found}")
     causes = _causes(watch) if isinstance(how, _Dealt) else []
     if causes:
         detail = f"{' and '.join(causes)} within each core's part, so it differs; {found}"
@@ -227,6 +241,12 @@ def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any) -> Check:
     }
     detail = f"{found}; {hints[type(how)]}"
     return Check(what, CheckStatus.FAILED, _AS, found.share, detail)
+
+
+def _is_sum(found: Divergence, cores: int) -> bool:
+    """True if the loss is that of one device, added up over the cores."""
+    is_times = np.isclose(found.here, found.golden * cores, rtol=LOSS.relative * 10)
+    return found.kind is Quantity.LOSS and bool(is_times)
 
 
 def _causes(watch: CoresWatch) -> list[str]:

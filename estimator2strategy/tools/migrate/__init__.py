@@ -1,5 +1,5 @@
 """`e2s migrate`: codemods that take a program from TF 1.x to TensorFlow 2, one stage at a time.
 
 `codemods/` has one file for each codemod. Names are understood as `e2s check` does, and files are
-edited with libcst, which keeps everything else as it was written.
+edited as text, so that everything else stays as it was written.
 """

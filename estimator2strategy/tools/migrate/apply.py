@@ -12,12 +12,8 @@ import ast
 import collections
 import dataclasses
 import functools
-import io
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
-
-import libcst as cst
 
 from estimator2strategy.tools.migrate import todo
 from estimator2strategy.tools.migrate.codemod import (
@@ -26,18 +22,14 @@ from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
 )
-from estimator2strategy.tools.migrate.module import (
-    REMOVED,
-    Facts,
-    Module,
-    with_imports,
-)
+from estimator2strategy.tools.migrate.module import Facts, Module, with_imports
 
 # How often a codemod may find something in what it made itself: calls in calls in calls.
 _ROUNDS = 100
-# The seconds of computing for one file; libcst needs some for each round of one that is nested
-# deeply. A machine that sleeps, or has other work, takes nothing from them.
+# The seconds of computing for one file: a machine that sleeps takes nothing from them.
 _SECONDS = 60
+# Codemods that write more than a line or two.
+_WRITES_ANEW = ("model-fn-to-keras",)
 
 
 class TooSlowError(Exception):
@@ -86,11 +78,21 @@ def apply(
     path: str = "program.py",
     tier: SafetyTier = SafetyTier.REVIEW,
     facts: Facts = Facts(),  # noqa: B008
+    finish: Callable[[str, str, str], str] | None = None,
 ) -> MigratedFile:
     """Applies codemods to a file's text, one after the other.
 
+    Args:
+        text: The text.
+        chosen: The codemods.
+        path: The path of the file.
+        tier: The changes that are wanted.
+        facts: Facts about its program.
+        finish: Puts a text that has become another program into shape: of it, the text before and
+            the path.
+
     Raises:
-        SyntaxError, ValueError, RecursionError, cst.ParserSyntaxError: The file cannot be parsed.
+        SyntaxError, ValueError, RecursionError: The file cannot be parsed.
         TooSlowError: It takes too long.
         RuntimeError: A codemod made something that cannot be parsed, or never ends.
     """
@@ -102,6 +104,8 @@ def apply(
     parsed = functools.lru_cache(maxsize=1)(lambda text: Module.parse(path, text, facts))
     for codemod in chosen:
         text = _apply(text, codemod, parsed, tier, counts, withheld, until)
+    if finish is not None and any(name in _WRITES_ANEW for name, _ in counts):
+        text = finish(text, before, path)
     marks = tuple(Mark(*found) for found in todo.marks(text))
     return MigratedFile(before, text, counts, withheld, marks)
 
@@ -127,7 +131,7 @@ def _apply(
             withheld[codemod.name] += len(changes)
             todos = [f for f in found if isinstance(f, Todo) and (f.tier or codemod.tier) <= tier]
             return todo.with_marks(module, codemod.name, todos)
-        innermost = _innermost(module, wanted)
+        innermost = _innermost(wanted)
         counts.update((codemod.name, change.tier or codemod.tier) for change in innermost)
         text = _edited(module, innermost)
         try:
@@ -139,44 +143,24 @@ def _apply(
     raise RuntimeError(f"{codemod.name} finds no end")
 
 
-def _innermost(module: Module, changes: Sequence[Change]) -> list[Change]:
+def _innermost(changes: Sequence[Change]) -> list[Change]:
     """The changes that contain no other; the next round finds those around them again."""
-    spans = {change: _span(module, change) for change in changes}
-    return [
+    first_of = {(change.start, change.end): change for change in reversed(changes)}
+    in_order = sorted(first_of.values(), key=lambda change: (change.start, -change.end))
+    behind = [*in_order[1:], None]
+    kept = {
         change
-        for change, (start, end) in spans.items()
-        if not any(
-            other is not change
-            and start <= first
-            and last <= end
-            and ((first, last) != (start, end) or changes.index(other) < changes.index(change))
-            for other, (first, last) in spans.items()
-        )
-    ]
-
-
-def _span(module: Module, change: Change) -> tuple[tuple[int, int], tuple[int, int]]:
-    place = module.places[change.node]
-    return (place.start.line, place.start.column), (place.end.line, place.end.column)
+        for change, follower in zip(in_order, behind, strict=True)
+        if follower is None or follower.start >= change.end
+    }
+    return [change for change in changes if change in kept]
 
 
 def _edited(module: Module, changes: Sequence[Change]) -> str:
-    table = {change.node: change.by for change in changes}
-    tree = module.tree.visit(_Replace(table))
+    pieces, at = [], 0
+    for change in sorted(changes, key=lambda change: change.start):
+        by = change.by.replace("\r\n", "\n").replace("\n", module.newline)
+        pieces += [module.text[at : change.start], by]
+        at = change.end
     needed = [imported for change in changes for imported in change.imports]
-    lines = io.StringIO(tree.code, newline="")
-    kept = (line for line in lines if not line.lstrip().startswith(REMOVED))
-    return with_imports("".join(kept), needed)
-
-
-class _Replace(cst.CSTTransformer):
-    """Puts other nodes in the place of some; nodes are themselves, whatever they look like."""
-
-    def __init__(self, table: dict[cst.CSTNode, Any]):
-        super().__init__()
-        self._table = table
-
-    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
-        if original_node in self._table:
-            return self._table[original_node]
-        return super().on_leave(original_node, updated_node)
+    return with_imports("".join([*pieces, module.text[at:]]), needed)

@@ -5,10 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 class SafetyTier(enum.IntEnum):
@@ -23,18 +19,18 @@ class SafetyTier(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Change:
-    """One edit.
+    """One edit of a file's text.
 
     Attributes:
-        node: The node that is replaced.
-        by: Its replacement: a node, several statements (`FlattenSentinel`), or nothing
-            (`RemoveFromParent()`).
+        start, end: The first character that goes, and the first behind it that stays.
+        by: The text in their place.
         imports: Imports that it needs, each as (module, name or None, alias or None).
         tier: Its certainty, where that is not the codemod's.
     """
 
-    node: cst.CSTNode
-    by: Any
+    start: int
+    end: int
+    by: str
     imports: tuple[tuple[str, str | None, str | None], ...] = ()
     tier: SafetyTier | None = None
 

@@ -60,7 +60,7 @@ class TextFile:
 class NotebookFile(TextFile):
     """A notebook; `text` has its cells, one after the other."""
 
-    notebook: notebooks.Notebook
+    notebook: notebooks.Notebook = dataclasses.field(hash=False)
 
     def encoded(self, text: str) -> bytes:
         return self.data if text == self.text else self.notebook.with_text(text)
@@ -95,16 +95,16 @@ def check_clean(files: Sequence[TextFile]) -> None:
     Raises:
         RefusedError: It cannot, for the reason that the message gives.
     """
-    for folder in sorted({Path(os.path.realpath(file.path)).parent for file in files}):
+    tops: dict[str, TextFile] = {}
+    for folder, within in sorted(_by_folder(files).items()):
         top = _git(folder, "rev-parse", "--show-toplevel")
         if top is None:
             raise RefusedError(
                 f"{folder} is not in a git repository, so that nothing would bring back what is "
                 "there now. Commit it to one, or add --allow-dirty."
             )
-    tops = {_git(Path(os.path.realpath(f.path)).parent, "rev-parse", "--show-toplevel"): f
-            for f in files}  # fmt: skip
-    for top in filter(None, tops):
+        tops.setdefault(top, within[0])
+    for top in tops:
         changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no") or ""
         if changed.strip():
             names = ", ".join(line[3:] for line in changed.splitlines()[:3])
@@ -112,10 +112,21 @@ def check_clean(files: Sequence[TextFile]) -> None:
                 f"{top} has changes that are not committed ({names}). Commit or stash them, so "
                 "that git can tell them from these; or add --allow-dirty."
             )
+    for folder, within in _by_folder(files).items():
+        known = set((_git(folder, "ls-files", "-z", ".") or "").split("\0"))
+        for file in within:
+            if os.path.basename(os.path.realpath(file.path)) not in known:
+                raise RefusedError(
+                    f"{file.path} is not in git yet. Commit it; or add --allow-dirty."
+                )
+
+
+def _by_folder(files: Iterable[TextFile]) -> dict[Path, list[TextFile]]:
+    """Files by the folder that they are in, links followed."""
+    found: dict[Path, list[TextFile]] = {}
     for file in files:
-        path = Path(os.path.realpath(file.path))
-        if _git(path.parent, "ls-files", "--error-unmatch", path.name) is None:
-            raise RefusedError(f"{file.path} is not in git yet. Commit it; or add --allow-dirty.")
+        found.setdefault(Path(os.path.realpath(file.path)).parent, []).append(file)
+    return found
 
 
 def remember(files: Iterable[TextFile], changes: str) -> None:
@@ -125,13 +136,12 @@ def remember(files: Iterable[TextFile], changes: str) -> None:
         files: The files.
         changes: The names of the codemods, and the tier, of the dry run.
     """
-    for file in files:
-        _update(file, {"changes": changes, "digest": file.digest})
+    _update({file: {"changes": changes, "digest": file.digest} for file in files})
 
 
-def forget(file: TextFile) -> None:
-    """A file has been written; the next change to it may be seen or not."""
-    _update(file, None)
+def forget(files: Iterable[TextFile]) -> None:
+    """Files have been written; the next change to them may be seen or not."""
+    _update(dict.fromkeys(files))
 
 
 def check_as_shown(files: Iterable[TextFile], changes: str) -> None:
@@ -140,44 +150,54 @@ def check_as_shown(files: Iterable[TextFile], changes: str) -> None:
     Raises:
         RefusedError: A file has changed since.
     """
-    for file in files:
-        shown = _records(file).get(str(file.path.resolve()))
-        if not isinstance(shown, dict) or shown.get("changes") != changes:
-            continue
-        if shown.get("digest") != file.digest:
-            raise RefusedError(
-                f"{file.path} has changed since the dry run. Look at the changes again (the same "
-                "command without --write), then write."
-            )
+    for record, within in _by_record(files).items():
+        records = _records(record)
+        for file in within:
+            shown = records.get(str(file.path.resolve()))
+            if not isinstance(shown, dict) or shown.get("changes") != changes:
+                continue
+            if shown.get("digest") != file.digest:
+                raise RefusedError(
+                    f"{file.path} has changed since the dry run. Look at the changes again (the "
+                    "same command without --write), then write."
+                )
 
 
-def _records(file: TextFile) -> dict[str, Any]:
+def _records(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_bytes(_record_path(file), _MOST_RECORDS))
+        found = json.loads(read_bytes(path, _MOST_RECORDS))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _update(file: TextFile, shown: dict[str, str] | None) -> None:
-    records = _records(file)
-    records.pop(str(file.path.resolve()), None)
-    if shown is not None:
-        records[str(file.path.resolve())] = shown
-    path = _record_path(file)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(records, indent=0), encoding="utf-8")
-    except OSError:
-        pass  # a repository that cannot be written to: then there is nothing to refuse either
+def _update(shown: dict[TextFile, dict[str, str] | None]) -> None:
+    for path, files in _by_record(shown).items():
+        records = _records(path)
+        for file in files:
+            records.pop(str(file.path.resolve()), None)
+            if shown[file] is not None:
+                records[str(file.path.resolve())] = shown[file]
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(records, indent=0), encoding="utf-8")
+        except OSError:
+            pass  # a repository that cannot be written to: then there is nothing to refuse either
 
 
-def _record_path(file: TextFile) -> Path:
-    """The path of the record: in the repository's .git, or in the user's cache."""
-    folder = Path(os.path.realpath(file.path)).parent
+def _by_record(files: Iterable[TextFile]) -> dict[Path, list[TextFile]]:
+    """Files by the path of the record that tells of them."""
+    found: dict[Path, list[TextFile]] = {}
+    for folder, within in _by_folder(files).items():
+        found.setdefault(_record_path(folder), []).extend(within)
+    return found
+
+
+def _record_path(folder: Path) -> Path:
+    """The path of a record: in the repository's .git, or in the user's cache."""
     inside = _git(folder, "rev-parse", "--git-path", "e2s-migrate.json")
     if inside is not None:
-        return folder / inside.strip()
+        return Path(os.path.normpath(folder / inside.strip()))
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(cache) / "estimator2strategy" / "migrate.json"
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from estimator2strategy.engine.command_line import Parser
+from estimator2strategy.tools.migrate import files, replacing
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier, codemods
+from estimator2strategy.tools.migrate.files import RefusedError
+from estimator2strategy.tools.migrate.migrate_report import Segment, diff, summary
+from estimator2strategy.tools.migrate.preview import Plan, make_plan
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
 from estimator2strategy.tools.untrusted import printable
-
-if TYPE_CHECKING:
-    from estimator2strategy.tools.migrate.migrate_report import Segment
-    from estimator2strategy.tools.migrate.preview import Plan
 
 _EXAMPLE = """\
 examples:
@@ -36,14 +35,6 @@ exit code: 0 nothing is left to change; 1 there are changes (in a dry run), or p
 def main(argv: Sequence[str]) -> int:
     """Runs `e2s migrate` with these arguments; returns the exit code."""
     options = parser().parse_args(argv)
-    try:
-        import libcst as _  # noqa: F401
-    except ModuleNotFoundError:
-        sys.stderr.write(
-            "e2s migrate edits source with libcst, which is not installed:\n"
-            "  pip install 'estimator2strategy[migrate]'        # or: pip install libcst\n"
-        )
-        return 2
     if options.list:
         sys.stdout.write(_listing())
         return 0
@@ -64,9 +55,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _migrate(options: argparse.Namespace) -> int:
-    from estimator2strategy.tools.migrate.files import RefusedError
-    from estimator2strategy.tools.migrate.migrate_report import diff, summary
-
     tier = SafetyTier[options.tier.upper()]
     plan = _plan(options, tier)
     if not options.quiet:
@@ -74,7 +62,7 @@ def _migrate(options: argparse.Namespace) -> int:
             _print(diff(planned))
     written = False
     try:
-        if options.write:
+        if options.write and not plan.problems:
             _write(plan, allow_dirty=options.allow_dirty)
             written = True
         else:
@@ -84,6 +72,8 @@ def _migrate(options: argparse.Namespace) -> int:
         return 2
     _print(summary(plan, written=written, tier=tier))
     if plan.problems:
+        if options.write:
+            _print([("Nothing was written: half of a program would not run.\n", "bold red")])
         return 2
     left = plan.marks or plan.skipped or (plan.changed and not written)
     return int(bool(left))
@@ -91,7 +81,6 @@ def _migrate(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace, tier: SafetyTier) -> Plan:
     """The plan of the chosen codemods; without a choice, of the first stage that has changes."""
-    from estimator2strategy.tools.migrate.preview import make_plan
 
     def planned(chosen: list[Codemod]) -> Plan:
         return make_plan(options.paths, chosen, tier=tier, exclude=tuple(options.exclude or ()))
@@ -113,20 +102,15 @@ def _is_chosen(codemod: Codemod, options: argparse.Namespace) -> bool:
 
 def _write(plan: Plan, *, allow_dirty: bool) -> None:
     """Writes what has changed; all is checked before the first file is touched."""
-    from estimator2strategy.tools.migrate import files, replacing
-
     changed = [planned.file for planned in plan.changed]
     files.check_as_shown(changed, plan.changes)
     if changed and not allow_dirty:
         files.check_clean(changed)
     replacing.replace_all((planned.file, planned.migrated.text) for planned in plan.changed)
-    for planned in plan.changed:
-        files.forget(planned.file)
+    files.forget(changed)
 
 
 def _remember(plan: Plan) -> None:
-    from estimator2strategy.tools.migrate import files
-
     files.remember((planned.file for planned in plan.changed), plan.changes)
 
 

@@ -4,8 +4,8 @@
     for call in module.calls("tf.to_float"):
         yield module.replace(call.node, f"tf.cast({module.written(call.node.args[0])}, ...)")
 
-Names are told by `check/source.py`, which reads an `ast`. The edits are made on libcst's tree,
-which keeps comments and white space; a node of one is found in the other by its place.
+Names are told by `check/source.py`, which reads an `ast`. An edit replaces the characters of a
+node, so all others stay as they were written.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import ast
 import dataclasses
 import functools
 import io
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+from collections.abc import Iterable, Iterator, Mapping
 
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check.checking import MOST_TOGETHER
@@ -30,11 +28,10 @@ from estimator2strategy.tools.check.source import (
     parse,
 )
 from estimator2strategy.tools.migrate.change import Change
+from estimator2strategy.tools.migrate.indentation import in_units, lines_in_strings, unit_of
 
 # The modules that `tf` may stand for.
 TENSORFLOW = ("tensorflow", "tensorflow.compat.v1", "estimator2strategy.tf1")
-# Stands in the place of a statement that goes, until its line is taken out of the text.
-REMOVED = "__removed_by_e2s_migrate__"
 _FOR_LINTERS = re.compile(r"#\s*(noqa|pylint:|type:|pytype:|mypy:)")
 _Place = tuple[int, int, int, int]
 _NeededImport = tuple[str, str | None, str | None]
@@ -72,6 +69,18 @@ class Facts:
         return Facts(**both)
 
 
+class SharedLineError(LookupError):
+    """A statement cannot be replaced, because it shares its line with another.
+
+    Attributes:
+        line: The line.
+    """
+
+    def __init__(self, line: int):
+        super().__init__(f"line {line} has more than one statement")
+        self.line = line
+
+
 class Module:
     """A parsed file.
 
@@ -92,7 +101,7 @@ class Module:
         Raises:
             SyntaxError, ValueError, RecursionError: It is no Python 3.
         """
-        return cls(parse(path, path, text), facts)
+        return cls(parse(path, path, text, again=True), facts)
 
     # The contents of the module.
 
@@ -218,43 +227,32 @@ class Module:
             node = node.parent  # type: ignore[attr-defined]
         return node
 
+    @functools.cached_property
+    def newline(self) -> str:
+        """The end of the file's lines."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
     # Edits.
 
     def replace(self, node: ast.AST, text: str, imports: Iterable[_NeededImport] = ()) -> Change:
-        """The expression `text` in the place of an expression."""
-        old = self.cst(node)
-        text = self._dedented(self.statement(node), text)
-        new = cst.parse_expression(text, self.tree.config_for_parsing)
-        return Change(old, new.with_changes(lpar=old.lpar, rpar=old.rpar), tuple(imports))
+        """The expression `text` in the place of an expression, in the parentheses that it has."""
+        text = self._indented(self.statement(node), f"({text})")
+        # The place of a generator has those of the call around it.
+        text = text if isinstance(node, ast.GeneratorExp) else text[1:-1]
+        return Change(*self.span(node), text, tuple(imports))
 
     def append_after(self, node: ast.stmt, text: str) -> Change:
         """Statements below one, with the empty lines that the text begins with."""
-        old = self.line(node)
-        new = cst.parse_module(text.lstrip("\n"), self.tree.config_for_parsing).body
-        empty = [cst.EmptyLine(indent=False)] * (len(text) - len(text.lstrip("\n")))
-        first = new[0].with_changes(leading_lines=[*empty, *new[0].leading_lines])
-        return Change(old, cst.FlattenSentinel([old, first, *new[1:]]))
-
-    def _dedented(self, statement: ast.stmt, text: str) -> str:
-        """Text of a block without the block's indentation, which libcst adds again."""
-        first = self.lines[statement.lineno - 1]
-        indent = first[: len(first) - len(first.lstrip())]
-        if not indent or "\n" not in text:
-            return text
-        strings = (
-            n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Constant, ast.JoinedStr))
-        )
-        kept = {line for n in strings for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
-        lines = enumerate(io.StringIO(text, newline=""), 1)
-        return "".join(
-            line if number in kept else line.removeprefix(indent) for number, line in lines
-        )
+        start, end = self.lines_of(node)
+        below = self._indented(node, "\n" + in_units(text, self._unit).rstrip("\n"))
+        return Change(start, end, self.text[start:end] + below)
 
     def rename_keyword(self, call: Call, old: str, new: str) -> Change:
         """`f(old=x)` to `f(new=x)`."""
-        for argument in self.cst(call.node).args:
-            if argument.keyword is not None and argument.keyword.value == old:
-                return Change(argument.keyword, cst.Name(new))
+        for keyword in call.node.keywords:
+            if keyword.arg == old:
+                start, _ = self.span(keyword)
+                return Change(start, start + len(old), new)
         raise KeyError(old)
 
     def replace_statement(
@@ -271,68 +269,103 @@ class Module:
         Comments stay. Without a text the statement goes, and the last of a block becomes `pass`.
 
         Raises:
-            LookupError: It shares its line with others.
+            SharedLineError: It shares its line with others.
         """
-        old = self.line(node)
-        gone = not text and not _is_only_one(node)
-        text = text if is_dedented else self._dedented(node, text)
-        text = text or (REMOVED if gone else "pass")
-        parsed = cst.parse_module(text, self.tree.config_for_parsing)
-        new = list(parsed.body)
-        above = _with_comment_of(old) if gone else [*old.leading_lines, *parsed.header]
-        new[0] = new[0].with_changes(leading_lines=above)
-        if isinstance(old, cst.SimpleStatementLine) and isinstance(
-            new[-1], cst.SimpleStatementLine
-        ):
-            new[-1] = new[-1].with_changes(trailing_whitespace=old.trailing_whitespace)
-        return Change(old, cst.FlattenSentinel(new), tuple(imports))
-
-    def line(self, node: ast.stmt) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
-        """libcst's node of a statement, line end included.
-
-        Raises:
-            LookupError: It shares its line with other statements.
-        """
-        found = self._index.get(("Line", *self._place(node)))
-        if found is None:
-            raise LookupError(f"line {node.lineno} has more than one statement")
-        return found
+        if not text and not _is_only_one(node):
+            return Change(*self._gone(node), "", tuple(imports))
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            text = in_units(text, self._unit)
+        text = self._indented(node, text.rstrip("\n") or "pass", is_dedented=is_dedented)
+        return Change(*self.lines_of(node), text, tuple(imports))
 
     def is_alone(self, node: ast.stmt) -> bool:
         """True if a statement has its line, or lines, to itself."""
-        return ("Line", *self._place(node)) in self._index
+        start, end = self.span(node)
+        before = self.text[self._line_start(start) : start]
+        behind = self.text[end : self._line_end(end)].strip().removeprefix(";").strip()
+        return not before.strip() and (not behind or behind.startswith("#"))
 
-    # The other tree.
+    def lines_of(self, node: ast.stmt) -> tuple[int, int]:
+        """The place of a statement with its decorators, and with the comments in its block.
 
-    def cst(self, node: ast.AST):
-        """libcst's node of an expression, or of a statement without its line end."""
-        return self._index[(type(node).__name__, *self._place(node))]
-
-    @functools.cached_property
-    def tree(self) -> cst.Module:
-        return cst.parse_module(self.text)
-
-    @functools.cached_property
-    def places(self) -> dict[cst.CSTNode, CodeRange]:
-        wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
-        return dict(wrapper.resolve(PositionProvider))
-
-    @functools.cached_property
-    def _index(self) -> dict[tuple, cst.CSTNode]:
-        found: dict[tuple, cst.CSTNode] = {}
-        for node, place in self.places.items():
-            where = (place.start.line, place.start.column, place.end.line, place.end.column)
-            found[(type(node).__name__, *where)] = node
-            if isinstance(node, cst.BaseCompoundStatement) or (
-                isinstance(node, cst.SimpleStatementLine) and len(node.body) == 1
+        Raises:
+            SharedLineError: It shares its line with others.
+        """
+        if not self.is_alone(node):
+            raise SharedLineError(node.lineno)
+        start, end = self.span(node)
+        for decorator in getattr(node, "decorator_list", ()):
+            start = min(start, self.text.rindex("@", 0, self.span(decorator)[0]))
+        if not hasattr(node, "body"):
+            return start, end
+        last = end = self._line_end(end)
+        while last < len(self.text):  # comments that stand deeper are of its block
+            following = last + len(self.newline), self._line_end(last + len(self.newline))
+            line = self.text[slice(*following)]
+            is_comment = line.lstrip().startswith("#")
+            if line.strip() and not (
+                is_comment and len(line) - len(line.lstrip()) > node.col_offset
             ):
-                if isinstance(node, cst.SimpleStatementLine):
-                    inner = self.places[node.body[0]]
-                    where = (
-                        inner.start.line, inner.start.column, inner.end.line, inner.end.column,
-                    )  # fmt: skip
-                found[("Line", *where)] = node
-        return found
+                break
+            last = following[1]
+            end = last if is_comment else end
+        return start, end
+
+    def _gone(self, node: ast.stmt) -> tuple[int, int]:
+        """The characters that go with a statement: its lines, and of a function those above."""
+        start, end = self.lines_of(node)
+        behind = self.text[end : self._line_end(end)]
+        comment = behind.find("#")
+        if comment >= 0 and not _FOR_LINTERS.match(behind[comment:]):
+            return start, end + comment
+        start, end = self._line_start(start), self._line_end(end) + len(self.newline)
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            while start:  # a comment above it is its own
+                above = self._line_start(start - len(self.newline))
+                line = self.text[above:start].strip()
+                if line and not line.startswith("#"):
+                    break
+                start = above
+        return start, end
+
+    def _indented(self, statement: ast.stmt, text: str, *, is_dedented: bool = False) -> str:
+        """Text with the indentation of a statement before each line but the first."""
+        first = self.lines[statement.lineno - 1]
+        indent = first[: len(first) - len(first.lstrip())]
+        if not indent or "\n" not in text:
+            return text
+        kept = lines_in_strings(ast.parse(text))
+        lines = enumerate(io.StringIO(text, newline=""), 1)
+        return "".join(
+            line
+            if number in kept or number == 1 or not line.strip()
+            else indent + (line if is_dedented else line.removeprefix(indent))
+            for number, line in lines
+        )
+
+    @functools.cached_property
+    def _unit(self) -> str:
+        return unit_of(self.source.tree)
+
+    # Places in the text.
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """The first character of a node, and the first behind it."""
+        first, start, last, end = self._place(node)
+        return self._starts[first - 1] + start, self._starts[last - 1] + end
+
+    @functools.cached_property
+    def _starts(self) -> list[int]:
+        """The first character of each line."""
+        return [0, *itertools.accumulate(map(len, self.lines))]
+
+    def _line_start(self, at: int) -> int:
+        return self.text.rfind("\n", 0, at) + 1
+
+    def _line_end(self, at: int) -> int:
+        """The end of a line, without what ends it."""
+        end = self.text.find(self.newline, at)
+        return len(self.text) if end < 0 else end
 
     def _place(self, node: ast.AST) -> _Place:
         first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
@@ -356,18 +389,6 @@ def _is_only_one(node: ast.stmt) -> bool:
         return False
     blocks = (getattr(outer, name, ()) for name in ("body", "orelse", "finalbody"))
     return any(list(block) == [node] for block in blocks if isinstance(block, list))
-
-
-def _with_comment_of(
-    old: cst.SimpleStatementLine | cst.BaseCompoundStatement,
-) -> Sequence[cst.EmptyLine]:
-    """The lines above a statement that goes, and its own comment, unless that is for a linter."""
-    if isinstance(old, (cst.ClassDef, cst.FunctionDef)):
-        return ()  # a comment above it is its own
-    comment = isinstance(old, cst.SimpleStatementLine) and old.trailing_whitespace.comment
-    if not comment or _FOR_LINTERS.match(comment.value):
-        return old.leading_lines
-    return [*old.leading_lines, cst.EmptyLine(comment=comment)]
 
 
 @functools.cache
@@ -401,7 +422,7 @@ def _insert(text: str, statement: str) -> str:
     body = [n for n in tree.body if not is_docstring(n) and not _is_future(n)]
     before = [n for n in tree.body if n not in body]
     imports = [n for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
-    newline = cst.parse_module(text).default_newline
+    newline = "\r\n" if "\r\n" in text else "\n"
     if imports and imports[0] is body[0]:
         at = imports[0].lineno - 1
         for node in imports:  # after those from the same module that sort before it

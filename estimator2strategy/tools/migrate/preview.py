@@ -14,22 +14,24 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import libcst as cst
-
 from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import notebooks
 from estimator2strategy.tools.check.check_report import NotChecked
-from estimator2strategy.tools.check.checking import MOST_TOGETHER, blind_spots, forget, neighbours
+from estimator2strategy.tools.check.checking import blind_spots, forget, neighbours
 from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.python_files import collect
 from estimator2strategy.tools.check.settings import Settings
 from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
-from estimator2strategy.tools.migrate import era
+from estimator2strategy.tools.migrate import era, formatting
 from estimator2strategy.tools.migrate.apply import MigratedFile, TooSlowError, apply
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import NotebookFile, TextFile, read
-from estimator2strategy.tools.migrate.module import Facts
+from estimator2strategy.tools.migrate.module import Facts, SharedLineError
 from estimator2strategy.tools.untrusted.printable import printable
+
+# Bytes of source whose trees are in memory at a time; a codemod sees one file, and those that it
+# imports.
+MOST_TOGETHER = 2**18
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,13 +179,17 @@ def _migrate(
     shown = _shown(path)
     try:
         file = read(path)
-        migrated = apply(file.text, chosen, path=str(path), tier=tier, facts=facts)
+        finish = None if isinstance(file, NotebookFile) else formatting.tidied
+        migrated = apply(file.text, chosen, path=str(path), tier=tier, facts=facts, finish=finish)
         file.encoded(migrated.text)
-    except (cst.ParserSyntaxError, RecursionError) as error:
-        plan.skipped.append(Place(shown, 0, f"libcst cannot read it: {error}"))
+    except SharedLineError as error:
+        why = "it stays as it is: give each statement of this line a line of its own"
+        plan.skipped.append(Place(shown, error.line, why))
+    except RecursionError as error:
+        plan.skipped.append(Place(shown, 0, f"it is nested too deeply: {error}"))
     except (TooSlowError, notebooks.NotebookError) as error:
         plan.skipped.append(Place(shown, 0, str(error)))
-    except Exception as error:  # of ours: the file stays as it is, and so do the others
+    except Exception as error:  # of ours: no file is written then
         plan.problems.append(
             f"{printable(shown)}: stays as it is, a codemod failed ({error!r}); please report it"
         )

@@ -1,10 +1,11 @@
 """An autoencoder of small pictures."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "autoencoder_dir", "Where checkpoints go.")
@@ -45,31 +46,21 @@ class AutoencoderModel(keras.Model):
         code = self.code(hidden)
         hidden = self.decoder(code)
         logits = self.pixels(hidden)
-        picture = tf.sigmoid(logits)
+        picture = keras.ops.sigmoid(logits)
         predictions = {"code": code, "picture": picture}
         return predictions
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
         labels, picture = y, y_pred["picture"]
         loss = keras.losses.MeanSquaredError()(labels, picture)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, picture = y, y_pred["picture"]
         self.rmse_metric.update_state(labels, picture)
-        return {
-            "loss": self.get_metrics_result()["loss"],
-            "rmse": self.rmse_metric.result(),
-        }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
+        return {"loss": self.mean_loss.result(), "rmse": self.rmse_metric.result()}
 
 
 def make_optimizer(params):
@@ -78,7 +69,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables
@@ -98,11 +89,11 @@ def train(model, data, max_steps, folder, callbacks=()):
     model.save_weights(path)
 
 
-
 def predict(model, data):
     """Yields the predictions of each example."""
     for batch in data:
         features = batch[0] if isinstance(batch, tuple) else batch
+        features = keras.tree.map_structure(keras.ops.convert_to_tensor, features)
         found = model.predict_on_batch(features)
         if isinstance(found, dict):
             yield from (dict(zip(found, row)) for row in zip(*found.values()))

@@ -1,12 +1,12 @@
 """A small BERT that says if a sentence is in order: a transformer, warm-up, clipped gradients."""
-import os
-import keras
-from absl import app
-from absl import flags
-import math
 
+import math
+import os
+
+import keras
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "bert_dir", "Where checkpoints go.")
@@ -62,8 +62,8 @@ class Embed(keras.layers.Layer):
         )
 
     def call(self, input_ids):
-        return self.word_embeddings(input_ids) + tf.expand_dims(
-            self.position_embeddings, 0
+        return self.word_embeddings(input_ids) + keras.ops.expand_dims(
+            self.position_embeddings, axis=0
         )
 
 
@@ -93,16 +93,16 @@ class AttentionLayer(keras.layers.Layer):
         key = self.key(inputs)
         value = self.value(inputs)
         query, key, value = [
-            tf.transpose(tf.reshape(one, shape), [0, 2, 1, 3])
+            keras.ops.transpose(keras.ops.reshape(one, shape), axes=[0, 2, 1, 3])
             for one in (query, key, value)
         ]
         scores = tf.matmul(query, key, transpose_b=True) / math.sqrt(self.size_per_head)
         # Padding gets a large negative number before the softmax.
-        padding = (1.0 - tf.cast(input_mask, tf.float32)) * -10000.0
-        probs = tf.nn.softmax(scores + padding[:, None, None, :])
+        padding = (1.0 - keras.ops.cast(input_mask, "float32")) * -10000.0
+        probs = keras.ops.softmax(scores + padding[:, None, None, :])
         probs = self.probs(probs, training=training)
-        context = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
-        return tf.reshape(context, [-1, SEQ_LENGTH, width])
+        context = keras.ops.transpose(keras.ops.matmul(probs, value), axes=[0, 2, 1, 3])
+        return keras.ops.reshape(context, [-1, SEQ_LENGTH, width])
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -160,12 +160,13 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 
 
 class SummedAdam(keras.optimizers.Adam):
-    """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
+    """Sums the gradients of an id that stands twice in a batch."""
 
     def apply(self, grads, trainable_variables=None):
         # Its norm is taken before they are added up.
         grads, _ = tf.clip_by_global_norm(grads, 1.0)
-        grads = [tf.convert_to_tensor(grad) for grad in grads]
+        # A sum is dense.
+        grads = [None if grad is None else keras.ops.add(grad, 0.0) for grad in grads]
         super().apply(grads, trainable_variables)
 
 
@@ -195,19 +196,21 @@ class BertModel(keras.Model):
         net = self.bert_embeddings(features["input_ids"])
         for bert_layer in self.bert_layers:
             net = bert_layer(net, features["input_mask"], training=training)
-        first_token = tf.squeeze(net[:, 0:1, :], axis=1)
+        first_token = keras.ops.squeeze(net[:, 0:1, :], axis=1)
         pooled = self.bert_pooler(first_token)
         logits = self.logits(pooled)
-        predictions = {"probabilities": tf.nn.softmax(logits, axis=-1)}
+        predictions = {"probabilities": keras.ops.softmax(logits, axis=-1)}
         return {**predictions, "logits": logits}
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
         labels, logits = y, y_pred["logits"]
-        log_probs = tf.nn.log_softmax(logits, axis=-1)
+        log_probs = keras.ops.log_softmax(logits, axis=-1)
         one_hot_labels = tf.one_hot(labels, depth=2, dtype=tf.float32)
-        loss = tf.reduce_mean(-tf.reduce_sum(one_hot_labels * log_probs, axis=-1))
-        if training:
+        loss = keras.ops.mean(-keras.ops.sum(one_hot_labels * log_probs, axis=-1))
+        if training and keras.backend.backend() == "tensorflow":
             tf.summary.scalar("learning_rate", self.optimizer.learning_rate)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
@@ -215,18 +218,9 @@ class BertModel(keras.Model):
         predicted = tf.argmax(logits, axis=-1, output_type=tf.int32)
         self.eval_accuracy_metric.update_state(labels, predicted)
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "eval_accuracy": self.eval_accuracy_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -236,7 +230,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

@@ -1,13 +1,12 @@
 """Predicts how busy a bicycle station is, from the weather: a classifier of three classes."""
-import keras
-from absl import app
-from absl import flags
-from absl import logging
+
 import os
 import time
 
+import keras
 import numpy as np
 import tensorflow as tf
+from absl import app, flags, logging
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "bikes_dir", "Where checkpoints go.")
@@ -56,10 +55,11 @@ class SpeedHookCallback(keras.callbacks.Callback):
 
 
 class SummedAdam(keras.optimizers.Adam):
-    """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
+    """Sums the gradients of an id that stands twice in a batch."""
 
     def apply(self, grads, trainable_variables=None):
-        grads = [tf.convert_to_tensor(grad) for grad in grads]
+        # A sum is dense.
+        grads = [None if grad is None else keras.ops.add(grad, 0.0) for grad in grads]
         super().apply(grads, trainable_variables)
 
 
@@ -93,16 +93,16 @@ class BikesModel(keras.Model):
         self.mean_loss = keras.metrics.Mean(name="mean_loss")
 
     def call(self, features, training=False):
-        net = tf.concat(
+        net = keras.ops.concatenate(
             [features["numbers"], self.stations(features["station"])], axis=1
         )
         net = self.hidden(net)
         net = self.norm(net, training=training)
-        net = tf.nn.relu(net)
+        net = keras.ops.relu(net)
         logits = self.logits(net)
         predictions = {
-            "classes": tf.argmax(logits, axis=1),
-            "probabilities": tf.nn.softmax(logits),
+            "classes": keras.ops.cast(keras.ops.argmax(logits, axis=1), "int64"),
+            "probabilities": keras.ops.softmax(logits),
         }
         return {**predictions, "logits": logits}
 
@@ -112,33 +112,26 @@ class BikesModel(keras.Model):
             from_logits=True
         )(labels, logits)
         loss = softmax_cross_entropy + sum(self.losses)
-        if training:
+        if training and keras.backend.backend() == "tensorflow":
             tf.summary.scalar("learning_rate", self.optimizer.learning_rate)
             tf.summary.histogram("logits", logits)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, predictions = y, y_pred
         self.accuracy_metric.update_state(labels, predictions["classes"])
         self.recall_busy_metric.update_state(
-            tf.equal(labels, 2), tf.equal(predictions["classes"], 2)
+            keras.ops.equal(labels, 2), keras.ops.equal(predictions["classes"], 2)
         )
         self.mean_score_metric.update_state(predictions["probabilities"][:, 2])
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
             "recall_busy": self.recall_busy_metric.result(),
             "mean_score": self.mean_score_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -150,7 +143,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables
@@ -170,17 +163,16 @@ def train(model, data, max_steps, folder, callbacks=()):
     model.save_weights(path)
 
 
-
 def predict(model, data):
     """Yields the predictions of each example."""
     for batch in data:
         features = batch[0] if isinstance(batch, tuple) else batch
+        features = keras.tree.map_structure(keras.ops.convert_to_tensor, features)
         found = model.predict_on_batch(features)
         if isinstance(found, dict):
             yield from (dict(zip(found, row)) for row in zip(*found.values()))
         else:
             yield from found
-
 
 
 def export(model, folder, inputs):

@@ -1,10 +1,11 @@
 """A convolutional network with batch normalization and dropout."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "digits_dir", "Where checkpoints go.")
@@ -53,15 +54,15 @@ class DigitsCnnModel(keras.Model):
         net = features["image"]
         net = self.conv1(net)
         net = self.bn1(net, training=training)
-        net = tf.nn.relu(net)
+        net = keras.ops.relu(net)
         net = self.max_pooling2d(net)
         net = self.conv2(net)
         net = self.flatten(net)
         net = self.dropout(net, training=training)
         logits = self.logits(net)
         predictions = {
-            "classes": tf.argmax(logits, axis=1),
-            "probabilities": tf.nn.softmax(logits, name="softmax_tensor"),
+            "classes": keras.ops.cast(keras.ops.argmax(logits, axis=1), "int64"),
+            "probabilities": keras.ops.softmax(logits),
         }
         return {**predictions, "logits": logits}
 
@@ -70,24 +71,14 @@ class DigitsCnnModel(keras.Model):
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)(
             labels, logits
         )
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, predictions = y, y_pred
         self.accuracy.update_state(labels, predictions["classes"])
-        return {
-            "loss": self.get_metrics_result()["loss"],
-            "accuracy": self.accuracy.result(),
-        }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
+        return {"loss": self.mean_loss.result(), "accuracy": self.accuracy.result()}
 
 
 def make_optimizer(params):
@@ -96,7 +87,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

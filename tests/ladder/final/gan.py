@@ -1,10 +1,11 @@
 """A GAN: one network draws curves, another tells them from real ones."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "gan_dir", "Where checkpoints go.")
@@ -84,16 +85,18 @@ class GanModel(keras.Model):
     def compute_losses(self, x, y, y_pred, training=True):
         drawn_logits, real_logits = y_pred["drawn_logits"], y_pred["real_logits"]
         real_loss = keras.losses.BinaryCrossentropy(from_logits=True)(
-            tf.ones_like(real_logits), real_logits
+            keras.ops.ones_like(real_logits), real_logits
         )
         drawn_loss = keras.losses.BinaryCrossentropy(from_logits=True)(
-            tf.zeros_like(drawn_logits), drawn_logits
+            keras.ops.zeros_like(drawn_logits), drawn_logits
         )
         discriminator_loss = real_loss + drawn_loss
         generator_loss = keras.losses.BinaryCrossentropy(from_logits=True)(
-            tf.ones_like(drawn_logits), drawn_logits
+            keras.ops.ones_like(drawn_logits), drawn_logits
         )
         loss = discriminator_loss + generator_loss
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss, discriminator_loss, generator_loss
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
@@ -101,21 +104,9 @@ class GanModel(keras.Model):
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         drawn_logits = y_pred["drawn_logits"]
-        is_found = tf.cast(drawn_logits < 0, tf.float32)
+        is_found = keras.ops.cast(drawn_logits < 0, "float32")
         self.found_metric.update_state(is_found)
-        return {
-            "loss": self.get_metrics_result()["loss"],
-            "found": self.found_metric.result(),
-        }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
+        return {"loss": self.mean_loss.result(), "found": self.found_metric.result()}
 
     def build_optimizers(self):
         """Makes the optimizers' variables."""
@@ -140,9 +131,7 @@ class GanModel(keras.Model):
         gradients = [tape.gradient(target, variables) for _, target, variables in steps]
         for (optimizer, _, variables), of_step in zip(steps, gradients):
             optimizer.apply(of_step, variables)
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
+        return self.compute_metrics(x, y, y_pred)
 
 
 def make_optimizer(params):
@@ -153,7 +142,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

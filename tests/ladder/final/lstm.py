@@ -1,11 +1,11 @@
 """An LSTM that reads the values of a sensor, and says which of three motions they are of."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
-from absl import logging
 import numpy as np
 import tensorflow as tf
+from absl import app, flags, logging
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "lstm_dir", "Where checkpoints go.")
@@ -60,38 +60,31 @@ class LstmModel(keras.Model):
             inputs, mask=tf.sequence_mask(features["length"], inputs.shape[1])
         )
         # The mean of what it said, beside what it remembers.
-        lengths = tf.cast(features["length"], tf.float32)
-        mean = tf.reduce_sum(outputs, axis=1) / tf.expand_dims(lengths, 1)
-        net = tf.concat([state_h, mean], axis=1)
+        lengths = keras.ops.cast(features["length"], "float32")
+        mean = keras.ops.sum(outputs, axis=1) / keras.ops.expand_dims(lengths, axis=1)
+        net = keras.ops.concatenate([state_h, mean], axis=1)
         net = self.dropout(net, training=training)
         logits = self.logits(net)
-        predicted = tf.argmax(logits, 1)
-        predictions = {"motion": predicted, "probabilities": tf.nn.softmax(logits)}
+        predicted = keras.ops.cast(keras.ops.argmax(logits, axis=1), "int64")
+        predictions = {"motion": predicted, "probabilities": keras.ops.softmax(logits)}
         return {**predictions, "logits": logits}
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
         labels, logits = y, y_pred["logits"]
-        loss = tf.reduce_mean(
+        loss = keras.ops.mean(
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         )
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, predicted = y, y_pred["motion"]
         self.accuracy_metric.update_state(labels, predicted)
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -102,7 +95,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

@@ -1,10 +1,11 @@
 """Two heads on one body: what a visitor does, and how long he stays."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "multi_head_dir", "Where checkpoints go.")
@@ -53,7 +54,10 @@ class MultiHeadModel(keras.Model):
         net = self.body_second(net)
         action_logits = self.action(net)
         minutes = self.minutes(net)
-        predictions = {"action": tf.argmax(action_logits, 1), "minutes": minutes}
+        predictions = {
+            "action": keras.ops.cast(keras.ops.argmax(action_logits, axis=1), "int64"),
+            "minutes": minutes,
+        }
         return {**predictions, "action_logits": action_logits}
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
@@ -65,9 +69,11 @@ class MultiHeadModel(keras.Model):
         minutes_loss = keras.losses.MeanSquaredError()(labels["minutes"], minutes)
         regularization = sum(self.losses)
         loss = action_loss + self.params["weight"] * minutes_loss + regularization
-        if training:
+        if training and keras.backend.backend() == "tensorflow":
             tf.summary.scalar("action_loss", action_loss)
             tf.summary.scalar("minutes_loss", minutes_loss)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
@@ -75,19 +81,10 @@ class MultiHeadModel(keras.Model):
         self.accuracy_metric.update_state(labels["action"], predictions["action"])
         self.rmse_metric.update_state(labels["minutes"], minutes)
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
             "rmse": self.rmse_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -96,7 +93,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

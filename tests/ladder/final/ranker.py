@@ -1,10 +1,11 @@
 """Ranks items for a visitor: one table for the items that he saw and the item that is offered."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "ranker_dir", "Where checkpoints go.")
@@ -69,7 +70,7 @@ class Tower(keras.layers.Layer):
 
 
 def weighted_mean(losses, weights):
-    """The mean over the losses whose weight is not 0, as in TensorFlow 1."""
+    """The mean over the losses whose weight is not 0."""
     weights = keras.ops.cast(weights, losses.dtype)
     weights = keras.ops.broadcast_to(weights, keras.ops.shape(losses))
     present = keras.ops.cast(weights != 0, losses.dtype)
@@ -78,10 +79,11 @@ def weighted_mean(losses, weights):
 
 
 class SummedAdam(keras.optimizers.Adam):
-    """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
+    """Sums the gradients of an id that stands twice in a batch."""
 
     def apply(self, grads, trainable_variables=None):
-        grads = [tf.convert_to_tensor(grad) for grad in grads]
+        # A sum is dense.
+        grads = [None if grad is None else keras.ops.add(grad, 0.0) for grad in grads]
         super().apply(grads, trainable_variables)
 
 
@@ -101,10 +103,10 @@ class RankerModel(keras.Model):
         self.mean_loss = keras.metrics.Mean(name="mean_loss")
 
     def call(self, features, training=False):
-        visitor = tf.reduce_mean(self.items(features["history"]), axis=1)
+        visitor = keras.ops.mean(self.items(features["history"]), axis=1)
         visitor = self.visitor(visitor)
         item = self.item(self.items(features["item"]))
-        scores = tf.reduce_sum(visitor * item, axis=1) + self.bias
+        scores = keras.ops.sum(visitor * item, axis=1) + self.bias
         return {"scores": scores}
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
@@ -113,30 +115,25 @@ class RankerModel(keras.Model):
         loss = weighted_mean(
             keras.ops.binary_crossentropy(labels, scores, from_logits=True), weights
         )
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         features, labels, scores = x, y, y_pred["scores"]
         weights = features["weight"]
-        is_right = tf.equal(labels > 0.5, scores > 0)
+        is_right = keras.ops.equal(labels > 0.5, scores > 0)
         self.accuracy_metric.update_state(
-            tf.cast(is_right, tf.float32), sample_weight=weights
+            keras.ops.cast(is_right, "float32"), sample_weight=weights
         )
-        self.auc_metric.update_state(labels, tf.sigmoid(scores), sample_weight=weights)
+        self.auc_metric.update_state(
+            labels, keras.ops.sigmoid(scores), sample_weight=weights
+        )
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
             "auc": self.auc_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -146,7 +143,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

@@ -1,10 +1,11 @@
 """A small residual network: blocks in a loop, batch normalization, and weight decay."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "resnet_dir", "Where checkpoints go.")
@@ -43,7 +44,7 @@ class BatchNormRelu(keras.layers.Layer):
 
     def call(self, inputs, training=False):
         net = self.batch_normalization(inputs, training=training)
-        return tf.nn.relu(net)
+        return keras.ops.relu(net)
 
 
 def conv2d(filters, kernel_size, strides, name):
@@ -86,7 +87,7 @@ class ResidualBlock(keras.layers.Layer):
 
 
 class Momentum(keras.optimizers.SGD):
-    """Keeps the learning rate out of what it accumulates, as TensorFlow 1."""
+    """Accumulates gradients without the learning rate."""
 
     def update_step(self, gradient, variable, learning_rate):
         accumulated = self.momentums[self._get_variable_index(variable)]
@@ -117,11 +118,11 @@ class ResnetModel(keras.Model):
         for block in self.blocks:
             net = block(net, training=training)
         net = self.last_bn(net, training=training)
-        net = tf.reduce_mean(net, axis=[1, 2])
+        net = keras.ops.mean(net, axis=[1, 2])
         logits = self.logits(net)
         predictions = {
-            "classes": tf.argmax(logits, axis=1),
-            "probabilities": tf.nn.softmax(logits, name="softmax_tensor"),
+            "classes": keras.ops.cast(keras.ops.argmax(logits, axis=1), "int64"),
+            "probabilities": keras.ops.softmax(logits),
         }
         return {**predictions, "logits": logits}
 
@@ -131,26 +132,19 @@ class ResnetModel(keras.Model):
             labels, logits
         )
         loss = cross_entropy + sum(self.losses)
-        if training:
+        if training and keras.backend.backend() == "tensorflow":
             tf.summary.scalar("cross_entropy", cross_entropy)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, predictions = y, y_pred
         self.accuracy_metric.update_state(labels, predictions["classes"])
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -162,7 +156,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

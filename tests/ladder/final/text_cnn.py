@@ -1,10 +1,11 @@
 """A text CNN: convolutions of three widths over the embeddings of words."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "text_cnn_dir", "Where checkpoints go.")
@@ -29,10 +30,11 @@ def eval_input_fn():
 
 
 class SummedAdam(keras.optimizers.Adam):
-    """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
+    """Sums the gradients of an id that stands twice in a batch."""
 
     def apply(self, grads, trainable_variables=None):
-        grads = [tf.convert_to_tensor(grad) for grad in grads]
+        # A sum is dense.
+        grads = [None if grad is None else keras.ops.add(grad, 0.0) for grad in grads]
         super().apply(grads, trainable_variables)
 
 
@@ -56,34 +58,27 @@ class TextCnnModel(keras.Model):
         narrow = self.width_2(net)
         middle = self.width_3(net)
         wide = self.width_4(net)
-        pooled = [tf.reduce_max(one, axis=1) for one in (narrow, middle, wide)]
-        net = tf.concat(pooled, axis=1)
-        logits = tf.squeeze(self.head_logits(net), axis=1)
-        probability = tf.sigmoid(logits)
+        pooled = [keras.ops.max(one, axis=1) for one in (narrow, middle, wide)]
+        net = keras.ops.concatenate(pooled, axis=1)
+        logits = keras.ops.squeeze(self.head_logits(net), axis=1)
+        probability = keras.ops.sigmoid(logits)
         return {"probability": probability, "logits": logits}
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
         labels, logits = y, y_pred["logits"]
         loss = keras.losses.BinaryCrossentropy(from_logits=True)(labels, logits)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, probability = y, y_pred["probability"]
-        guesses = tf.round(probability)
+        guesses = keras.ops.round(probability)
         self.accuracy_metric.update_state(labels, guesses)
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer():
@@ -93,7 +88,7 @@ def make_optimizer():
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

@@ -1,10 +1,11 @@
 """Digits on a TPU, or on this machine: a TPUEstimator with a host_call and metrics for the host."""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "tpu_digits_dir", "Where checkpoints go.")
@@ -56,14 +57,14 @@ class TpuDigitsModel(keras.Model):
         self.mean_loss = keras.metrics.Mean(name="mean_loss")
 
     def call(self, features, training=False):
-        net = tf.expand_dims(features, 3)
+        net = keras.ops.expand_dims(features, axis=3)
         net = self.conv(net)
         net = self.flatten(net)
         net = self.hidden(net)
         logits = self.logits(net)
         predictions = {
-            "class": tf.argmax(logits, axis=1),
-            "probabilities": tf.nn.softmax(logits),
+            "class": keras.ops.cast(keras.ops.argmax(logits, axis=1), "int64"),
+            "probabilities": keras.ops.softmax(logits),
         }
         return {**predictions, "logits": logits}
 
@@ -74,32 +75,24 @@ class TpuDigitsModel(keras.Model):
             labels, logits
         )
         loss = cross_entropy + sum(self.losses) / cores
-        if training:
+        if training and keras.backend.backend() == "tensorflow":
             # For TensorBoard.
             tf.summary.scalar("cross_entropy", cross_entropy)
             tf.summary.scalar("learning_rate", self.optimizer.learning_rate)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss * cores)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, logits = y, y_pred["logits"]
-        predicted = tf.argmax(logits, axis=1)
+        predicted = keras.ops.cast(keras.ops.argmax(logits, axis=1), "int64")
         self.accuracy_metric.update_state(labels, predicted)
         self.mean_class_metric.update_state(predicted)
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
             "mean_class": self.mean_class_metric.result(),
         }
-
-    def test_step(self, data):
-        cores = tf.distribute.get_strategy().num_replicas_in_sync
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss * cores)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -120,9 +113,8 @@ def make_strategy(use_tpu, resolver=None):
     return tf.distribute.TPUStrategy(resolver)
 
 
-
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     with model.distribute_strategy.scope():

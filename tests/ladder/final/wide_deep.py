@@ -1,10 +1,11 @@
 """A wide and deep model: who earns more than the others?"""
+
 import os
+
 import keras
-from absl import app
-from absl import flags
 import numpy as np
 import tensorflow as tf
+from absl import app, flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model_dir", "wide_deep_dir", "Where checkpoints go.")
@@ -104,14 +105,19 @@ class WideDeepModel(keras.Model):
             (features["education"], features["occupation"])
         )
         occupation = self.occupation(features["occupation"])[:, 1:]
-        wide_logits = sum(
-            [
-                self.wide_linear_model_age_bucketized(age_bucketized),
-                self.wide_linear_model_education(education),
-                self.wide_linear_model_education_X_occupation(education_X_occupation),
-                self.wide_linear_model_occupation(occupation),
-            ]
-        ) + self.wide_linear_model_bias_weights
+        wide_logits = (
+            sum(
+                [
+                    self.wide_linear_model_age_bucketized(age_bucketized),
+                    self.wide_linear_model_education(education),
+                    self.wide_linear_model_education_X_occupation(
+                        education_X_occupation
+                    ),
+                    self.wide_linear_model_occupation(occupation),
+                ]
+            )
+            + self.wide_linear_model_bias_weights
+        )
         hours = keras.ops.reshape(keras.ops.cast(features["hours"], "float32"), (-1, 1))
         net = keras.ops.concatenate(
             [
@@ -127,32 +133,25 @@ class WideDeepModel(keras.Model):
             net = self.dropout(net, training=training)
         deep_logits = self.deep_logits(net)
         logits = wide_logits + deep_logits
-        probability = tf.nn.sigmoid(logits)
+        probability = keras.ops.sigmoid(logits)
         return {"probability": probability, "logits": logits}
 
     def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
         labels, logits = y, y_pred["logits"]
         loss = keras.losses.BinaryCrossentropy(from_logits=True)(labels, logits)
+        # A short last batch counts as a whole one, as in an Estimator.
+        self.mean_loss.update_state(loss)
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         labels, probability = y, y_pred["probability"]
-        self.accuracy_metric.update_state(labels, tf.round(probability))
+        self.accuracy_metric.update_state(labels, keras.ops.round(probability))
         self.mean_label_metric.update_state(labels)
         return {
-            "loss": self.get_metrics_result()["loss"],
+            "loss": self.mean_loss.result(),
             "accuracy": self.accuracy_metric.result(),
             "mean_label": self.mean_label_metric.result(),
         }
-
-    def test_step(self, data):
-        x, y = data
-        y_pred = self(x, training=False)
-        loss = self.compute_loss(x, y, y_pred, training=False)
-        # Each batch counts once, a short last one too, as in an Estimator.
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {**results, "loss": self.mean_loss.result()}
 
 
 def make_optimizer(params):
@@ -161,7 +160,7 @@ def make_optimizer(params):
 
 
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
     model(features)  # makes the variables

@@ -122,6 +122,17 @@ def test_a_race_of_the_original_is_shown_as_such_and_is_no_difference(raced):
     assert "the program races: step 1 run again from the same values gives other updates" in said
 
 
+def test_on_cores_a_program_that_races_is_no_difference_either(raced):
+    """TF 1.15's strategy adds the losses of replicas where no optimizer has scaled them."""
+    program = GOLDENS.parent / "programs" / "warmup.py"
+    golden = verify.read(str(GOLDENS / "warmup_tf115"))
+    found = verify.verified(golden, {"program": [str(program)]}, 2)[0]
+    assert statuses(found)["replicas"] == "EXPLAINED"
+    assert found.exit_code == 0
+    assert "does not take its gradients by minimize" in details(found, "replicas")
+    assert "11.4804 in the golden, 22.96081 here" in details(found, "replicas")
+
+
 def test_a_difference_beside_a_race_is_still_found(raced):
     results = dict(raced.here.results)
     results["train/updates"] = raced.here.results["train/updates"] + 3.0  # of no run there

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
+import ast
+import dataclasses
 import os
 import stat
 import subprocess
@@ -10,6 +11,7 @@ import subprocess
 import pytest
 
 from estimator2strategy.__main__ import main
+from estimator2strategy.tools.migrate.codemod import codemods
 from tests.notebooks import notebook, sources
 
 LEGACY = "import tensorflow as tf\n\nlogits = tf.layers.dense(tf.gfile.Open, 1)\n"
@@ -281,19 +283,6 @@ def test_missing_path_is_an_error(program, capsys):
     assert "no_such_folder: no such file or folder" in capsys.readouterr().out
 
 
-def test_without_libcst_the_message_says_how_to_get_it(monkeypatch, capsys):
-    real = builtins.__import__
-
-    def without_libcst(name, *arguments, **options):
-        if name.partition(".")[0] == "libcst":
-            raise ModuleNotFoundError("No module named 'libcst'", name="libcst")
-        return real(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without_libcst)
-    assert main(["migrate", "."]) == 2
-    assert "pip install 'estimator2strategy[migrate]'" in capsys.readouterr().err
-
-
 CELLS = (
     "%matplotlib inline\nimport tensorflow as tf",
     "!pip install x\nfiles = !ls\nwith tf.gfile.GFile('é') as file:\n    %time file.read()",
@@ -323,3 +312,38 @@ def test_a_notebook_that_would_change_as_a_whole_is_refused_by_name(program, cap
     assert "a.ipynb: it is not laid out as Jupyter writes it: open it there and save it" in said
     assert (program / "a.ipynb").read_text() == text
     assert (program / "task.py").read_text() == STAGE_2
+
+
+def test_no_file_is_written_if_a_codemod_fails_in_another(program, capsys, monkeypatch):
+    (program / "other.py").write_text(LEGACY)
+    commit(program)
+    found = codemods()["gfile"].find
+
+    def find(module):
+        if module.source.path.endswith("other.py"):
+            raise ValueError("boom")
+        yield from found(module)
+
+    failing = dataclasses.replace(codemods()["gfile"], find=find)
+    monkeypatch.setitem(codemods(), "gfile", failing)
+    assert main(["migrate", "--stage", "2", ".", "--write"]) == 2
+    assert (program / "task.py").read_text() == LEGACY
+    assert "Nothing was written: half of a program would not run." in capsys.readouterr().out
+
+
+def test_a_statement_that_cannot_be_replaced_is_named_with_its_line(program, capsys, monkeypatch):
+    (program / "other.py").write_text(LEGACY + "a = 1; b = 2\n")
+    commit(program)
+
+    def find(module):
+        last = module.source.tree.body[-1]
+        if ast.unparse(last) == "b = 2":
+            yield module.replace_statement(last, "c = 3")
+
+    monkeypatch.setitem(codemods(), "gfile", dataclasses.replace(codemods()["gfile"], find=find))
+    assert main(["migrate", "--stage", "2", ".", "--write"]) == 1
+    assert (
+        "  other.py:4: it stays as it is: give each statement of this line a line of its own"
+        in capsys.readouterr().out
+    )
+    assert (program / "other.py").read_text() == LEGACY + "a = 1; b = 2\n"

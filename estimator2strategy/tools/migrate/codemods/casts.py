@@ -1,7 +1,8 @@
 """`tf.to_float` and its kin."""
 
-import libcst as cst
+import dataclasses
 
+from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import (
     Change,
     SafetyTier,
@@ -17,7 +18,6 @@ _DTYPES = {
     "tf.to_int32": "int32",
     "tf.to_int64": "int64",
 }
-_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
 @codemod(
@@ -35,21 +35,19 @@ def find(module):
         x = call.argument("x", 0)
         if x is None or call.is_open:
             continue
-        old = module.cst(call.node)
-        if old.args[0].keyword is not None and old.args[0].keyword.value != "x":
+        old = CallText(module, call.node)
+        if old.arguments[0].name not in (None, "x"):
             continue
         dtype = _DTYPES[module.name(call.node.func, call.scope)]
-        yield Change(old, _cast(old, f"{module.tf}.cast", f"{module.tf}.{dtype}"))
+        arguments = _with_dtype(old.arguments, f"{module.tf}.{dtype}")
+        yield Change(*old.span, old.text(f"{module.tf}.cast", arguments))
 
 
-def _cast(call, function, dtype):
-    """The call of another function, with a dtype as its second argument."""
-    x, *rest = call.args
-    given = cst.Arg(cst.parse_expression(dtype), comma=x.comma)
-    if x.keyword is not None:
-        given = given.with_changes(keyword=cst.Name("dtype"), equal=x.equal)
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    if rest and rest[0].keyword is None:
-        rest = [rest[0].with_changes(keyword=cst.Name("name"), equal=_EQUAL), *rest[1:]]
-    arguments = [x.with_changes(comma=comma), given, *rest]
-    return call.with_changes(func=cst.parse_expression(function), args=arguments)
+def _with_dtype(arguments, dtype):
+    """The arguments with a dtype as the second one."""
+    x, *rest = arguments
+    name, between = ("dtype", x.between) if x.name else (None, "")
+    given = ArgumentText(name, dtype, between, x.gap)
+    if rest:
+        rest[0] = rest[0].named("name")
+    return [dataclasses.replace(x, gap=", "), given, *rest]

@@ -34,7 +34,7 @@ def find(module):
         called = module.written(applied.func).removesuffix("apply") + method
         arguments = given.strip()[1:-1].rstrip().removesuffix(",") + ", drop_remainder=True"
         written = module.written_with(applied, {applied.func: called, made.node: arguments})
-        yield module.replace(applied, f"({written})")  # it may stand on several lines
+        yield module.replace(applied, written)
 
 
 def _is_only_argument_of_apply(made, applied):

@@ -29,6 +29,8 @@ _FACADE = "estimator2strategy.tf1"
     "datasets, and code runs eagerly unless it is in a tf.function.",
 )
 def find(module):
+    if _PACKAGE not in module.source.modules:
+        return
     unread = _unread_imports(module)
     for node in unread:
         yield module.replace_statement(node, "")

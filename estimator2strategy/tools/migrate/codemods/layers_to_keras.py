@@ -3,9 +3,8 @@
 import ast
 import dataclasses
 
-import libcst as cst
-
 from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import (
     Change,
     SafetyTier,
@@ -97,8 +96,9 @@ def find(module):
             yield Todo(call.node, problem)
         else:
             tier = SafetyTier.REVIEW if row.has_variables or row.trains else SafetyTier.SAFE
-            old = module.cst(call.node)
-            yield Change(old, _layer(old, row, f"{module.tf}.keras.layers.{row.keras}"), tier=tier)
+            old = CallText(module, call.node)
+            text = _layer(old, row, f"{module.tf}.keras.layers.{row.keras}")
+            yield Change(*old.span, text, tier=tier)
 
 
 def _classes(module):
@@ -112,16 +112,16 @@ def _classes(module):
         if problem:
             yield Todo(call.node, problem)
             continue
-        old = module.cst(call.node)
+        old = CallText(module, call.node)
         named = [
-            _by_name(argument, name) if _is_elsewhere(row, name) else argument
-            for name, argument in zip(row.arguments, old.args, strict=False)
+            argument.named(name) if _is_elsewhere(row, name) else argument
+            for name, argument in zip(row.arguments, old.arguments, strict=False)
         ]
-        function = cst.parse_expression(f"{module.tf}.keras.layers.{row.keras}")
-        new = old.with_changes(func=function, args=[*named, *old.args[len(named) :]])
-        yield Change(
-            old, new, tier=SafetyTier.REVIEW if row.has_variables or row.trains else SafetyTier.SAFE
+        text = old.text(
+            f"{module.tf}.keras.layers.{row.keras}", [*named, *old.arguments[len(named) :]]
         )
+        tier = SafetyTier.REVIEW if row.has_variables or row.trains else SafetyTier.SAFE
+        yield Change(*old.span, text, tier=tier)
 
 
 def _problem(module, call, given):
@@ -167,23 +167,18 @@ def _is_entered_again(module, scope):
 def _layer(old, row, function):
     """`Layer(arguments)(inputs)` for `layer(inputs, arguments)`."""
     names = ("inputs", *row.arguments)
-    given = [(a.keyword.value if a.keyword else names[n], a) for n, a in enumerate(old.args)]
+    given = [(one.name or names[n], one) for n, one in enumerate(old.arguments)]
     table = dict(given)
     kept = [
-        _by_name(argument, name) if _is_elsewhere(row, name) else argument
+        argument.named(name) if _is_elsewhere(row, name) else argument
         for name, argument in given
         if name not in ("inputs", "training")
     ]
-    if kept:
-        kept[-1] = kept[-1].with_changes(comma=old.args[-1].comma)
-    layer = old.with_changes(func=cst.parse_expression(function), args=kept, lpar=(), rpar=())
-    if not kept:
-        layer = layer.with_changes(whitespace_before_args=cst.SimpleWhitespace(""))
-    arguments = [cst.Arg(table["inputs"].value)]
+    inside = table["inputs"].value
     if row.trains:
-        value = table["training"].value if "training" in table else cst.Name("False")
-        arguments.append(_by_name(cst.Arg(value), "training"))
-    return cst.Call(layer, arguments, lpar=old.lpar, rpar=old.rpar)
+        training = table.get("training", ArgumentText(None, "False", "", ""))
+        inside += f", {training.named('training').text}"
+    return f"{old.text(function, kept)}({inside})"
 
 
 def _is_elsewhere(row, name):
@@ -192,10 +187,3 @@ def _is_elsewhere(row, name):
         # Between them Keras has `groups` (or `output_padding`).
         return row.arguments.index(name) > row.arguments.index("padding")
     return name in ("name", "data_format", "trainable") or row.keras in ("Dropout", "Flatten")
-
-
-def _by_name(argument, name):
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    if argument.keyword is not None:
-        return argument
-    return argument.with_changes(keyword=cst.Name(name), equal=equal)

@@ -1,7 +1,6 @@
 """Learning rates that decay, to Keras schedules."""
 
-import libcst as cst
-
+from estimator2strategy.tools.migrate.call_text import CallText
 from estimator2strategy.tools.migrate.codemod import (
     Change,
     SafetyTier,
@@ -46,25 +45,18 @@ def find(module):
         if call.is_open:
             continue
         keras, names = _SCHEDULES[module.name(call.node.func, call.scope)]
-        old = module.cst(call.node)
-        given = list(zip(names, old.args, strict=False))
-        given = [(a.keyword.value if a.keyword else name, a) for name, a in given] + [
-            (a.keyword.value, a) for a in old.args[len(given) :] if a.keyword
-        ]
+        old = CallText(module, call.node)
+        given = list(zip(names, old.arguments, strict=False))
+        given = [(one.name or name, one) for name, one in given]
+        given += [(one.name, one) for one in old.arguments[len(given) :] if one.name]
         step = next((argument for name, argument in given if name in _STEPS), None)
         if step is None:
             continue
-        function = f"{module.tf}.keras.optimizers.schedules.{keras}"
         # A name, which comes last by position, is dropped with the scope that it made.
         kept = [
-            argument.with_changes(keyword=cst.Name(_RENAMED.get(name, name)))
-            if argument.keyword
-            else argument
+            argument.renamed(_RENAMED.get(name, name))
             for name, argument in given
             if name not in (*_STEPS, "name")
         ]
-        kept[-1] = kept[-1].with_changes(comma=old.args[-1].comma)
-        schedule = old.with_changes(
-            func=cst.parse_expression(function), args=kept, lpar=(), rpar=()
-        )
-        yield Change(old, cst.Call(schedule, [cst.Arg(step.value)], lpar=old.lpar, rpar=old.rpar))
+        schedule = old.text(f"{module.tf}.keras.optimizers.schedules.{keras}", kept)
+        yield Change(*old.span, f"{schedule}({step.value})")

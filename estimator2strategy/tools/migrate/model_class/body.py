@@ -1,14 +1,18 @@
 """A function's statements as those of a Keras class: what `__init__` makes, `call` computes."""
 
 import ast
-import re
 
 from estimator2strategy.tools.check.comments import comments
-from estimator2strategy.tools.migrate.model_class import names, values
+from estimator2strategy.tools.migrate.model_class import keras_ops, names, values
 from estimator2strategy.tools.migrate.model_class.cell_layers import Recurrent
 from estimator2strategy.tools.migrate.model_class.column_layers import Columns
 from estimator2strategy.tools.migrate.model_class.layer_calls import Layers
-from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
+from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
+    SPEC,
+    names_in,
+    reads_of,
+    writes_of,
+)
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, arguments
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
@@ -41,7 +45,7 @@ class Body:
         self._called = Rewriter(
             module,
             (self._flag, values.no_mode, self._kept, *values.VALUES, self._helper,
-             self._recurrent.rule, self._columns.rule, self.layers.rule),
+             self._recurrent.rule, self._columns.rule, self.layers.rule, keras_ops.rule),
         )  # fmt: skip
 
     # Lines.
@@ -281,15 +285,3 @@ class Body:
         if not self.layers.is_table(name):
             self._variables[name] = attribute
         return True
-
-
-def names_in(line):
-    """The names that a line of code reads."""
-    text = line.strip()
-    if text.startswith("#"):
-        return set()
-    text = {"else:": "pass"}.get(text, text)
-    try:
-        return reads_of(ast.parse(f"{text} pass" if text.endswith(":") else text))
-    except SyntaxError:  # a part of a compound statement
-        return set(re.findall(r"[a-zA-Z_]\w*", text))

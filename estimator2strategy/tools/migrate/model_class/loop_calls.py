@@ -22,7 +22,7 @@ _EXPORTS = ("export_saved_model", "export_savedmodel")
 _CHECKPOINT = "keras.callbacks.ModelCheckpoint(path, save_weights_only=True, save_freq={every})"
 TRAIN = '''
 def train(model, data, max_steps, folder, callbacks=()):
-    """Trains up to `max_steps`, from the weights in the folder if it has any."""
+    """Trains up to `max_steps`, from the folder's weights if any."""
     path = os.path.join(folder, "model.weights.h5")
     features, _ = next(iter(data))
 {build}
@@ -52,6 +52,7 @@ def predict(model, data):
     """Yields the predictions of each example."""
     for batch in data:
         features = batch[0] if isinstance(batch, tuple) else batch
+        features = keras.tree.map_structure(keras.ops.convert_to_tensor, features)
         found = model.predict_on_batch(features)
         if isinstance(found, dict):
             yield from (dict(zip(found, row)) for row in zip(*found.values()))

@@ -3,23 +3,27 @@
 import ast
 import re
 
-from estimator2strategy.tools.migrate.model_class import names, on_cores, weighted_losses
-from estimator2strategy.tools.migrate.model_class.body import Body, names_in
+from estimator2strategy.tools.migrate.model_class import (
+    loss_slice,
+    names,
+    on_cores,
+    weighted_losses,
+)
+from estimator2strategy.tools.migrate.model_class.body import Body
 from estimator2strategy.tools.migrate.model_class.metric_fn_calls import EvalMetrics
-from estimator2strategy.tools.migrate.model_class.model_fn_parts import SPEC, reads_of, writes_of
+from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
+    SPEC,
+    names_in,
+    reads_of,
+    writes_of,
+)
 from estimator2strategy.tools.migrate.model_class.optimizer_code import OptimizerCode
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
 
-_TEST_STEP = (
-    "x, y = data",
-    "y_pred = self(x, training=False)",
-    "loss = self.compute_loss(x, y, y_pred, training=False)",
-    "# Each batch counts once, a short last one too, as in an Estimator.",
-    "self.mean_loss.update_state(loss)",
-    "results = self.compute_metrics(x, y, y_pred)",
-    'return {**results, "loss": self.mean_loss.result()}',
-)
+# tf.summary writes in TensorFlow's graphs alone.
+_SUMMARIES = 'if training and keras.backend.backend() == "tensorflow":'
+_COUNTED = "# A short last batch counts as a whole one, as in an Estimator."
 
 
 class ModelClass(Body):
@@ -73,9 +77,6 @@ class ModelClass(Body):
             "",
             "    def compute_metrics(self, x, y, y_pred, sample_weight=None):",
             *self._block(metrics),
-            "",
-            "    def test_step(self, data):",
-            *self._block(self._test_step()),
             *of_several,
         ]
         above = "".join(f"{one}\n\n" for one in dict.fromkeys([*self.functions, *code.above]))
@@ -88,12 +89,6 @@ class ModelClass(Body):
         of_all = "    def compute_losses(self, x, y, y_pred, training=True):"
         total = "return self.compute_losses(x, y, y_pred, training)[0]"
         return [of_all, *self._block(lines), "", head, *self._block([total])]
-
-    def _test_step(self):
-        if not self._is_on_cores:
-            return _TEST_STEP
-        counted = [line.replace("state(loss)", "state(loss * cores)") for line in _TEST_STEP]
-        return [on_cores.CORES, *counted]
 
     def _docstring(self):
         written = ast.get_docstring(self.function)
@@ -183,31 +178,28 @@ class ModelClass(Body):
         if value is None:
             raise StaysError(self.function, "it has no loss")
         losses = _Losses(self)
-        lines = [line for s in self._read_by_loss(value) for line in losses.written(s)]
-        returned = losses.rewriter.text(value)
-        if self.several:
-            returned = self.several.returned(returned)
+        read = reads_of(value).union(*map(reads_of, self.parts.summaries))
+        read |= set(self.several.losses) if self.several else set()
+        kept = loss_slice.of(self.parts.loss, read, self._adds_loss)
+        lines = [line for s in kept for line in losses.written(s)]
+        loss = joined(losses.rewriter.text(value))
         summaries = [line for s in self.parts.summaries for line in self._summary(s)]
         if summaries:
-            lines += ["if training:", *(f"    {line}" for line in summaries)]
-        lines.append(f"return {returned}")
+            lines += [_SUMMARIES, *(f"    {line}" for line in summaries)]
+        if not loss.isidentifier():
+            lines.append(f"loss = {loss}")
+            loss = "loss"
+        counted = f"{loss} * cores" if self._is_on_cores else loss
+        returned = self.several.returned(loss) if self.several else loss
+        lines += [_COUNTED, f"self.mean_loss.update_state({counted})", f"return {returned}"]
         if self._is_on_cores:
             on_cores.check_loss(value, lines)
             lines = on_cores.divided(lines)
         return [*self._prelude(lines), *lines]
 
-    def _read_by_loss(self, value):
-        """The statements of the loss without those that metrics alone read."""
-        read = set().union(*map(reads_of, (value, *self.parts.summaries)))
-        read |= set(self.several.losses) if self.several else set()
-        kept = []
-        for statement in reversed(self.parts.loss):
-            calls = (self._called.called(n) or "" for n in ast.walk(statement))
-            adds = any(name.startswith("tf.losses.") for name in calls)
-            if adds or not isinstance(statement, ast.Assign) or writes_of(statement) & read:
-                read |= reads_of(statement)
-                kept.insert(0, statement)
-        return kept
+    def _adds_loss(self, node):
+        """True for a call that adds to the total loss."""
+        return (self._called.called(node) or "").startswith("tf.losses.")
 
     def _summary(self, statement):
         rates = set().union(*map(writes_of, self.parts.optimizer), set())
@@ -252,7 +244,7 @@ class ModelClass(Body):
         needed = set().union(*(names_in(line) for line in updates), set())
         between = self._slice(needed)
         updates = [*between, *updates]
-        pairs = ['"loss": self.get_metrics_result()["loss"]']
+        pairs = ['"loss": self.mean_loss.result()']
         pairs += [f"{key}: {value}" for key, value in results.items()]
         returned = f"return {{{', '.join(pairs)}}}"
         return [*self._prelude(updates), *updates, returned]

@@ -10,6 +10,7 @@ trains, to the metrics if it makes or updates one. All others are of the forward
 import ast
 import contextlib
 import dataclasses
+import re
 
 from estimator2strategy.tools.migrate.model_class import names
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
@@ -234,6 +235,18 @@ def reads_of(node):
     """The names that a node reads."""
     loads = (n for n in ast.walk(node) if isinstance(n, ast.Name))
     return {n.id for n in loads if isinstance(n.ctx, ast.Load)}
+
+
+def names_in(line):
+    """The names that a line of code reads."""
+    text = line.strip()
+    if text.startswith("#"):
+        return set()
+    text = {"else:": "pass"}.get(text, text)
+    try:
+        return reads_of(ast.parse(f"{text} pass" if text.endswith(":") else text))
+    except SyntaxError:  # a part of a compound statement
+        return set(re.findall(r"[a-zA-Z_]\w*", text))
 
 
 def writes_of(node):

@@ -4,17 +4,21 @@ import ast
 
 from estimator2strategy.tools.migrate import core_sums
 from estimator2strategy.tools.migrate.model_class import names, values
-from estimator2strategy.tools.migrate.model_class.body import names_in
-from estimator2strategy.tools.migrate.model_class.model_fn_parts import reads_of, writes_of
+from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
+    names_in,
+    reads_of,
+    writes_of,
+)
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.several_optimizers import SeveralOptimizers
 from estimator2strategy.tools.migrate.model_class.wrapping import joined
 
 _SUMMED = '''class Summed{0}(keras.optimizers.{0}):
-    """Adds up the gradients of an id that is twice in a batch, as TensorFlow 1."""
+    """Sums the gradients of an id that stands twice in a batch."""
 
     def apply(self, grads, trainable_variables=None):
-{1}        grads = [tf.convert_to_tensor(grad) for grad in grads]
+{1}        # A sum is dense.
+        grads = [None if grad is None else keras.ops.add(grad, 0.0) for grad in grads]
         super().apply(grads, trainable_variables)
 '''
 _CLIPPED = """\
@@ -22,7 +26,7 @@ _CLIPPED = """\
         grads, _ = tf.clip_by_global_norm(grads, {})
 """
 _MOMENTUM = '''class Momentum(keras.optimizers.SGD):
-    """Keeps the learning rate out of what it accumulates, as TensorFlow 1."""
+    """Accumulates gradients without the learning rate."""
 
     def update_step(self, gradient, variable, learning_rate):
         accumulated = self.momentums[self._get_variable_index(variable)]

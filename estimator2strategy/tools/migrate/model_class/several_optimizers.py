@@ -24,9 +24,7 @@ _TRAIN_STEP = '''
         gradients = [tape.gradient(target, variables) for _, target, variables in steps]
         for (optimizer, _, variables), of_step in zip(steps, gradients):
             optimizer.apply(of_step, variables)
-        self.mean_loss.update_state(loss)
-        results = self.compute_metrics(x, y, y_pred)
-        return {{**results, "loss": self.mean_loss.result()}}
+        return self.compute_metrics(x, y, y_pred)
 '''
 
 

@@ -5,7 +5,7 @@ import ast
 from estimator2strategy.tools.migrate.model_class.rewriting import StaysError
 
 FUNCTION = '''def weighted_mean(losses, weights):
-    """The mean over the losses whose weight is not 0, as in TensorFlow 1."""
+    """The mean over the losses whose weight is not 0."""
     weights = keras.ops.cast(weights, losses.dtype)
     weights = keras.ops.broadcast_to(weights, keras.ops.shape(losses))
     present = keras.ops.cast(weights != 0, losses.dtype)
