@@ -49,6 +49,7 @@ OF_THE_READER = frozenset(
         ),
         *("failures", "new", "outputs", "parts", "read", "rewrite", "rule", "target", "w"),
         "base",
+        "helpers",
         "batches",
         "devices",
         "importer",

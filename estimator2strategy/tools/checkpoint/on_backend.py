@@ -11,6 +11,7 @@ import importlib
 import os
 import pickle
 import sys
+import traceback
 import types
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,8 @@ class _Absent(types.ModuleType):
         return _Absent(f"{self.__name__}.{name}")
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        caller = sys._getframe(1)
-        place = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"
+        caller = traceback.extract_stack(limit=2)[0]
+        place = f"{os.path.basename(caller.filename)}:{caller.lineno}"
         raise ModuleNotFoundError(f"{place} calls {self.__name__}, {ABSENT}")
 
 

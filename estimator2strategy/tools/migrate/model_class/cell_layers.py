@@ -1,7 +1,7 @@
 """Cells and `tf.nn.dynamic_rnn` as layers of Keras.
 
-cell = tf.nn.rnn_cell.LSTMCell(12)                       # self.rnn = keras.layers.LSTM(12, ...)
-outputs, state = tf.nn.dynamic_rnn(cell, x, lengths)     # outputs, state_h, ... = self.rnn(x)
+cell = tf.nn.rnn_cell.LSTMCell(12)  ->  self.rnn = keras.layers.LSTM(12, ...)
+tf.nn.dynamic_rnn(cell, x, lengths)  ->  outputs, state_h, ... = self.rnn(x)
 """
 
 import ast

@@ -1,6 +1,6 @@
 """Feature columns as preprocessing layers of Keras.
 
-    net = tf.feature_column.input_layer(features, columns)    # keras.ops.concatenate([...], axis=1)
+    tf.feature_column.input_layer(features, columns)  ->  keras.ops.concatenate([...], axis=1)
 
 A category is its one-hot vector; an embedding, and the weights of a linear model, are a Dense layer
 without a bias on that.

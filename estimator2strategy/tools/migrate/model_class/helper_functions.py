@@ -47,7 +47,7 @@ class Helpers:
         found = [None]
         while found:  # functions that call those that were found make layers too
             found = [f for f in functions if f.name not in self.names and self._makes(f)]
-            self.names |= {function.name: Helper(self, function) for function in found}
+            self.names |= {function.name: HelperFunction(self, function) for function in found}
 
     def _makes(self, function):
         calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
@@ -99,7 +99,7 @@ class Helpers:
         return any(helper.body.layers.looks_up for helper in self.names.values())
 
 
-class Helper:
+class HelperFunction:
     """A function that makes layers.
 
     Attributes:

@@ -1,6 +1,6 @@
 """Variable scopes around a node, and names that are computed of what a loop goes through.
 
-joined_name(["block_%d" % i, "conv"])       # f"block_{i}_conv"
+joined_name(module, [node, "conv"])     # ('f"block_{i}_conv"', "block_conv")
 """
 
 import ast
