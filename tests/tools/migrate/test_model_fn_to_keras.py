@@ -95,6 +95,15 @@ STAYS = {
     ): "wait for one another",
     (
         "    train_op = ",
+        "    other = tf.keras.optimizers.SGD(learning_rate=0.1)\n"
+        "    first = other.apply_gradients(zip(\n"
+        "        tf.gradients(loss, tf.trainable_variables()), tf.trainable_variables()))\n"
+        "    train_op = ",
+        "mode, y, loss, train_op)",
+        "mode, y, 2 * loss, train_op)",
+    ): 'another name than "loss"',
+    (
+        "    train_op = ",
         "    x = [(g * 2, v) for g, v in zip(tf.gradients(loss, w), w)]\n"
         "    x = [tf.multiply(g, 2) for g in tf.gradients(loss, x)]\n    train_op = ",
     ): "write what is done to gradients",

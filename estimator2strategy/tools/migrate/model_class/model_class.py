@@ -187,6 +187,9 @@ class ModelClass(Body):
         if summaries:
             lines += [_SUMMARIES, *(f"    {line}" for line in summaries)]
         if not loss.isidentifier():
+            if self.several and "loss" in self.several.losses:
+                message = 'give the loss of each optimizer another name than "loss"'
+                raise StaysError(value, message)
             lines.append(f"loss = {loss}")
             loss = "loss"
         counted = f"{loss} * cores" if self._is_on_cores else loss
