@@ -60,6 +60,10 @@ _COMMANDS = {
         "estimator2strategy.legacy.run",
         "run an unchanged TF 1.x program on today's TensorFlow",
     ),
+    "cache": (
+        "estimator2strategy.tools.shell.cache",
+        "say how much is kept for later processes, or delete it",
+    ),
     "guide": (
         "estimator2strategy.tools.shell.guide",
         "list the pages of the migration guide, or print one",

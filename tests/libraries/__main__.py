@@ -4,7 +4,8 @@ Each runs in several ways: unchanged by `e2s run`, and with its import changed t
 
     python -m tests.libraries                               # all programs
     python -m tests.libraries lattice privacy
-    python -m tests.libraries --record PYTHON_OF_TF_215     # that has the libraries, too
+    python -m tests.libraries --ci                          # those that CI has time for
+    python -m tests.libraries --record PYTHON_OF_TF_215     # those whose oracle is TF 2.15
 
 Each library is installed without its dependencies, into a folder below build/libraries.
 """
@@ -19,22 +20,28 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.libraries import table
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RESULTS = HERE / "results.json"
 TOLERANCE = 1e-5  # relative to values above 1; 6e-8 was measured
 
-# Program -> the distributions that it needs beside TensorFlow.
-PINNED = {
-    "deepctr": ("deepctr==0.9.4",),
-    "lattice": ("tensorflow-lattice==2.0.13", "sortedcontainers==2.4.0"),
-    "nsl": ("neural-structured-learning==1.4.0", "attrs==25.3.0"),
-    "privacy": ("tensorflow-privacy==0.9.0", "dp-accounting==0.4.4", "attrs==25.3.0"),
-}
-
 # Program -> the ways in which it runs, where they are others than these.
 USUAL = ("run", "tf1")
-WAYS = {"privacy": (*USUAL, "estimator")}
+WAYS = {
+    "adanet": ("run --tf2",),
+    "gan": ("run",),
+    "hub": ("run",),
+    "kfac": ("run",),
+    "mesh": ("run",),
+    "privacy": (*USUAL, "estimator"),
+    "probability": ("run --tf2",),
+    "ranking": ("run --tf2",),
+    "sonnet": ("run",),
+    "tfx": ("run --tf2",),
+    "trfl": ("run",),
+}
 # Way -> the options of `e2s run`.
 RUN = {"run": (), "run --tf2": ("--tf2",)}
 # Way -> the import that the program gets in its first lines, and the text it replaces.
@@ -48,15 +55,6 @@ CHANGED = {
 }
 
 
-def installed(name: str) -> Path:
-    """The folder with the distributions of a program."""
-    folder = ROOT / "build" / "libraries" / name
-    if not folder.exists():
-        pip = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--target"]
-        subprocess.run([*pip, str(folder), *PINNED[name]], check=True)
-    return folder
-
-
 def program(name: str) -> Path:
     """The file of a program."""
     return HERE / "programs" / f"train_{name}.py"
@@ -66,7 +64,7 @@ def result_of(name: str, command: list[str], path: str) -> dict[str, float]:
     """The metrics that a command prints in its last line."""
     ran = subprocess.run(
         command,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**table.rows()[name].variables(), "PYTHONPATH": path},
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -99,29 +97,45 @@ def difference(expected: dict[str, float], got: dict[str, float]) -> float:
 
 
 def compare(name: str, way: str, expected: dict[str, float]) -> bool:
-    """Runs a program here; True if its result is that of TensorFlow 2.15."""
-    path = os.pathsep.join([str(ROOT), str(installed(name))])
+    """Runs a program here; True if its result is that of its oracle."""
+    path = os.pathsep.join([str(ROOT), str(table.rows()[name].installed(sys.executable))])
     try:
         found = difference(expected, result_of(name, command_of(name, way), path))
     except (RuntimeError, subprocess.CalledProcessError) as error:
         print(f"{name}, {way}: {error}")
         return False
-    pinned = ", ".join(PINNED[name])
+    pinned = ", ".join(table.rows()[name].distributions)
     print(f"{name}, {way}: {pinned}: greatest difference {found:.1e}", flush=True)
     return found <= TOLERANCE
 
 
+def recorded(names: list[str], python: str) -> dict[str, dict[str, float]]:
+    """The results of the programs whose original TensorFlow is that of a Python."""
+    ask = [python, "-c", "import tensorflow; print(tensorflow.__version__)"]
+    release = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout
+    rows = [row for row in map(table.rows().get, names) if row and release.startswith(row.world)]
+    return {
+        row.name: result_of(
+            row.name,
+            [python, str(program(row.name))],
+            str(row.installed(python, of_oracle=True)),
+        )
+        for row in rows
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(PINNED)}")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(table.rows())}")
     parser.add_argument("--record", metavar="PYTHON", help="write the results of that Python")
+    parser.add_argument("--ci", action="store_true", help="leave out those that take long")
     asked = parser.parse_args()
-    names = asked.names or sorted(PINNED)
+    names = asked.names or [n for n, row in table.rows().items() if row.ci or not asked.ci]
+    expected = json.loads(RESULTS.read_text())
     if asked.record:
-        results = {name: result_of(name, [asked.record, str(program(name))], "") for name in names}
+        results = expected | recorded(names, asked.record)
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
         return 0
-    expected = json.loads(RESULTS.read_text())
     runs = [(name, way) for name in names for way in WAYS.get(name, USUAL)]
     passed = sum(compare(name, way, expected[name]) for name, way in runs)
     print(f"{passed} passed, {len(runs) - passed} failed")

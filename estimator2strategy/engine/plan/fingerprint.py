@@ -16,6 +16,7 @@ from estimator2strategy.engine.worlds import REFERENCES
 
 # The folder that a sharded save op writes to before it merges.
 _TEMPORARY = re.compile(rb"_temp_[0-9a-f]{32}")
+_UNUSED = re.compile(r"_\d+(?=___redundant_placeholder\d+$)")
 _UUID = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -61,6 +62,8 @@ def fingerprint_of(graph_def: tf.compat.v1.GraphDef) -> Fingerprint:
         done += 1
         signature = function.signature
         signature.name = ""
+        for argument in signature.input_arg:  # that a loop does not use
+            argument.name = _UNUSED.sub("", argument.name)
         digest.update(signature.SerializeToString(deterministic=True))
         digest.update(repr(sorted(function.ret.items())).encode())
         add(function.node_def)

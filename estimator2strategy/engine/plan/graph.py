@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
+from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.calls import as_partitioned_calls
 from estimator2strategy.engine.plan.edges import input_node, tensor_name
 from estimator2strategy.engine.plan.effects import (
@@ -350,9 +351,12 @@ class RecordedGraph:
     def functions_behind(self, names: Iterable[str]) -> Iterator[str]:
         """Names of the library functions that nodes call, directly or through one another."""
         seen: set[str] = set()
-        frontier = [self[name] for name in names]
+        frontier = [self[name] for name in names] if self.library else []
         while frontier:
-            for attr in frontier.pop().attr.values():
+            node = frontier.pop()
+            plain = _tf_private.plain_attrs(node.op)
+            for key in [key for key in node.attr if key not in plain]:
+                attr = node.attr[key]
                 for called in (attr.func.name, *(f.name for f in attr.list.func)):
                     if called in self.library and called not in seen:
                         seen.add(called)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from estimator2strategy.engine import patches, quiet_import
-from estimator2strategy.tools.shell.command_line import Parser
+from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.tools.untrusted import printable
 
 _EXAMPLE = """\

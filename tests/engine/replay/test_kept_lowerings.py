@@ -13,6 +13,7 @@ import tensorflow as tf
 
 pytest.importorskip("jax", minversion="0.10")
 
+from estimator2strategy.engine import kept_folder
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.xla import kept_lowerings as kept
@@ -137,7 +138,7 @@ def test_a_folder_that_takes_no_file_is_no_hindrance(folder, made, monkeypatch):
     def full(*given, **more):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(kept.tempfile, "mkstemp", full)
+    monkeypatch.setattr(kept_folder.tempfile, "mkstemp", full)
     step()
     assert not list(folder.glob("*.step"))
     assert len(made) == 1

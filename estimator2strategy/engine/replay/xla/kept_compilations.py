@@ -3,30 +3,23 @@
     function = kept(jax.jit(block))
     function(*arguments)        # compiles, or loads what an earlier process has compiled
 
-They lie in `estimator2strategy/jax` of the user's folder for caches (XDG_CACHE_HOME, or ~/.cache).
-Nobody else may write there, because what is loaded is code. E2S_CACHE=off keeps nothing. Where a
-program has set a cache of JAX, that one is used. JAX's settings are left as they were found.
+They lie in the folder `jax` of `engine/kept_folder.py`. Where a program has set a cache of JAX,
+that one is used. JAX's settings are left as they were found.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import os
-import shutil
-import stat
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
 import tensorflow as tf
 from jax.experimental.compilation_cache import compilation_cache
 
-from estimator2strategy.engine import patches
-
-VARIABLE = "E2S_CACHE"
+from estimator2strategy.engine import kept_folder, patches
 
 # The most bytes that are kept.
 _LIMIT = 1 << 30
@@ -57,7 +50,7 @@ def kept(function: Callable[..., Any]) -> Callable[..., Any]:
 def kept_compilations() -> Iterator[None]:
     """Lets JAX look for compilations on disk, and keep new ones there."""
     of_program = getattr(jax.config, _FOLDER)
-    folder = None if of_program else folder_of_user()
+    folder = None if of_program else kept_folder.of("jax")
     if folder is None:
         yield
         return
@@ -77,9 +70,9 @@ def kept_compilations() -> Iterator[None]:
         tf.compat.v1.logging.info(
             "A kept compilation in %s is damaged: the folder is emptied.", folder
         )
-        shutil.rmtree(folder, ignore_errors=True)
+        kept_folder.clear(folder)
     else:
-        _drop_oldest(folder, _LIMIT)
+        kept_folder.drop_oldest(folder, _LIMIT)
 
 
 def _set(settings: dict[str, object]) -> None:
@@ -87,41 +80,3 @@ def _set(settings: dict[str, object]) -> None:
     for name, value in settings.items():
         jax.config.update(name, value)
     compilation_cache.reset_cache()  # JAX reads its settings once
-
-
-def folder_of_user() -> Path | None:
-    """The folder; None if nothing is to be kept, or if it is not the user's alone."""
-    if os.environ.get(VARIABLE) == "off":
-        return None
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = Path(base, "estimator2strategy", "jax")
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        state = folder.stat()
-    except OSError:
-        return None  # of a user without a home, say
-    if state.st_uid != os.getuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        tf.compat.v1.logging.warning(
-            "Compilations are not kept: others may write to %s. Make it yours alone "
-            "(chmod go-w), or set %s=off.",
-            folder,
-            VARIABLE,
-        )
-        return None
-    return folder if os.access(folder, os.W_OK) else None
-
-
-def _drop_oldest(folder: Path, limit: int) -> None:
-    """Deletes what was not used for longest, until no more than `limit` bytes are left."""
-    files = []
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # another process may have deleted it
-            state = path.stat()
-            if stat.S_ISREG(state.st_mode):
-                files.append((max(state.st_atime, state.st_mtime), state.st_size, path))
-    size = sum(of_file for _, of_file, _ in files)
-    for _, of_file, path in sorted(files):
-        if size <= limit:
-            break
-        path.unlink(missing_ok=True)
-        size -= of_file

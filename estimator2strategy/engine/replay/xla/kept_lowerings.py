@@ -6,25 +6,23 @@ beside the compilations of JAX (`kept_compilations.py`), with the same owner and
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
 import os
 import secrets
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
+from estimator2strategy.engine import kept_folder
 from estimator2strategy.engine.plan.fingerprint import fingerprint_of
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.rewrites import has_seed
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 from estimator2strategy.engine.replay.swallowed import Failure
 from estimator2strategy.engine.replay.xla.core import CoreProgram
-from estimator2strategy.engine.replay.xla.kept_compilations import folder_of_user
 from estimator2strategy.engine.replay.xla.lowering import LoweredStep, lower_step
 
 _ENGINE = Path(__file__).parents[2]
@@ -40,7 +38,7 @@ def kept_step(
 ) -> LoweredStep:
     """As `lower_step`, or what another process has made by it."""
     key = None if _is_by_chance(program) else _key(program, specs, watched)
-    folder = folder_of_user()
+    folder = kept_folder.of("jax")
     if key is None or folder is None:
         return lower_step(program, streams, specs, watched)
     path = folder / f"{key}.step"
@@ -78,7 +76,7 @@ def _key(
         *(tf.__version__, _engine(), [os.environ.get(name) for name in _SETTINGS]),
         *(program.feeds, program.outputs, program.ops, program.replicas, placed),
         *([str(spec) for spec in specs], [str(failure) for failure in watched]),
-        [_order(recorded, name) for name in program.nodes],
+        [_beside(recorded, name) for name in program.nodes],
     ]
     return hashlib.blake2b(nodes.digest + repr(facts).encode(), digest_size=20).hexdigest()
 
@@ -89,9 +87,11 @@ def _inputs(recorded: RecordedGraph, names: Iterable[str]) -> Iterator[str]:
             yield edge.lstrip("^").partition(":")[0]
 
 
-def _order(recorded: RecordedGraph, name: str) -> tuple[bool, ...]:
-    """What the rest of the graph says of when a node runs."""
-    return recorded.reads_at_once(name), recorded.comes_first(name), recorded.is_read(name)
+def _beside(recorded: RecordedGraph, name: str) -> tuple[object, ...]:
+    """What nodes do not say: when the rest of the graph lets one run, and how much it draws."""
+    shape = str(recorded.shape(f"{name}:0")) if "seed2" in recorded[name].attr else ""
+    order = recorded.reads_at_once(name), recorded.comes_first(name), recorded.is_read(name)
+    return *order, shape
 
 
 @functools.cache
@@ -116,8 +116,7 @@ def _read(path: Path, program: CoreProgram, streams: RandomStreams) -> LoweredSt
     blocks = streams.laid_out(rows)
     if blocks is None:
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # the oldest are dropped
+    kept_folder.note_use(path)
     return LoweredStep(program, module, tuple(blocks))
 
 
@@ -126,21 +125,15 @@ def _by_chance() -> int:
 
 
 def _write(path: Path, lowered: LoweredStep, streams: RandomStreams) -> None:
-    """Writes a file, whole or not at all."""
+    """Writes a file; a full disk is no hindrance."""
     recorded = lowered.program.recorded
     rows = [
         [(name, seed2 if has_seed(recorded[name]) else None) for name, seed2 in row.items()]
         for row in map(streams.layout, lowered.streams)
     ]
     header = json.dumps(rows).encode()
-    with contextlib.suppress(OSError):  # a full disk, say
-        handle, scratch = tempfile.mkstemp(dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(b"\n".join([_checksum(header, lowered.module), header, lowered.module]))
-            os.replace(scratch, path)
-        except OSError:
-            os.unlink(scratch)
+    data = b"\n".join([_checksum(header, lowered.module), header, lowered.module])
+    kept_folder.write(path, data)
 
 
 def _checksum(header: bytes, module: bytes) -> bytes:
