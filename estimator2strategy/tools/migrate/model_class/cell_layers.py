@@ -1,7 +1,9 @@
 """Cells and `tf.nn.dynamic_rnn` as layers of Keras.
 
-cell = tf.nn.rnn_cell.LSTMCell(12)  ->  self.rnn = keras.layers.LSTM(12, ...)
-tf.nn.dynamic_rnn(cell, x, lengths)  ->  outputs, state_h, ... = self.rnn(x)
+    cell = tf.nn.rnn_cell.LSTMCell(12)  ->  self.rnn = keras.layers.LSTM(12, ...)
+    tf.nn.dynamic_rnn(cell, x, lengths)  ->  outputs, state_h, ... = self.rnn(x)
+
+The gates of Keras's layers are in another order than TensorFlow 1's.
 """
 
 import ast

@@ -1,6 +1,8 @@
 """Variable scopes around a node, and names that are computed of what a loop goes through.
 
-joined_name(module, [node, "conv"])     # ('f"block_{i}_conv"', "block_conv")
+    joined_name(module, [node, "conv"])     # ('f"block_{i}_conv"', "block_conv")
+
+For the node `"block_%d" % i`, in a loop over i.
 """
 
 import ast
