@@ -64,7 +64,7 @@ def copy_missing(old: str, new: str) -> None:
 
 
 def outcomes(
-    file: Path, only: str, command: list[str], environment: dict[str, str]
+    folder: Path, file: Path, only: str, command: list[str], environment: dict[str, str]
 ) -> dict[str, str]:
     """The outcome of each test of a file, or of those whose names hold a word, by `Class::test`."""
     report = file.with_suffix(".xml")
@@ -85,7 +85,7 @@ def outcomes(
         subprocess.run(
             [*command, *pytest, f"--junitxml={report}"],
             env=environment,
-            cwd=file.parent,
+            cwd=folder,  # the file's own may have a `keras`, which Python would find first
             stdout=log,
             stderr=log,
             timeout=SECONDS,
@@ -113,7 +113,7 @@ def run(suite: Suite, command: list[str], folder: Path, path: str = "") -> dict[
     files = [file for file in files if suite["only"] in file.read_text(encoding="utf-8")]
     found: dict[str, str] = {}
     for file in files:
-        of_file = outcomes(file, suite["only"], command, environment)
+        of_file = outcomes(folder, file, suite["only"], command, environment)
         name = file.relative_to(folder).as_posix()
         print(f"  {name}: {len(of_file)} tests", flush=True)
         found |= {f"{name}::{test}": outcome for test, outcome in of_file.items()}
