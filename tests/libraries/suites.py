@@ -64,9 +64,9 @@ def copy_missing(old: str, new: str) -> None:
 
 
 def outcomes(
-    file: Path, only: str, command: list[str], environment: dict[str, str]
+    folder: Path, file: Path, only: str, command: list[str], environment: dict[str, str]
 ) -> dict[str, str]:
-    """The outcome of each test of a file, or of those whose names hold a word."""
+    """The outcome of each test of a file, or of those whose names hold a word, by `Class::test`."""
     report = file.with_suffix(".xml")
     report.unlink(missing_ok=True)
     pytest = [
@@ -85,7 +85,7 @@ def outcomes(
         subprocess.run(
             [*command, *pytest, f"--junitxml={report}"],
             env=environment,
-            cwd=file.parent,
+            cwd=folder,  # the file's own may have a `keras`, which Python would find first
             stdout=log,
             stderr=log,
             timeout=SECONDS,
@@ -94,7 +94,7 @@ def outcomes(
     if not report.exists():
         return {}
     return {
-        f"{file.stem}::{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}": (
+        f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}": (
             "failed"
             if {"failure", "error"} & {child.tag for child in case}
             else "skipped"
@@ -110,11 +110,13 @@ def run(suite: Suite, command: list[str], folder: Path, path: str = "") -> dict[
     paths = os.pathsep.join(filter(None, [path, str(folder)]))
     environment = {**os.environ, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "3"}
     files = sorted({file for glob in suite["files"].split() for file in folder.glob(glob)})
+    files = [file for file in files if suite["only"] in file.read_text(encoding="utf-8")]
     found: dict[str, str] = {}
     for file in files:
-        of_file = outcomes(file, suite["only"], command, environment)
-        print(f"  {file.relative_to(folder)}: {len(of_file)} tests", flush=True)
-        found |= of_file
+        of_file = outcomes(folder, file, suite["only"], command, environment)
+        name = file.relative_to(folder).as_posix()
+        print(f"  {name}: {len(of_file)} tests", flush=True)
+        found |= {f"{name}::{test}": outcome for test, outcome in of_file.items()}
     return found
 
 

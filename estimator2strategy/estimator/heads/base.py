@@ -326,7 +326,7 @@ class SingleHead(BuiltInHead):
         observed = {
             **self.predictions(logits),
             "labels": labels,
-            "unweighted_loss": unweighted,
+            "unreduced_loss": unweighted,
             "weights": weights,
         }
         if regularization_losses is not None:
@@ -335,7 +335,7 @@ class SingleHead(BuiltInHead):
 
     def _rows_with(self, regularization_losses: Any) -> list[HeadMetric]:
         return [
-            HeadMetric(MetricKeys.LOSS_MEAN, "mean", ("unweighted_loss",)),
+            HeadMetric(MetricKeys.LOSS_MEAN, "mean", ("unreduced_loss",)),
             *self._rows(),
             *([] if regularization_losses is None else [regularization_row()]),
         ]

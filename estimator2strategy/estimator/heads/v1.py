@@ -21,7 +21,6 @@ from estimator2strategy.estimator.heads import base, head_checks
 from estimator2strategy.estimator.heads.base import Head, SingleHead
 from estimator2strategy.estimator.heads.classification import BinaryClassHead, MultiClassHead
 from estimator2strategy.estimator.heads.keys import MetricKeys, PredictionKeys
-from estimator2strategy.estimator.heads.metric_rows import HeadMetric, Observed
 from estimator2strategy.estimator.heads.multi_head import MultiHead
 from estimator2strategy.estimator.heads.multi_label import MultiLabelHead
 from estimator2strategy.estimator.heads.regression import (
@@ -49,6 +48,9 @@ class _V1(SingleHead):
 
     _of_tf_1 = True
     _loss_fn_arguments = ("features",)
+    _measured: tuple[tuple[str, str], ...]  # argument of `_eval_metric_ops`, key of a prediction
+    # The metrics by key. Programs call and override it, by the arguments of each of TF 1's heads.
+    _eval_metric_ops: Callable[..., dict[str, Any]]
 
     def create_loss(
         self, features: Mapping[str, Any], mode: str, logits: Any, labels: Any
@@ -109,26 +111,22 @@ class _V1(SingleHead):
         self, predictions: dict[str, tf.Tensor], parts: LossSpec, losses: dict[str, tf.Tensor]
     ) -> tuple[Callable[..., Any], dict[str, tf.Tensor]]:
         observed = {
+            **{argument: predictions[key] for argument, key in self._measured},
             "labels": parts.processed_labels,
-            "unweighted_loss": parts.unreduced_loss,
             "weights": parts.weights,
-            **{key: value for key, value in losses.items() if key != MetricKeys.LOSS},
+            "unreduced_loss": parts.unreduced_loss,
+            "regularization_loss": losses.get(MetricKeys.LOSS_REGULARIZATION),
         }
-        rows = self._rows_with(losses.get(MetricKeys.LOSS_REGULARIZATION))
-        for key in {name for row in rows for name in row.of if name in predictions}:
-            observed[key] = predictions[key]
+        return base.create_eval_metrics_tuple(self._eval_metric_ops, observed)
 
-        def metric_fn(**observed: Any) -> dict[str, Any]:
-            return self._metric_pairs(rows, observed)
-
-        return base.create_eval_metrics_tuple(metric_fn, observed)
-
-    def _metric_pairs(self, rows: Sequence[HeadMetric], observed: Observed) -> dict[str, Any]:
+    def _metric_pairs(self, **observed: Any) -> dict[str, Any]:
+        rows = self._rows_with(observed["regularization_loss"])
         with tf1.name_scope("metrics"):
             return {self._summary_key(row.key): row.pair(observed) for row in rows}
 
     def _check_loss_reduction(self, loss_reduction: str) -> None:
-        if loss_reduction not in Reduction.all() or loss_reduction == Reduction.NONE:
+        # A derived head may want the losses of examples. Makers refuse NONE, in `_reducing`.
+        if loss_reduction not in Reduction.all():
             raise ValueError(f"Invalid loss_reduction: {loss_reduction}")
 
     def _reduced(self, unweighted: tf.Tensor, weights: Any) -> tf.Tensor:
@@ -168,29 +166,86 @@ def summed(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def _reducing(loss_reduction: str) -> str:
+    """A reduction to one number."""
+    if loss_reduction == Reduction.NONE:
+        raise ValueError(f"Invalid loss_reduction: {loss_reduction}")
+    return loss_reduction
+
+
 # Programs derive heads of theirs from these three, by the private names that they had.
 
 
 class Binary(_V1, BinaryClassHead):
     """Two classes, by one logit: sigmoid cross entropy."""
 
+    _measured = (
+        ("logits", PredictionKeys.LOGITS),
+        ("logistic", PredictionKeys.LOGISTIC),
+        ("class_ids", PredictionKeys.CLASS_IDS),
+    )
     __init__ = summed(BinaryClassHead.__init__)
+
+    def _eval_metric_ops(
+        self, labels, logits, logistic, class_ids, weights, unreduced_loss, regularization_loss
+    ):
+        return self._metric_pairs(
+            labels=labels,
+            logistic=logistic,
+            class_ids=class_ids,
+            weights=weights,
+            unreduced_loss=unreduced_loss,
+            regularization_loss=regularization_loss,
+        )
 
 
 class MultiClass(_V1, MultiClassHead):
     """More than two classes, by a logit for each: softmax cross entropy."""
 
     _all_classes_have_names = False  # labels may be of the first classes alone
+    _measured = (("class_ids", PredictionKeys.CLASS_IDS),)
     __init__ = summed(MultiClassHead.__init__)
+
+    def _eval_metric_ops(self, labels, class_ids, weights, unreduced_loss, regularization_loss):
+        return self._metric_pairs(
+            labels=labels,
+            class_ids=class_ids,
+            weights=weights,
+            unreduced_loss=unreduced_loss,
+            regularization_loss=regularization_loss,
+        )
 
 
 class Regression(_V1, RegressionHead):
     """Real values, by a logit for each: squared error."""
 
+    _measured = (("predicted_value", PredictionKeys.PREDICTIONS),)
     __init__ = summed(RegressionHead.__init__)
+
+    def _eval_metric_ops(
+        self, predicted_value, labels, weights, unreduced_loss, regularization_loss
+    ):
+        return self._metric_pairs(
+            predictions=predicted_value,
+            labels=labels,
+            weights=weights,
+            unreduced_loss=unreduced_loss,
+            regularization_loss=regularization_loss,
+        )
 
 
 class _MultiLabel(_V1, MultiLabelHead):
+    _measured = (("probabilities", PredictionKeys.PROBABILITIES),)
+
+    def _eval_metric_ops(self, labels, probabilities, weights, unreduced_loss, regularization_loss):
+        return self._metric_pairs(
+            labels=labels,
+            probabilities=probabilities,
+            weights=weights,
+            unreduced_loss=unreduced_loss,
+            regularization_loss=regularization_loss,
+        )
+
     def _prediction_keys(self):
         return (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES)
 
@@ -266,7 +321,8 @@ def binary_classification_head(
         raise TypeError(
             f"label_vocabulary should be a list or tuple. Given type: {type(label_vocabulary)}"
         )
-    return Binary(weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name)
+    reduction = _reducing(loss_reduction)
+    return Binary(weight_column, thresholds, label_vocabulary, reduction, loss_fn, name)
 
 
 def multi_class_head(
@@ -278,7 +334,8 @@ def multi_class_head(
     name: str | None = None,
 ) -> _V1:
     """More than two classes, by a logit for each: softmax cross entropy."""
-    return MultiClass(n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
+    reduction = _reducing(loss_reduction)
+    return MultiClass(n_classes, weight_column, label_vocabulary, reduction, loss_fn, name)
 
 
 def regression_head(
@@ -290,9 +347,8 @@ def regression_head(
     name: str | None = None,
 ) -> _V1:
     """Real values, by a logit for each: squared error."""
-    return Regression(
-        label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name
-    )
+    reduction = _reducing(loss_reduction)
+    return Regression(label_dimension, weight_column, reduction, loss_fn, inverse_link_fn, name)
 
 
 def poisson_regression_head(
@@ -332,7 +388,7 @@ def multi_label_head(
         weight_column,
         thresholds,
         label_vocabulary,
-        loss_reduction,
+        _reducing(loss_reduction),
         loss_fn,
         classes_for_class_based_metrics,
         name,

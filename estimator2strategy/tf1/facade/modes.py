@@ -10,6 +10,7 @@ variables and control flow of TF 2.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from typing import Any
 
@@ -121,6 +122,28 @@ def v2_behavior_enabled() -> bool:
     whose variables have other names.
     """
     return "v2 behavior" in behavior.SWITCHED_ON
+
+
+def run_v1_only(reason: str, func: Any = None) -> Any:
+    """Skips a test, or a class of tests, where the program asked for v2 behaviour.
+
+    Source: `run_v1_only`, TensorFlow 1.15 framework/test_util.py.
+    """
+
+    def decorated(test: Any) -> Any:
+        if isinstance(test, type):
+            test.setUp = decorated(test.setUp)  # type: ignore[attr-defined]
+            return test
+
+        @functools.wraps(test)
+        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if v2_behavior_enabled():
+                self.skipTest(reason)
+            return test(self, *args, **kwargs)
+
+        return run
+
+    return decorated if func is None else decorated(func)
 
 
 def _has_no_effect() -> None:

@@ -22,7 +22,7 @@ import tensorflow as tf
 from estimator2strategy.engine import behavior
 from estimator2strategy.engine.legacy_code import OF_TF115
 from estimator2strategy.engine.record.input_files import warn_of_file
-from estimator2strategy.tf1.facade import static_shapes
+from estimator2strategy.tf1.facade import modes, static_shapes
 
 tf1 = tf.compat.v1
 
@@ -44,6 +44,12 @@ _BUILDERS = {
 }
 
 
+# Functions that ask for v2 behaviour: module and name -> their name in `modes.py`.
+_OF_V2_BEHAVIOR = {
+    ("tensorflow.python.tf2", "enabled"): "v2_behavior_enabled",
+    ("tensorflow.python.framework.test_util", "run_v1_only"): "run_v1_only",
+}
+
 # Modules that are the facade's own, because of what is in them. Others are TensorFlow's very own.
 MODULES = frozenset(
     {
@@ -63,6 +69,8 @@ def of(value: Any) -> Any:
             return set_random_seed
         if value is tf1.io.tf_record_iterator:
             return tf_record_iterator
+        if own := _OF_V2_BEHAVIOR.get((value.__module__, value.__name__)):
+            return getattr(modes, own)
         if known := static_shapes.of(value):
             return known
         return entering(value) if id(value) in _builders() else value

@@ -7,10 +7,12 @@ import types
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework import test_util
 
 import estimator2strategy.tf1 as tf1
 from estimator2strategy.engine.worlds import legacy_world, recording
 from estimator2strategy.legacy import importing
+from estimator2strategy.tf1.facade import namespace
 
 
 def in_thread(function):
@@ -99,6 +101,36 @@ def test_v2_behavior_is_off_until_a_program_asks_for_it():
         "found.append(tf2.enabled())\n"
     )
     assert found_by(source) == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("asked", "ran"), [("", ["OfFunction", "OfClass"]), ("tf.enable_v2_behavior()", [])]
+)
+def test_tests_of_v1_alone_run_until_a_program_asks_for_v2_behavior(asked, ran):
+    source = (
+        "import tensorflow as tf\n"
+        "from tensorflow.python.framework import test_util\n"
+        f"{asked}\n"
+        "class OfFunction(tf.test.TestCase):\n"
+        "    @test_util.run_v1_only('graphs')\n"
+        "    def test_it(self):\n"
+        "        ran.append(type(self).__name__)\n"
+        "@test_util.run_v1_only('graphs')\n"
+        "class OfClass(tf.test.TestCase):\n"
+        "    def test_it(self):\n"
+        "        ran.append(type(self).__name__)\n"
+        "ran = []\n"
+        "skipped = [case('test_it')().skipped for case in (OfFunction, OfClass)]\n"
+        "found = ran, [each[0][1] for each in skipped if each]\n"
+        "tf.disable_v2_behavior()\n"
+    )
+    assert found_by(source) == (ran, ["graphs"] * (2 - len(ran)))
+
+
+def test_v2_behavior_is_on_in_a_program_of_tf_2():
+    assert namespace.resolve("tf.python.tf2.enabled", tf2=True)()
+    decorated = namespace.resolve("tf.python.framework.test_util.run_v1_only", tf2=True)
+    assert decorated is test_util.run_v1_only
 
 
 def test_recorded_ops_in_branches_and_loops_are_named_after_the_scope_around_them():
