@@ -25,6 +25,7 @@ NOT_CALLED_BY_PROGRAMS = {
     "tpu.ExportSavedModelApiVersion",
     "Precision",
     "Runtime",
+    "Estimator.e2s_copy",
 }
 
 # Bases that hold a part of the methods of the class that is derived from them.
@@ -115,7 +116,10 @@ def public_signatures() -> dict[str, set[str]]:
             found[symbol] = parameters(value)
             if inspect.isclass(value):
                 for method, function in own_methods(value):
-                    if not method.startswith("_") and inspect.isfunction(function):
+                    of_class = f"{symbol}.{method}"
+                    if of_class in NOT_CALLED_BY_PROGRAMS or method.startswith("_"):
+                        continue
+                    if inspect.isfunction(function):
                         found[f"{symbol}.{method}"] = parameters(function) - {"kwargs"}
     return found
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.rules import changed_arguments, removed_attribute
+from estimator2strategy.tools.check.rules.tensorflow import changed_arguments, removed_attribute
 from estimator2strategy.tools.check.settings import Settings, Target
 
 TF = "import tensorflow as tf\n\n"
