@@ -164,15 +164,5 @@ class SKCompat:
 
     def predict(self, x: Any, batch_size: int | None = 128, outputs: Any = None) -> Any:
         """Predictions for arrays, as an array or as a dict of arrays."""
-        from estimator2strategy.tf1.contrib.learn.early_estimator import Estimator  # imports this
-
-        # Those of classes that give one of the predictions alone, too.
-        batches = list(
-            Estimator.predict(
-                self._estimator,
-                input_fn=input_fn_of(x, None, batch_size),
-                outputs=outputs,
-                iterate_batches=True,
-            )
-        )
+        batches = self._estimator.e2s_batches(input_fn_of(x, None, batch_size), outputs)
         return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)

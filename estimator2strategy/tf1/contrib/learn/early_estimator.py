@@ -247,6 +247,12 @@ class Estimator(core.Estimator):
         made = self._predictions(input_fn, outputs, in_batches=in_batches)
         return made if as_iterable else next(made)
 
+    def e2s_batches(
+        self, input_fn: Callable[..., Any], outputs: Iterable[str] | None
+    ) -> list[dict[str, Any]]:
+        """All predictions (or `outputs`) batch by batch, of classes that give one alone, too."""
+        return list(self._predictions(input_fn, outputs, in_batches=True))
+
     def _predictions(
         self, input_fn: Callable[..., Any], outputs: Iterable[str] | None, *, in_batches: bool
     ) -> Iterator[Any]:
