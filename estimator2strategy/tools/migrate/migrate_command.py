@@ -62,7 +62,7 @@ def _migrate(options: argparse.Namespace) -> int:
             _print(diff(planned))
     written = False
     try:
-        if options.write and not plan.problems:
+        if options.write and not plan.is_broken:
             _write(plan, allow_dirty=options.allow_dirty)
             written = True
         else:
@@ -72,7 +72,7 @@ def _migrate(options: argparse.Namespace) -> int:
         return 2
     _print(summary(plan, written=written, tier=tier))
     if plan.problems:
-        if options.write:
+        if options.write and plan.is_broken:
             _print([("Nothing was written: half of a program would not run.\n", "bold red")])
         return 2
     left = plan.marks or plan.skipped or (plan.changed and not written)

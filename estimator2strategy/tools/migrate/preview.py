@@ -65,6 +65,7 @@ class Plan:
         skipped: The files that could not be understood, and are left alone.
         unseen: Places where the program decides what it uses only when it runs.
         problems: The reasons why the tool could not do its job, if it could not.
+        is_broken: True if a codemod failed in a file, so that no file may be written.
         changes: The names of the codemods, and the tier.
     """
 
@@ -78,6 +79,7 @@ class Plan:
     skipped: list[Place] = dataclasses.field(default_factory=list)
     unseen: list[Place] = dataclasses.field(default_factory=list)
     problems: list[str] = dataclasses.field(default_factory=list)
+    is_broken: bool = False
     changes: str = ""
 
     def add(self, planned: Planned) -> None:
@@ -189,7 +191,8 @@ def _migrate(
         plan.skipped.append(Place(shown, 0, f"it is nested too deeply: {error}"))
     except (TooSlowError, notebooks.NotebookError) as error:
         plan.skipped.append(Place(shown, 0, str(error)))
-    except Exception as error:  # of ours: no file is written then
+    except Exception as error:  # of ours
+        plan.is_broken = True
         plan.problems.append(
             f"{printable(shown)}: stays as it is, a codemod failed ({error!r}); please report it"
         )
