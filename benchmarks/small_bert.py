@@ -10,18 +10,18 @@ one works at a time. A second process of JAX's runtime starts with what the firs
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest import mock
 
 from benchmarks.contender import Channel
+from benchmarks.run import Worker
 
 RUNTIMES = ("e2s", "jit", "e2s-jax", "e2s-jax again")
 STEPS = 2000
@@ -35,8 +35,11 @@ def main() -> None:
     if options.worker:
         _work(options.worker)
         return
-    with tempfile.TemporaryDirectory() as cache:
-        rows = _in_turns(options.rounds, {**os.environ, "XDG_CACHE_HOME": cache})
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        mock.patch.dict(os.environ, XDG_CACHE_HOME=cache),
+    ):
+        rows = _in_turns(options.rounds)
     first = rows["e2s"]
     print(
         f"{'':14} {'steps/s':>8} {'ratio':>6} {'CPU ms':>7} {'first s':>8} {'CPU s':>6} {'MB':>6}"
@@ -49,30 +52,18 @@ def main() -> None:
         )
 
 
-def _in_turns(rounds: int, environment: dict[str, str]) -> dict[str, dict[str, float]]:
+def _in_turns(rounds: int) -> dict[str, dict[str, float]]:
     """Runtime -> the medians of what its process told."""
-    workers, told = {}, {name: [] for name in RUNTIMES}
+    workers, told = {}, {}
     for name in RUNTIMES:
-        command = [sys.executable, "-m", "benchmarks.small_bert", "--worker", name]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        workers[name] = subprocess.Popen(command, env=environment, **pipes)
-        told[name].append(_answer(workers[name]))
+        workers[name] = Worker(sys.executable, "benchmarks.small_bert", "--worker", name)
+        told[name] = [workers[name].ask()]
     for _ in range(rounds):
         for name, worker in workers.items():
-            worker.stdin.write("go\n")
-            worker.stdin.flush()
-            told[name].append(_answer(worker))
+            told[name].append(worker.ask())
     for worker in workers.values():
-        worker.stdin.close()
-        worker.wait()
+        worker.close()
     return {name: _medians(*answers) for name, answers in told.items()}
-
-
-def _answer(worker: Any) -> dict[str, float]:
-    for line in worker.stdout:
-        if line.startswith("{"):
-            return json.loads(line)
-    raise RuntimeError(f"{worker.args} ended with {worker.wait()}")
 
 
 def _medians(first: dict[str, float], *rounds: dict[str, float]) -> dict[str, float]:
@@ -102,6 +93,7 @@ def _work(runtime: str) -> None:
         export.bert_small(Path(scratch), options=options) as case,
     ):
         estimator = case.estimator
+        channel.wait()
         channel.tell(**_timed(estimator, case.input_fn, 1))
         while True:
             channel.wait()

@@ -218,7 +218,7 @@ def test_a_class_name_means_one_class():
     assert several.keys() == NAMES_OF_TENSORFLOW, several
 
 
-# What a `from` takes of the standard library, or a whole module, that Python 3.10 has not.
+# Names of the standard library, or whole modules, that Python 3.10 does not have.
 SINCE_PYTHON_3_11 = {
     "tomllib",
     "enum.StrEnum",

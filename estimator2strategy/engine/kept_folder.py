@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 VARIABLE = "E2S_CACHE"
 
-# What is kept -> what it is.
+# Folder -> its content.
 KINDS = {
     "jax": "steps, as XLA's programs and as JAX has compiled them",
 }

@@ -15,7 +15,7 @@ BEGIN, END = "<!-- consumers: begin -->\n", "<!-- consumers: end -->\n"
 TOLERANCE = 1e-5
 KINDS = ("numbers", "strings", "tpu", "images", "series")
 _LONGEST = 60
-# What an error says -> how the table says it, after the error's class.
+# Words of an error -> how the table says them, after the error's class.
 _SHORT = (
     (r"'tf\.(\w+)' op", r"`\1`"),
     (r"NodeDef mentions attr '(\w+)' not in Op", r"`\1`"),

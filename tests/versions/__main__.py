@@ -38,7 +38,7 @@ PYTHONS = {
     NIGHTLY: ("3.11", "3.12", "3.13"),
 }
 _OF_NIGHTLY = ("tf-nightly", "tf_keras-nightly", "keras-nightly")
-# What the quick tests import beside the package and what it needs.
+# Imported by the quick tests, beside the package and its requirements.
 _FOR_TESTS = (
     *("pytest", "pytest-xdist", "pytest-rerunfailures", "hypothesis", "pandas", "scikit-learn"),
     *("matplotlib", "argcomplete", "tensorboard", "gin-config"),

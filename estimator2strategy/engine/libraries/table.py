@@ -115,9 +115,13 @@ def _numbers(release: str) -> tuple[int, ...]:
     return tuple(map(int, leading[0].split("."))) if leading else ()
 
 
+def any_spelling(distribution: str) -> str:
+    """The regular expression of a distribution's name, with any of the signs that pip takes."""
+    return re.sub(r"[-_.]+", "[-_.]", distribution)
+
+
 def installed(distribution: str, folder: Path) -> str:
     """The release of a distribution in a folder of sys.path; "" if pip has not installed it."""
-    name = re.sub(r"[-_.]+", "[-_.]", distribution)
-    pattern = re.compile(rf"{name}-(\d[^-]*)\.dist-info", re.IGNORECASE)
+    pattern = re.compile(rf"{any_spelling(distribution)}-(\d[^-]*)\.dist-info", re.IGNORECASE)
     found = (pattern.fullmatch(path.name) for path in folder.glob("*.dist-info"))
     return next((match[1] for match in found if match), "")

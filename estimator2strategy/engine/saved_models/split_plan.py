@@ -69,7 +69,7 @@ def planned(
         raise SavedModelError("no weight is used by what the signature returns: nothing is left")
     dynamic = weighed | _following(placeholders & needed, needed)
     made = before - placeholders
-    # What does not depend on the input, such as a table, is made again where it is needed.
+    # An op that does not depend on the input, such as a table, is made again where it is needed.
     parsed = _crossing(made, numbers) | _crossing(made & dynamic, after)
     computed = _crossing((numbers & dynamic) - placeholders, after)
     _check_crossing(parsed | computed, numbers, needed)

@@ -47,7 +47,7 @@ def _texts(folder: Path) -> tuple[str, ...]:
 
 def _bounds(distribution: str, text: str) -> dict[str, str] | None:
     """The operators and releases that follow a distribution's name; None if it is not named."""
-    name = re.sub(r"[-_.]+", "[-_.]", distribution)
+    name = table.any_spelling(distribution)
     found = re.search(rf"(?<![\w.-]){name}(?:\[[^]\n]*])?(?![\w-])([^#;\n]*)", text, re.IGNORECASE)
     if found is None:
         return None

@@ -311,6 +311,13 @@ class Module:
             end = last if is_comment else end
         return start, end
 
+    def comments_above(self, node: ast.stmt) -> range:
+        """The lines above a statement that are comments, counted from 0."""
+        first = node.lineno - 1
+        while self.lines[first - 1].lstrip().startswith("#"):
+            first -= 1
+        return range(first, node.lineno - 1)
+
     def _gone(self, node: ast.stmt) -> tuple[int, int]:
         """The characters that go with a statement: its lines, and of a function those above."""
         start, end = self.lines_of(node)

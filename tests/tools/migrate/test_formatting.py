@@ -1,4 +1,4 @@
-"""What stage 8 writes has the shape of its project: formatted, imports sorted, within its limit."""
+"""Code of stage 8 has the shape of its project: formatted, imports sorted, within its limit."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_the_program_itself_becomes_a_model():
 
 
 LAYER = '    y = tf.layers.dense(features, 1, name="y")\n'
-# What makes the layers -> lines that the model has for it.
+# A function that makes layers -> lines that the model has for it.
 BECOMES = {
     "    for i, n in enumerate([4, 1]):\n"
     "        features = tf.layers.dense(features, n, name='y_%d' % i)\n"

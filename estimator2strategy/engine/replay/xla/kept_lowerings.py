@@ -11,12 +11,13 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
 from estimator2strategy.engine import kept_folder
+from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.fingerprint import fingerprint_of
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.plan.rewrites import has_seed
@@ -37,8 +38,8 @@ def kept_step(
     watched: Sequence[Failure],
 ) -> LoweredStep:
     """As `lower_step`, or what another process has made by it."""
-    key = None if _is_by_chance(program) else _key(program, specs, watched)
     folder = kept_folder.of("jax")
+    key = _key(program, specs, watched) if folder else None
     if key is None or folder is None:
         return lower_step(program, streams, specs, watched)
     path = folder / f"{key}.step"
@@ -49,46 +50,39 @@ def kept_step(
     return found
 
 
-def _is_by_chance(program: CoreProgram) -> bool:
-    """True if a function draws without a seed: its seed would be a constant of the program."""
-    recorded = program.recorded
-    return any(
-        "seed2" in node.attr and not has_seed(node)
-        for function in recorded.functions_behind(program.nodes)
-        for node in recorded.library[function].node_def
-    )
-
-
 def _key(
     program: CoreProgram, specs: Sequence[tf.TensorSpec], watched: Sequence[Failure]
 ) -> str | None:
-    """The name of a step's file; None if it calls Python."""
-    recorded, names = program.recorded, [*program.variables, *program.nodes]
+    """The name of a step's file; None if it has none.
+
+    That is a step that calls Python, or a function that draws without a seed: its seed would be a
+    constant of the program.
+    """
+    recorded, running = program.recorded, program.nodes
+    names = [*program.variables, *running]
+    functions = [recorded.library[name] for name in recorded.functions_behind(running)]
+    inside = (node for function in functions for node in function.node_def)
+    if any("seed2" in node.attr and not has_seed(node) for node in inside):
+        return None
     graph = tf.compat.v1.GraphDef(versions=recorded.versions)
     graph.node.extend(map(recorded.__getitem__, names))
-    functions = map(recorded.library.__getitem__, recorded.functions_behind(names))
     graph.library.function.extend(functions)
     nodes = fingerprint_of(graph)
     if nodes.python:
         return None
-    placed = sorted(program.done.intersection(_inputs(recorded, names)))
+    inputs = {input_node(edge) for name in names for edge in recorded[name].input}
+    placed = sorted(program.done & inputs)
     facts = [
         *(tf.__version__, _engine(), [os.environ.get(name) for name in _SETTINGS]),
         *(program.feeds, program.outputs, program.ops, program.replicas, placed),
         *([str(spec) for spec in specs], [str(failure) for failure in watched]),
-        [_beside(recorded, name) for name in program.nodes],
+        [_beside(recorded, name) for name in running],
     ]
     return hashlib.blake2b(nodes.digest + repr(facts).encode(), digest_size=20).hexdigest()
 
 
-def _inputs(recorded: RecordedGraph, names: Iterable[str]) -> Iterator[str]:
-    for name in names:
-        for edge in recorded[name].input:
-            yield edge.lstrip("^").partition(":")[0]
-
-
 def _beside(recorded: RecordedGraph, name: str) -> tuple[object, ...]:
-    """What nodes do not say: when the rest of the graph lets one run, and how much it draws."""
+    """When the rest of the graph lets a node run, and how much it draws: nodes do not say so."""
     shape = str(recorded.shape(f"{name}:0")) if "seed2" in recorded[name].attr else ""
     order = recorded.reads_at_once(name), recorded.comes_first(name), recorded.is_read(name)
     return *order, shape

@@ -77,8 +77,7 @@ class _HostCall:
     def _comments(self, function):
         """The comments of the function, which goes."""
         lines, first = self._module.lines, function.lineno - 1
-        while lines[first - 1].lstrip().startswith("#"):
-            first -= 1
+        first -= len(self._module.comments_above(function))
         for number in sorted(comments(self._module.text)):
             if first < number <= function.end_lineno:
                 _, _, text = lines[number - 1].rpartition("# ")

@@ -126,13 +126,11 @@ class Body:
 
     def _comments(self, statement):
         """The comments above a statement and in it."""
-        lines, number = self.module.lines, statement.lineno - 1
-        first = number
-        while lines[first - 1].lstrip().startswith("#"):
-            first -= 1
-        above = [line.strip() for line in lines[first:number] if "TODO(e2s)" not in line]
+        lines = self.module.lines
+        above = [lines[number].strip() for number in self.module.comments_above(statement)]
+        above = [line for line in above if "TODO(e2s)" not in line]
         if not isinstance(statement, (ast.For, ast.If, ast.While, ast.With)):
-            for line in lines[number : statement.end_lineno]:
+            for line in lines[statement.lineno - 1 : statement.end_lineno]:
                 code, mark, comment = line.partition("  # ")
                 if mark and code.strip():
                     above.append(f"# {comment.strip()}")
@@ -183,7 +181,7 @@ class Body:
         called = self.helpers.of_call(node)
         return called and called.text(node, self, rewriter)
 
-    # What `__init__` makes.
+    # Lines of `__init__`.
 
     def _made(self):
         """The lines that make the layers, and what they are made of."""

@@ -134,7 +134,7 @@ class HelperFunction:
                     return outer.body, scope, bool(outer.items[0].context_expr.keywords)
         return statements, None, False
 
-    # What is given.
+    # Its arguments.
 
     def learn(self, call, caller):
         """Notes what the arguments of a call are; True if that is news."""

@@ -13,7 +13,7 @@ def make_strategy(use_tpu, resolver=None):
     return tf.distribute.TPUStrategy(resolver)
 '''
 CORES = "cores = tf.distribute.get_strategy().num_replicas_in_sync"
-# What is a mean over a core's examples, and is not divided by the number of cores.
+# A mean over a core's examples, which is not divided by the number of cores.
 _UNDIVIDED = ("weighted_mean(", "reduce_mean(", "ops.mean(")
 
 

@@ -38,13 +38,13 @@ _MOMENTUM = '''class Momentum(keras.optimizers.SGD):
 '''
 _MOMENTUM_OF_TF = "tf.train.MomentumOptimizer"
 _MOMENTUM_ARGUMENTS = ("learning_rate", "momentum", "use_locking", "name", "use_nesterov")
-# What clips gradients -> the argument of Keras's optimizers, and where the limit stands.
+# A function that clips gradients -> the argument of Keras's optimizers, and where the limit stands.
 _CLIPS = {
     "tf.clip_by_global_norm": ("global_clipnorm", "clip_norm", 1),
     "tf.clip_by_norm": ("clipnorm", "clip_norm", 1),
     "tf.clip_by_value": ("clipvalue", "clip_value_max", 2),
 }
-# What else may be done to gradients on their way into an optimizer of Keras.
+# Other functions that gradients may pass on their way into an optimizer of Keras.
 _PASSED_ON = {
     *("tf.gradients", "tf.trainable_variables", "tf.group", "tf.no_op"),
     *("builtins.zip", "builtins.list", "zip", "list"),

@@ -16,7 +16,7 @@ _TAKEN = {
     "layers", "loss", "losses", "metrics", "name", "optimizer", "output", "outputs", "path",
     "predict", "save", "summary", "trainable", "variables", "weights",
 }  # fmt: skip
-# What may run the code in it more than once, and is no loop of statements.
+# These may run the code in them more than once, and are no loops of statements.
 _REPEATED = (
     *(ast.While, ast.FunctionDef, ast.Lambda),
     *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp),

@@ -140,7 +140,7 @@ class SeveralOptimizers:
         ).splitlines()
 
     def returned(self, loss):
-        """What `compute_losses` returns."""
+        """The results of `compute_losses`."""
         return ", ".join([loss, *(name for name in self.losses if name != "loss")])
 
 
