@@ -61,7 +61,6 @@ OWN = {
     "tools/check/formats/junit.py:_verdict": "an XML tree that is made there",
     "tools/check/levels/load.py:_intercepted": "Estimator, which is ours",
     "tools/golden/output.py:junit_of": "an XML tree that is made there",
-    "tools/migrate/module.py:Module.replace_statement": "a syntax tree that is made there",
 }
 
 
