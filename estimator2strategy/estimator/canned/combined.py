@@ -15,17 +15,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.estimator.canned import columns, construction
-from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
+from estimator2strategy.estimator.canned.construction import (
+    Arguments,
+    CannedEstimator,
+    ModelFn,
+    canned,
+)
 from estimator2strategy.estimator.canned.networks import (
     SMALL,
-    Activation,
     Dnn,
     Linear,
     add_layer_summary,
@@ -36,11 +40,7 @@ from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance_v2,
 )
 from estimator2strategy.estimator.canned_rules import is_lone_column
-from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import v1
-from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
 from estimator2strategy.estimator.heads.train_op import share_of_replica
-from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1
 
@@ -199,14 +199,20 @@ def parts_of(given: Arguments) -> Parts:
     return Parts(linear, given["linear_optimizer"], dnn, given["dnn_optimizer"])
 
 
-def _estimator(
+def _arguments(
     given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
 ) -> tuple[Any, ...]:
     model_fn = make_model_fn(head_of(given), parts_of(given))
     return construction.estimator_arguments(given, model_fn)
 
 
-class DNNLinearCombinedClassifier(Estimator):
+@canned(
+    "tf.compat.v1.estimator.DNNLinearCombinedClassifier",
+    _arguments,
+    construction.classifier_v1,
+    model_fn_v1,
+)
+class DNNLinearCombinedClassifier(CannedEstimator):
     """Classes, by the sum of a linear model and a deep network, each with an optimizer.
 
     Args:
@@ -237,30 +243,14 @@ class DNNLinearCombinedClassifier(Estimator):
             features are no dict, or there are no hidden units.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v1, model_fn_v1))
 
-
-class DNNLinearCombinedRegressor(Estimator):
+@canned(
+    "tf.compat.v1.estimator.DNNLinearCombinedRegressor",
+    _arguments,
+    construction.regressor_v1,
+    model_fn_v1,
+)
+class DNNLinearCombinedRegressor(CannedEstimator):
     """Real values, by the sum of a linear model and a deep network: squared error.
 
     Args:
@@ -271,29 +261,14 @@ class DNNLinearCombinedRegressor(Estimator):
     The other arguments are those of `DNNLinearCombinedClassifier`.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, model_fn_v1))
 
-
-class DNNLinearCombinedEstimator(Estimator):
+@canned(
+    "tf.compat.v1.estimator.DNNLinearCombinedEstimator",
+    _arguments,
+    construction.given_head,
+    model_fn_v1,
+)
+class DNNLinearCombinedEstimator(CannedEstimator):
     """The sum of a linear model and a deep network, under any head.
 
     Args:
@@ -302,26 +277,11 @@ class DNNLinearCombinedEstimator(Estimator):
     The other arguments are those of `DNNLinearCombinedClassifier`.
     """
 
-    def __init__(
-        self,
-        head: Any,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v1))
 
-
-class DNNLinearCombinedClassifierV2(Estimator):
+@canned(
+    "tf.estimator.DNNLinearCombinedClassifier", _arguments, construction.classifier_v2, model_fn_v2
+)
+class DNNLinearCombinedClassifierV2(CannedEstimator):
     """`DNNLinearCombinedClassifier` of TF 2.
 
     Args:
@@ -332,68 +292,14 @@ class DNNLinearCombinedClassifierV2(Estimator):
     The other arguments are those of `DNNLinearCombinedClassifier`.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v2, model_fn_v2))
 
-
-class DNNLinearCombinedRegressorV2(Estimator):
+@canned(
+    "tf.estimator.DNNLinearCombinedRegressor", _arguments, construction.regressor_v2, model_fn_v2
+)
+class DNNLinearCombinedRegressorV2(CannedEstimator):
     """`DNNLinearCombinedRegressor` of TF 2."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, model_fn_v2))
 
-
-class DNNLinearCombinedEstimatorV2(Estimator):
+@canned("tf.estimator.DNNLinearCombinedEstimator", _arguments, construction.given_head, model_fn_v2)
+class DNNLinearCombinedEstimatorV2(CannedEstimator):
     """`DNNLinearCombinedEstimator` of TF 2, for heads of `tf.estimator`."""
-
-    def __init__(
-        self,
-        head: Any,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        config: RunConfig | None = None,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v2))
