@@ -68,7 +68,7 @@ def makes_estimator() -> bool:
         return False
     mark = frame.f_builtins.get(legacy_code.MARK)
     if mark is not None:
-        return mark == legacy_code.TF115
+        return bool(mark == legacy_code.TF115)
     return legacy_code.holds_facade(frame.f_globals) or legacy_code.imports_facade(frame.f_code)
 
 
@@ -101,7 +101,7 @@ def _is_tf115s(frame: FrameType | None) -> bool:
         return False
     mark = frame.f_builtins.get(legacy_code.MARK)
     if mark is not None:
-        return mark == legacy_code.TF115
+        return bool(mark == legacy_code.TF115)
     code, names = frame.f_code, frame.f_globals
     found = _known.get(id(code))
     if found is None or found[0]() is not code or found[1:3] != (id(names), len(names)):

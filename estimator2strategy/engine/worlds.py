@@ -7,7 +7,7 @@ body is put back as it was.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -123,7 +123,7 @@ def _conditional_that_runs(op: Any) -> tf.Operation | None:
     return None
 
 
-def _as_resource(next_creator, **kwargs):
+def _as_resource(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
     wanted = kwargs.get("use_resource")
     if wanted is None:
         wanted = tf1.get_variable_scope().use_resource

@@ -117,7 +117,7 @@ def checked(rules: Mapping[str, ArgumentRule]) -> Callable[[Callable[P, T]], Cal
                 raise _misfit(function, signature, args, kwargs, error) from None
             check(rules, _given(bound))
             with _completing(function, rules, bound):
-                result: Any = function(*args, **kwargs)
+                result = function(*args, **kwargs)
                 if inspect.isgenerator(result):  # predict: what it raises, it raises later
                     return _each(result, _completing(function, rules, bound))  # type: ignore
                 return result

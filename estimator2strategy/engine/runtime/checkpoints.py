@@ -13,7 +13,7 @@ from estimator2strategy.engine.runtime.direct_restore import DirectRestore
 tf1 = tf.compat.v1
 
 
-def restore(saver, session, path: str) -> None:
+def restore(saver: tf1.train.Saver, session: tf1.Session, path: str) -> None:
     """`saver.restore`, with an error that lists each variable that does not fit.
 
     Raises:
@@ -97,7 +97,9 @@ def _refuse_other_shapes(
             )
 
 
-def expected_variables(saver, graph: tf.Graph) -> dict[str, tuple[tf.TensorShape, tf.DType]]:
+def expected_variables(
+    saver: tf1.train.Saver, graph: tf.Graph
+) -> dict[str, tuple[tf.TensorShape, tf.DType]]:
     """Checkpoint name -> (shape, dtype) of what `saver` reads, from its restore op."""
     if isinstance(saver, DirectRestore):
         return saver.expected

@@ -156,10 +156,10 @@ class PositionListener(tf1.train.CheckpointSaverListener):
     def __init__(self, position: InputPosition):
         self._position = position
 
-    def before_save(self, session, global_step_value):
+    def before_save(self, session: tf1.Session, global_step_value: int) -> None:
         self._position.before_save(session, int(global_step_value))
 
-    def after_save(self, session, global_step_value):
+    def after_save(self, session: tf1.Session, global_step_value: int) -> None:
         self._position.after_save(int(global_step_value))
 
     def not_saved(self, step: int) -> None:

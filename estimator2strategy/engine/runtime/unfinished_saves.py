@@ -66,7 +66,7 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
                 earlier = [x for x in hook._listeners if not isinstance(x, SaveMarker)]
                 hook._listeners[:] = [cls(folder, prefix, hook._get_saver), *earlier]
 
-    def before_save(self, session, global_step_value):
+    def before_save(self, session: tf1.Session, global_step_value: int) -> None:
         del session
         if is_held(self._folder):
             with (
@@ -77,7 +77,7 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
             checkpoint = os.path.join(self._folder, f"{self._prefix}-{int(global_step_value)}")
             rewritten_checkpoint.keep(checkpoint, self._mark(global_step_value))
 
-    def after_save(self, session, global_step_value):
+    def after_save(self, session: tf1.Session, global_step_value: int) -> None:
         del session
         self._remove(global_step_value)
 

@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import types
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 PREFIX = f"{__name__.rpartition('.')[0]}._"
@@ -121,7 +122,13 @@ def _import_later(name: str) -> types.ModuleType:
 _IMPORTLIB = types.SimpleNamespace(import_module=_import_later)
 
 
-def import_slim(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
+def import_slim(
+    name: str,
+    globals: Mapping[str, Any] | None = None,  # noqa: A002
+    locals: Mapping[str, Any] | None = None,  # noqa: A002
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> Any:
     if name.partition(".")[0] == "tf_slim":
         found = module(name)
         for part in fromlist or ():

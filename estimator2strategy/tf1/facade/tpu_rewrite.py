@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
 from estimator2strategy.errors import DeviceError, UnsupportedError
 
 _tpu = tf.compat.v1.tpu
@@ -35,7 +36,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> A
         raise DeviceError(
             "tpu.initialize_system: no TPU is attached. To run the computation on emulated cores: "
             "e2s run --emulate-tpu-cores=1 ..., or "
-            f"{devices.EMULATE_VARIABLE}=1 in the environment."
+            f"{EMULATE_VARIABLE}=1 in the environment."
         )
     return _tpu.initialize_system(embedding_config, job)
 

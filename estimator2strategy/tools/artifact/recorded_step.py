@@ -62,11 +62,10 @@ class RecordedStep:
 
     def _places(self, stream: tf.Variable, replica: int) -> np.ndarray:
         if replica == 0:
-            return stream.numpy()
+            return np.asarray(stream.numpy())
         twins = self.state.random_streams(replica).counterparts([stream.handle])
-        return tf.raw_ops.ReadVariableOp(
-            resource=twins[id(stream.handle)], dtype=stream.dtype
-        ).numpy()
+        value = tf.raw_ops.ReadVariableOp(resource=twins[id(stream.handle)], dtype=stream.dtype)
+        return np.asarray(value.numpy())
 
 
 @contextlib.contextmanager
