@@ -162,7 +162,7 @@ def serving(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
 
     Args:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
-        tf115: As of `recording`.
+        tf115: As for `recording`.
     """
     with _for_session(seed, behavior.Behavior(tf115)) as graph:
         yield graph

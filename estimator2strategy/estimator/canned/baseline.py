@@ -100,13 +100,13 @@ class BaselineClassifier(CannedEstimator):
     """The distribution of classes, whatever the features are.
 
     Args:
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature, or numeric column, that weights examples.
         label_vocabulary: Names of the classes, where labels are strings.
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.3), an
             optimizer of `tf.compat.v1.train`, or a function that returns one.
-        config: As of `Estimator`.
+        config: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
 
     Raises:

@@ -216,7 +216,7 @@ class DNNLinearCombinedClassifier(CannedEstimator):
     """Classes, by the sum of a linear model and a deep network, each with an optimizer.
 
     Args:
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         linear_feature_columns: Columns of the linear model; None: there is none.
         linear_optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of one
             over the root of the number of columns, at most 0.005), an optimizer of
@@ -231,8 +231,8 @@ class DNNLinearCombinedClassifier(CannedEstimator):
         label_vocabulary: Names of the classes, where labels are strings.
         input_layer_partitioner: Cuts up variables of columns; by default those over 64 MB, among
             the parameter servers of a cluster.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
+        config: As for `Estimator`.
+        warm_start_from: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
         batch_norm: True if hidden layers are batch normalized.
         linear_sparse_combiner: How a categorical column of the linear model adds up the weights of

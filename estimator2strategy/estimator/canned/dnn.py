@@ -104,7 +104,7 @@ class DNNClassifier(CannedEstimator):
     Args:
         hidden_units: Sizes of the hidden layers.
         feature_columns: Dense columns of `tf.feature_column`.
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature, or numeric column, that weights examples.
         label_vocabulary: Names of the classes, where labels are strings.
@@ -114,8 +114,8 @@ class DNNClassifier(CannedEstimator):
         dropout: The part of a hidden layer's outputs that is dropped while training.
         input_layer_partitioner: Cuts up variables of columns; by default those over 64 MB, among
             the parameter servers of a cluster.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
+        config: As for `Estimator`.
+        warm_start_from: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
         batch_norm: True if hidden layers are batch normalized.
 

@@ -109,17 +109,17 @@ class LinearClassifier(CannedEstimator):
 
     Args:
         feature_columns: Columns of `tf.feature_column`, categorical or dense.
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature, or numeric column, that weights examples.
         label_vocabulary: Names of the classes, where labels are strings.
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.2), an
             optimizer of `tf.compat.v1.train`, or a function that returns one; or a `LinearSDCA`.
             None: "Ftrl", with one over the root of the number of columns, at most 0.2.
-        config: As of `Estimator`.
+        config: As for `Estimator`.
         partitioner: Cuts up variables; by default those over 64 MB, among the parameter servers of
             a cluster.
-        warm_start_from: As of `Estimator`.
+        warm_start_from: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
         sparse_combiner: How a categorical column adds up the weights of its values: "sum", "mean"
             or "sqrtn".

@@ -136,7 +136,7 @@ def dnn_logit_fn_builder(
     Args:
         units: Number of logits.
         hidden_units, feature_columns, activation_fn, dropout, input_layer_partitioner, batch_norm:
-            As of `DNNClassifier`.
+            As for `DNNClassifier`.
 
     Returns:
         `logit_fn(features, mode)` -> float32 [batch, units].
@@ -212,7 +212,7 @@ def linear_logit_fn_builder(
 
     Args:
         units: Number of logits.
-        feature_columns, sparse_combiner: As of `LinearClassifier`.
+        feature_columns, sparse_combiner: As for `LinearClassifier`.
 
     Returns:
         `logit_fn(features)` -> float32 [batch, units].

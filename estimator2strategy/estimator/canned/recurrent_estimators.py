@@ -109,9 +109,9 @@ class RNNClassifierV2(CannedEstimator):
             cell of tf-keras.
         rnn_cell_fn: Makes the cell, in the place of `units` and `cell_type`.
         return_sequences: True for a class of each step.
-        model_dir, config: As of `Estimator`.
-        n_classes, weight_column, label_vocabulary, loss_reduction: As of `DNNClassifierV2`.
-        optimizer: As of `DNNClassifierV2`. A name has a learning rate of 0.05, and clips each
+        model_dir, config: As for `Estimator`.
+        n_classes, weight_column, label_vocabulary, loss_reduction: As for `DNNClassifierV2`.
+        optimizer: As for `DNNClassifierV2`. A name has a learning rate of 0.05, and clips each
             gradient to the norm 5.
         sequence_mask: With `return_sequences`: the name of the feature that is False at padding.
 

@@ -25,7 +25,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         job_name: The job of its tasks.
         coordinator_name, coordinator_address: The job and the address of this process, where a TPU
             with a name is to know them.
-        **kwargs: As of `tf.distribute.cluster_resolver.TPUClusterResolver`.
+        **kwargs: As for `tf.distribute.cluster_resolver.TPUClusterResolver`.
 
     Raises:
         DeviceError: A TPU of that name was not found.

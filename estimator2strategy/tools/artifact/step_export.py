@@ -53,7 +53,7 @@ def export_step(
     Args:
         estimator: An Estimator or a TPUEstimator. With `use_tpu=True` the step is that of its
             cores, emulated ones too, and runs on as many devices.
-        input_fn: As of `Estimator.train`; its first batch is kept as an example.
+        input_fn: As for `Estimator.train`; its first batch is kept as an example.
         folder: The folder to write. One that an earlier export wrote is replaced.
         steps_per_block: The number of steps that run in one call on the device.
         precision: "default", "high" or "highest": the precision of products of float32, where the

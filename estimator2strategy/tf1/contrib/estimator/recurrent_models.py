@@ -156,9 +156,9 @@ class RNNClassifier(CannedEstimator):
         num_units: The sizes of the layers.
         cell_type: "basic_rnn" (the default), "lstm", "gru", or a subclass of `RNNCell`.
         rnn_cell_fn: Makes the cell of the mode, in the place of `num_units` and `cell_type`.
-        model_dir, config: As of `Estimator`.
-        n_classes, weight_column, label_vocabulary, loss_reduction: As of `DNNClassifier`.
-        optimizer: As of `DNNClassifier`. One that is no instance has a learning rate of 0.05, and
+        model_dir, config: As for `Estimator`.
+        n_classes, weight_column, label_vocabulary, loss_reduction: As for `DNNClassifier`.
+        optimizer: As for `DNNClassifier`. One that is no instance has a learning rate of 0.05, and
             clips gradients to the norm 5.
         input_layer_partitioner: Cuts up variables of the columns.
 

@@ -143,7 +143,7 @@ def scattered_embedding_lookup_sparse(
         combiner: "mean", which is the default, "sqrtn" or "sum".
         default_value: The value of an example that has none; by default one that is rarely met.
         name: Of the scope.
-        hash_key: As of `scattered_embedding_lookup`.
+        hash_key: As for `scattered_embedding_lookup`.
 
     Returns:
         Floats [batch, dimension].

@@ -314,7 +314,7 @@ def shared_embedding_columns(
         shared_embedding_name: Of the variable; by default made of the columns' names.
         dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt: As of
             `embedding_column`.
-        max_norm, trainable: As of `embedding_column`.
+        max_norm, trainable: As for `embedding_column`.
 
     Raises:
         TypeError: The columns are no list, or one is not of ids.

@@ -39,7 +39,7 @@ class _OneOutput(Estimator):
         """Classes, or scores of a regression; dicts of `outputs` if these are named.
 
         Args:
-            x, input_fn, batch_size, outputs, as_iterable: As of `learn.Estimator.predict`.
+            x, input_fn, batch_size, outputs, as_iterable: As for `learn.Estimator.predict`.
         """
         if not outputs:
             return self._only(self._output, x, input_fn, batch_size, as_iterable)
@@ -220,7 +220,7 @@ class LinearEstimator(Estimator):
     Args:
         feature_columns: Of `tf.contrib.layers` or `tf.feature_column`.
         head: Of `tf.contrib.learn`.
-        model_dir, config, feature_engineering_fn: As of `learn.Estimator`.
+        model_dir, config, feature_engineering_fn: As for `learn.Estimator`.
         weight_column_name: Not used; the head has it.
         optimizer: The optimizer, its name or a function that makes it; Ftrl by default.
         gradient_clip_norm: Gradients are scaled down to this norm.
@@ -232,9 +232,9 @@ class LinearClassifier(Classifier):
     """A linear model of classes.
 
     Args:
-        feature_columns, model_dir, optimizer, gradient_clip_norm, config: As of `LinearEstimator`.
-        feature_engineering_fn: As of `learn.Estimator`.
-        n_classes, weight_column_name, enable_centered_bias, label_keys: As of `multi_class_head`.
+        feature_columns, model_dir, optimizer, gradient_clip_norm, config: As for `LinearEstimator`.
+        feature_engineering_fn: As for `learn.Estimator`.
+        n_classes, weight_column_name, enable_centered_bias, label_keys: As for `multi_class_head`.
     """
 
 
@@ -243,9 +243,9 @@ class LinearRegressor(Regressor):
     """A linear model of numbers.
 
     Args:
-        feature_columns, model_dir, optimizer, gradient_clip_norm, config: As of `LinearEstimator`.
-        feature_engineering_fn: As of `learn.Estimator`.
-        weight_column_name, enable_centered_bias, label_dimension: As of `regression_head`.
+        feature_columns, model_dir, optimizer, gradient_clip_norm, config: As for `LinearEstimator`.
+        feature_engineering_fn: As for `learn.Estimator`.
+        weight_column_name, enable_centered_bias, label_dimension: As for `regression_head`.
     """
 
 
@@ -254,12 +254,12 @@ class SVM(Classifier):
     """A linear model of two classes with a margin between them: hinge loss.
 
     Args:
-        example_id_column, num_loss_partitions: As of `SDCAOptimizer`.
+        example_id_column, num_loss_partitions: As for `SDCAOptimizer`.
         feature_columns: Of `tf.contrib.layers`.
-        weight_column_name: As of `binary_svm_head`.
+        weight_column_name: As for `binary_svm_head`.
         l1_regularization, l2_regularization: The strengths of regularization.
         kernels: None.
-        model_dir, config, feature_engineering_fn: As of `learn.Estimator`.
+        model_dir, config, feature_engineering_fn: As for `learn.Estimator`.
 
     Raises:
         ValueError: There are kernels.
@@ -274,7 +274,7 @@ class DNNEstimator(Estimator):
         head: Of `tf.contrib.learn`.
         hidden_units: Width of each hidden layer.
         feature_columns: Of `tf.contrib.layers` or `tf.feature_column`.
-        model_dir, config, feature_engineering_fn: As of `learn.Estimator`.
+        model_dir, config, feature_engineering_fn: As for `learn.Estimator`.
         optimizer: The optimizer, its name or a function that makes it; Adagrad by default.
         activation_fn: The function or its name.
         dropout: Part of the units of each hidden layer that is left out in training.
@@ -289,10 +289,10 @@ class DNNClassifier(Classifier):
     """A network of classes.
 
     Args:
-        hidden_units, feature_columns, model_dir, optimizer, activation_fn: As of `DNNEstimator`.
-        dropout, gradient_clip_norm, config, feature_engineering_fn: As of `DNNEstimator`.
-        embedding_lr_multipliers, input_layer_min_slice_size: As of `DNNEstimator`.
-        n_classes, weight_column_name, enable_centered_bias, label_keys: As of `multi_class_head`.
+        hidden_units, feature_columns, model_dir, optimizer, activation_fn: As for `DNNEstimator`.
+        dropout, gradient_clip_norm, config, feature_engineering_fn: As for `DNNEstimator`.
+        embedding_lr_multipliers, input_layer_min_slice_size: As for `DNNEstimator`.
+        n_classes, weight_column_name, enable_centered_bias, label_keys: As for `multi_class_head`.
     """
 
 
@@ -301,10 +301,10 @@ class DNNRegressor(Regressor):
     """A network of numbers.
 
     Args:
-        hidden_units, feature_columns, model_dir, optimizer, activation_fn: As of `DNNEstimator`.
-        dropout, gradient_clip_norm, config, feature_engineering_fn: As of `DNNEstimator`.
-        embedding_lr_multipliers, input_layer_min_slice_size: As of `DNNEstimator`.
-        weight_column_name, enable_centered_bias, label_dimension: As of `regression_head`.
+        hidden_units, feature_columns, model_dir, optimizer, activation_fn: As for `DNNEstimator`.
+        dropout, gradient_clip_norm, config, feature_engineering_fn: As for `DNNEstimator`.
+        embedding_lr_multipliers, input_layer_min_slice_size: As for `DNNEstimator`.
+        weight_column_name, enable_centered_bias, label_dimension: As for `regression_head`.
     """
 
 
@@ -314,7 +314,7 @@ class DNNLinearCombinedEstimator(Estimator):
 
     Args:
         head: Of `tf.contrib.learn`.
-        model_dir, config, feature_engineering_fn: As of `learn.Estimator`.
+        model_dir, config, feature_engineering_fn: As for `learn.Estimator`.
         linear_feature_columns, dnn_feature_columns: Of `tf.contrib.layers` or `tf.feature_column`.
         linear_optimizer, dnn_optimizer: The optimizer, its name or a function that makes it; Ftrl
             and Adagrad by default.
@@ -334,9 +334,9 @@ class DNNLinearCombinedClassifier(Classifier):
     """A linear model and a network of classes.
 
     Args:
-        n_classes, weight_column_name, enable_centered_bias, label_keys: As of `multi_class_head`.
+        n_classes, weight_column_name, enable_centered_bias, label_keys: As for `multi_class_head`.
         input_layer_min_slice_size: Not used: variables are in one piece.
-        model_dir, and the others: As of `DNNLinearCombinedEstimator`.
+        model_dir, and the others: As for `DNNLinearCombinedEstimator`.
     """
 
 
@@ -345,7 +345,7 @@ class DNNLinearCombinedRegressor(Regressor):
     """A linear model and a network of numbers.
 
     Args:
-        weight_column_name, enable_centered_bias, label_dimension: As of `regression_head`.
+        weight_column_name, enable_centered_bias, label_dimension: As for `regression_head`.
         input_layer_min_slice_size: Not used: variables are in one piece.
-        model_dir, and the others: As of `DNNLinearCombinedEstimator`.
+        model_dir, and the others: As for `DNNLinearCombinedEstimator`.
     """

@@ -289,8 +289,8 @@ class Estimator(core.Estimator):
             export_dir_base: The folder to write a folder into, which is named after the time.
             serving_input_fn: Returns `InputFnOps` or a ServingInputReceiver.
             default_output_alternative_key: The output that is served by default.
-            assets_extra, as_text, checkpoint_path: As of `tf.estimator.Estimator`.
-            **more: As of `tf.estimator.Estimator.export_savedmodel`.
+            assets_extra, as_text, checkpoint_path: As for `tf.estimator.Estimator`.
+            **more: As for `tf.estimator.Estimator.export_savedmodel`.
         """
 
         def receiver() -> Any:

@@ -41,7 +41,7 @@ def make_parsing_export_strategy(
         feature_columns: Columns of `tf.contrib.layers`: the features of an Example.
         target_core: True for a `tf.estimator.Estimator`.
         default_output_alternative_key, assets_extra, as_text, exports_to_keep,
-            strip_default_attrs: As of `make_export_strategy`.
+            strip_default_attrs: As for `make_export_strategy`.
     """
     spec = create_feature_spec_for_parsing(feature_columns)
     build = core.export.build_parsing_serving_input_receiver_fn
@@ -114,13 +114,13 @@ def make_best_model_export_strategy(
     """A strategy "best_model" that exports a checkpoint if its evaluation is the best so far.
 
     Args:
-        serving_input_fn: As of `make_export_strategy`.
+        serving_input_fn: As for `make_export_strategy`.
         exports_to_keep: Exports of one checkpoint to keep.
         model_dir: The folder that `event_file_pattern` starts from.
         event_file_pattern: Event files of earlier evaluations; without them and `model_dir`,
             a program that starts again forgets them.
-        compare_fn: As of `BestModelSelector`.
-        default_output_alternative_key, strip_default_attrs: As of `make_export_strategy`.
+        compare_fn: As for `BestModelSelector`.
+        default_output_alternative_key, strip_default_attrs: As for `make_export_strategy`.
     """
     exporting = make_export_strategy(
         serving_input_fn,

@@ -414,7 +414,7 @@ def multi_class_head(
         metric_class_ids: Classes with metrics of their own.
         loss_fn: Takes labels, logits and, where there are any, weights; gives the loss.
         label_keys: The names of the classes, which labels then are.
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
 
     Raises:
         ValueError: There are too few classes, or an argument does not go with so many.
@@ -440,7 +440,7 @@ def binary_svm_head(
     """The head of two classes that a margin divides: hinge loss.
 
     Args:
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
         thresholds: Not used, as in TF 1.15.
     """
     del thresholds
@@ -460,7 +460,7 @@ def regression_head(
     Args:
         label_dimension: Number of labels of an example.
         link_fn: Makes predictions of logits; by default they are the same.
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
     """
     common = (label_name, weight_column_name, enable_centered_bias, head_name)
     return _RegressionHead(_squared, link_fn or tf.identity, label_dimension, *common)
@@ -481,7 +481,7 @@ def poisson_regression_head(
 
     Args:
         label_dimension: Number of labels of an example.
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
     """
     common = (label_name, weight_column_name, enable_centered_bias, head_name)
     return _RegressionHead(_poisson, tf.exp, label_dimension, *common)

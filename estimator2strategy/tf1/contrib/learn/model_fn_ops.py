@@ -189,7 +189,7 @@ def build_parsing_serving_input_fn(
     """A serving_input_fn that takes serialized `tf.Example`s, named "examples".
 
     Args:
-        feature_spec: As of `tf.parse_example`.
+        feature_spec: As for `tf.parse_example`.
         default_batch_size: Number of examples; any if None.
     """
 

@@ -203,7 +203,7 @@ def read_keyed_batch_features(
         features: As for `tf.parse_example`.
         reader_num_threads, feature_queue_capacity, num_enqueue_threads: Not used.
         parse_fn: Makes Examples of records.
-        read_batch_size: As of `read_keyed_batch_examples`; `batch_size` by default.
+        read_batch_size: As for `read_keyed_batch_examples`; `batch_size` by default.
         file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity, name: As of
             `read_keyed_batch_examples`.
 

@@ -27,7 +27,7 @@ class ValidationMonitor(EveryN):
     """Evaluates each new checkpoint, and ends the training when a metric gets no better.
 
     Args:
-        x, y, input_fn, batch_size, metrics, hooks, name: As of `evaluate` of the Estimator.
+        x, y, input_fn, batch_size, metrics, hooks, name: As for `evaluate` of the Estimator.
         eval_steps: Its `steps`.
         every_n_steps: Number of steps from one look for a checkpoint to the next.
         early_stopping_rounds: Number of steps without a better value after which training ends.

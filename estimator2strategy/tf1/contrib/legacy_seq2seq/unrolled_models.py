@@ -60,7 +60,7 @@ def attention_decoder(
     """`rnn_decoder` that looks at all states of an encoder in each step (arXiv:1412.7449).
 
     Args:
-        decoder_inputs, initial_state, cell, loop_function, scope: As of `rnn_decoder`.
+        decoder_inputs, initial_state, cell, loop_function, scope: As for `rnn_decoder`.
         attention_states: [batch, steps, size].
         output_size: Of an output; that of the cell by default.
         num_heads: Times that a step looks.
@@ -370,7 +370,7 @@ def model_with_buckets(
         encoder_inputs, decoder_inputs, targets, weights: Lists as long as the longest bucket.
         buckets: (encoder length, decoder length), the longest last.
         seq2seq: Makes a model of encoder inputs and decoder inputs.
-        softmax_loss_function: As of `sequence_loss`.
+        softmax_loss_function: As for `sequence_loss`.
         per_example_loss: True for a loss of each example.
         name: Of the name scope.
 
