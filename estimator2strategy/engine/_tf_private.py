@@ -312,11 +312,11 @@ def plain_attrs(op: str) -> frozenset[str]:
 def types_of(node: Any) -> set[tf.DType]:
     """The types of what a NodeDef takes and returns; none of an op that is not registered."""
     definition = _op_def_registry.get(node.op)
-    found: set[int] = set()
+    ids: set[int] = set()
     for arg in (*definition.input_arg, *definition.output_arg) if definition else ():
-        found.add(arg.type or node.attr[arg.type_attr].type if not arg.type_list_attr else 0)
-        found.update(node.attr[arg.type_list_attr].list.type if arg.type_list_attr else ())
-    return {tf.as_dtype(value) for value in found if value}
+        ids.add(arg.type or node.attr[arg.type_attr].type if not arg.type_list_attr else 0)
+        ids.update(node.attr[arg.type_list_attr].list.type if arg.type_list_attr else ())
+    return {tf.as_dtype(value) for value in ids if value}
 
 
 def ops_are_deterministic() -> bool:

@@ -370,8 +370,8 @@ def keras_metric_names_by(asks_for_tf115: Callable[[], bool]) -> None:
             return modern(metric, weighted)
         name = _SHORT_METRICS.get(metric) if isinstance(metric, str) else None
         if name is None:
-            found = training_utils_v1.metrics_module.get(metric)
-            name = getattr(found, "name", None) or found.__name__
+            metric_fn = training_utils_v1.metrics_module.get(metric)
+            name = getattr(metric_fn, "name", None) or metric_fn.__name__
         return f"weighted_{name}" if weighted else name
 
 

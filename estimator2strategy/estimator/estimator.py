@@ -180,9 +180,9 @@ class Estimator(Exporting):
             parts: Any of `model_fn`, `config` and `strategy`; for a TPUEstimator also of `use_tpu`
                 and `batch_sizes`.
         """
-        found = copy.copy(self)
-        vars(found).update({f"_{name}": part for name, part in parts.items()})
-        return found
+        copied = copy.copy(self)
+        vars(copied).update({f"_{name}": part for name, part in parts.items()})
+        return copied
 
     @property
     def model_dir(self) -> str:
@@ -345,11 +345,11 @@ class Estimator(Exporting):
         with recording_graph(self) as graph:
             all_hooks = [*checked_hooks(hooks), *self._eval_stops(steps)]
             watching = all_hooks if checkpoint_path else None
-            found = record_evaluation(self, graph, input_fn, watching)
+            recorded = record_evaluation(self, graph, input_fn, watching)
             warm_start(self._warm_start_settings, checkpoint_path)
-            results = found.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
+            results = recorded.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
             if jax_hosts.writes_files():
-                evaluation.write_results(self.eval_dir(name), results, found.restored_from)
+                evaluation.write_results(self.eval_dir(name), results, recorded.restored_from)
         return results
 
     @checked(RULES)
@@ -412,10 +412,10 @@ class Estimator(Exporting):
             warm_start(self._warm_start_settings, checkpoint_path)
             predictions = checked_predictions(recorded.spec.predictions, self._model_fn)
             predictions = prediction.selected(predictions, predict_keys)
-        found = prediction.batches(
+        predicted = prediction.batches(
             recorded, predictions, checkpoint_path, hooks, self._replays, look_up=look_up
         )
-        batches = applied_to_each(self._config.session_config, young_until_first(found))
+        batches = applied_to_each(self._config.session_config, young_until_first(predicted))
         yield from prediction.examples(batches) if yield_single_examples else batches
 
     # The parts of a recording.

@@ -339,16 +339,16 @@ def _metrics(model: Any, names: Mapping[str, str] | None) -> dict[str, Any] | No
     """
     if not getattr(model, "_compile_metrics", None):
         return None
-    found = {metric.name: metric for metric in model._compile_metric_functions}
+    by_name = {metric.name: metric for metric in model._compile_metric_functions}
     if not names:
-        return found
-    if set(names) != set(found):
+        return by_name
+    if set(names) != set(by_name):
         raise ValueError(
             "Invalid `metric_names_map`. There are unexpected or missing keys in the "
-            f"`metric_names_map` dictionary. Expected keys: {sorted(found)}, Received: "
+            f"`metric_names_map` dictionary. Expected keys: {sorted(by_name)}, Received: "
             f"{sorted(names)}"
         )
-    return {names[name]: metric for name, metric in found.items()}
+    return {names[name]: metric for name, metric in by_name.items()}
 
 
 def _export_outputs(

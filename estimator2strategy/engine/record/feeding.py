@@ -338,11 +338,11 @@ def _sizes(tensor: tf.Tensor) -> list[int | None] | str:
 def _transposed(tensor: tf.Tensor, num_replicas: int) -> str:
     """Returns a hint about `batch_axis` if another axis fits the replicas; else an empty string."""
     sizes = list(enumerate(tensor.shape.as_list()))
-    found = next((axis for axis, size in reversed(sizes) if size and not size % num_replicas), None)
-    if found is None:
+    fits = next((axis for axis, size in reversed(sizes) if size and not size % num_replicas), None)
+    if fits is None:
         return ""
     return (
-        f" If they lie along axis {found}, say so: TPUEstimator(batch_axis=[...]) has one axis for "
+        f" If they lie along axis {fits}, say so: TPUEstimator(batch_axis=[...]) has one axis for "
         "each tensor of the features and labels."
     )
 

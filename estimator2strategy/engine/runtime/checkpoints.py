@@ -86,9 +86,9 @@ def _refuse_other_shapes(
     """
     if not expected or not is_there(path):
         return
-    found = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    shapes = tf.train.load_checkpoint(path).get_variable_to_shape_map()
     for name, (shape, _) in expected.items():
-        if name in found and not shape.is_compatible_with(found[name]):
+        if name in shapes and not shape.is_compatible_with(shapes[name]):
             raise tf.errors.InvalidArgumentError(
                 None,
                 None,

@@ -148,11 +148,13 @@ def _unfinished(folder: str, prefix: str, names: list[str], listed: set[str]) ->
     temporary = re.compile(
         rf"{beginning}(_temp|\.(data-\d+-of-\d+|index)\.tempstate\d+|\.meta\.tmp[0-9a-f]{{32}})"
     )
-    found = [name for name in names if temporary.fullmatch(name)]
+    left_over = [name for name in names if temporary.fullmatch(name)]
     # A listed one stays even if it is damaged: its owner is told, and may want to save it.
     if prefix not in listed and not is_complete(os.path.join(folder, prefix)):
-        found += [name for name in names if (its := _FINAL.fullmatch(name)) and its[1] == prefix]
-    return found
+        left_over += [
+            name for name in names if (its := _FINAL.fullmatch(name)) and its[1] == prefix
+        ]
+    return left_over
 
 
 def _half_removed(folder: str, prefix: str, names: list[str], listed: set[str]) -> list[str]:

@@ -186,7 +186,7 @@ def _columns(given: Any) -> tuple[Any, ...]:
 
 def parts_of(given: Arguments) -> Parts:
     """The two networks that the arguments describe."""
-    dnn = Dnn.of(
+    dnn = Dnn.from_arguments(
         given["dnn_hidden_units"],
         _columns(given["dnn_feature_columns"]),
         given["dnn_activation_fn"],

@@ -80,7 +80,7 @@ def model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
 
 def network_of(given: Arguments) -> Dnn:
     """The network that the arguments describe."""
-    return Dnn.of(
+    return Dnn.from_arguments(
         given["hidden_units"],
         given["feature_columns"],
         given["activation_fn"],

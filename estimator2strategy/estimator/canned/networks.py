@@ -42,7 +42,9 @@ class Dnn:
     input_layer_partitioner: Callable[..., Any] | None = None
 
     @classmethod
-    def of(cls, hidden_units: Iterable[int] | None, feature_columns: Any, *others: Any) -> Dnn:
+    def from_arguments(
+        cls, hidden_units: Iterable[int] | None, feature_columns: Any, *others: Any
+    ) -> Dnn:
         """From what programs give: iterables that may be read once, or None."""
         sizes = () if hidden_units is None else tuple(hidden_units)
         return cls(sizes, tuple(feature_columns or ()), *others)

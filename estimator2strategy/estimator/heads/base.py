@@ -288,8 +288,8 @@ class SingleHead(BuiltInHead):
         check_prediction_keys(wanted, self._prediction_keys())
         logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
         with tf1.name_scope("predictions"):
-            found = self._predicted(logits, wanted)
-        return {key: found[key] for key in wanted}
+            by_key = self._predicted(logits, wanted)
+        return {key: by_key[key] for key in wanted}
 
     def metrics(self, regularization_losses=None):
         with tf1.name_scope("metrics"):

@@ -65,15 +65,15 @@ class ClassHead(SingleHead):
     def _class_predictions(self, scores: tf.Tensor, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         """Everything that classes are called, from a score of each: [D0, D1, ... DN, classes]."""
         keys = PredictionKeys
-        found = {
+        by_key = {
             keys.PROBABILITIES: tf.nn.softmax(scores, name=keys.PROBABILITIES),
             keys.CLASS_IDS: tf.argmax(scores, axis=-1, name=keys.CLASS_IDS)[..., tf.newaxis],
             keys.ALL_CLASS_IDS: base.all_class_ids(scores, self._n_classes),
             keys.ALL_CLASSES: base.all_classes(scores, self._n_classes, self._label_vocabulary),
         }
         if keys.CLASSES in wanted:
-            found[keys.CLASSES] = self._class_names(found[keys.CLASS_IDS])
-        return found
+            by_key[keys.CLASSES] = self._class_names(by_key[keys.CLASS_IDS])
+        return by_key
 
     def _export_outputs(self, predictions):
         probabilities = predictions[PredictionKeys.PROBABILITIES]

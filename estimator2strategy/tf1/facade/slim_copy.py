@@ -130,11 +130,11 @@ def import_slim(
     level: int = 0,
 ) -> Any:
     if name.partition(".")[0] == "tf_slim":
-        found = module(name)
+        imported = module(name)
         for part in fromlist or ():
-            if part != "*" and not hasattr(found, part):
+            if part != "*" and not hasattr(imported, part):
                 module(f"{name}.{part}")
-        return found if fromlist else module("tf_slim")
+        return imported if fromlist else module("tf_slim")
     if fromlist and f"{name}.{fromlist[0]}" in _MOVED:
         return types.SimpleNamespace(**{n: _Overlay(f"{name}.{n}") for n in fromlist})
     if name == "importlib":

@@ -122,10 +122,10 @@ def _start(estimator: Any, checkpoint: str | None) -> dict[str, Any]:
     if checkpoint is None:
         return {"checkpoint_dir": estimator.model_dir}
     if os.path.isdir(checkpoint):
-        found = tf.train.latest_checkpoint(checkpoint)
-        if found is None:
+        latest = tf.train.latest_checkpoint(checkpoint)
+        if latest is None:
             raise RecordingError(f"there is no checkpoint in the folder {checkpoint}")
-        checkpoint = found
+        checkpoint = latest
     return {"checkpoint_path": checkpoint}
 
 

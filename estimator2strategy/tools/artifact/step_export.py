@@ -128,10 +128,10 @@ def _save(path: Path, arrays: Mapping[str, Any]) -> None:
 def _lowered(recorded: RecordedStep) -> LoweredStep:
     program = recorded.program
     with modern_world():
-        found = unsupported(program)
-    if found:
-        message, fix = described(found[0])
-        raise _refusal(recorded, found[0].node, message, fix)
+        problems = unsupported(program)
+    if problems:
+        message, fix = described(problems[0])
+        raise _refusal(recorded, problems[0].node, message, fix)
     try:
         return lower_step(program, recorded.state.random_streams())
     except LoweringError as error:

@@ -251,10 +251,10 @@ def verified(folder: str, name: str, checksums: Mapping[str, str]) -> str:
     path = os.path.join(folder, name)
     try:
         with open(path, "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RefusedStepError(f"{path} cannot be read: {first_line(error)}") from error
-    if found != checksums.get(name):
+    if digest != checksums.get(name):
         raise RefusedStepError(
             f"{path} is damaged: its checksum is not that of description.json. Copy the folder "
             "again, or export the step again"

@@ -58,7 +58,7 @@ class _Rnn:
     input_partitioner: Callable[..., Any] | None = None
 
     @classmethod
-    def of(cls, given: Arguments) -> _Rnn:
+    def from_arguments(cls, given: Arguments) -> _Rnn:
         """From what a constructor is given."""
         check_cells(given["rnn_cell_fn"], given["num_units"], given["cell_type"] is not USE_DEFAULT)
         kind = "basic_rnn" if given["cell_type"] is USE_DEFAULT else given["cell_type"]
@@ -141,7 +141,7 @@ def _under_head(given: Arguments) -> tuple[Any, ...]:
 
 
 def _arguments(given: Arguments, head: Any) -> tuple[Any, ...]:
-    model_fn = _model_fn(head, _Rnn.of(given), given["optimizer"])
+    model_fn = _model_fn(head, _Rnn.from_arguments(given), given["optimizer"])
     return construction.estimator_arguments(given, model_fn)
 
 

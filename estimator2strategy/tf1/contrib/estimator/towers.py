@@ -196,10 +196,10 @@ class TowerOptimizer(_v1.train.Optimizer):
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any) -> Any:
         """Updates the variables; before the last tower, an op that only computes the gradients."""
-        found = _v1.get_collection(_TOWERS)
-        if not found:
+        kept = _v1.get_collection(_TOWERS)
+        if not kept:
             return self._wrapped.apply_gradients(grads_and_vars, global_step, **kwargs)
-        (towers,) = found
+        (towers,) = kept
         towers.are_optimized = True
         own = list(grads_and_vars)
         gathered = towers.gathered(own)

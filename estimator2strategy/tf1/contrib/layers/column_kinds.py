@@ -245,11 +245,11 @@ class _BucketizedColumn(IdColumn, DenseColumn, _Bucketized):
             tf.raw_ops.Bucketize(input=get(self.source_column), boundaries=boundaries)
         )
 
-    def of_buckets(self, found: tf.Tensor) -> tuple[Any, Any]:
+    def of_buckets(self, looked_up: tf.Tensor) -> tuple[Any, Any]:
         """The result of `transform` for numbers in these buckets."""
-        found = tf.reshape(found, [-1, self.source_column.dimension])
-        found += self.length * tf.range(self.source_column.dimension)
-        return _without(tf.cast(found, tf.int64), -1), None
+        looked_up = tf.reshape(looked_up, [-1, self.source_column.dimension])
+        looked_up += self.length * tf.range(self.source_column.dimension)
+        return _without(tf.cast(looked_up, tf.int64), -1), None
 
     def shown(self, transformed: Any) -> Any:
         dimension = self.source_column.dimension

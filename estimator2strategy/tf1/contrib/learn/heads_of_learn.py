@@ -105,10 +105,10 @@ class Head:
                     raise ValueError("train_op_fn can not be None in TRAIN mode")
                 train_op = self._train_op(loss, labels, train_op_fn, bias, logits, weights)
             with _v1.name_scope("metrics"):
-                found = self._metrics(predictions, labels, weights)
+                by_key = self._metrics(predictions, labels, weights)
                 if self.head_name:
-                    found["loss"] = _v1.metrics.mean(reported)
-            named = {self._key(name): metric for name, metric in found.items()}
+                    by_key["loss"] = _v1.metrics.mean(reported)
+            named = {self._key(name): metric for name, metric in by_key.items()}
             # What an Estimator reports as "loss" is the mean of this.
             shown = reported if mode == ModeKeys.EVAL else loss
             return ModelFnOps(mode, predictions, shown, train_op, named, outputs)
@@ -281,7 +281,7 @@ class _BinaryLogisticHead(_ClassHead):
         of_labels = None if weights is None else _as(numbers, weights)
         of_logistic = None if weights is None else _as(logistic, weights)
         is_one = tf.cast(labels, tf.bool)
-        found = {
+        by_key = {
             "accuracy": metrics.accuracy(labels, predictions[PredictionKey.CLASSES], weights),
             "labels/prediction_mean": metrics.mean(logistic, of_logistic),
             "labels/actual_label_mean": metrics.mean(numbers, of_labels),
@@ -292,14 +292,14 @@ class _BinaryLogisticHead(_ClassHead):
         for threshold in self._thresholds:
             above = tf.cast(logistic >= threshold, tf.float32)
             at = f"threshold_{threshold:f}_mean"
-            found[f"accuracy/{at}"] = metrics.accuracy(labels, above, weights)
+            by_key[f"accuracy/{at}"] = metrics.accuracy(labels, above, weights)
             for name, metric in (
                 ("precision", metrics.precision_at_thresholds),
                 ("recall", metrics.recall_at_thresholds),
             ):
                 value, update = metric(labels, logistic, (threshold,), weights)
-                found[f"{name}/positive_{at}"] = (tf.squeeze(value), tf.squeeze(update))
-        return found
+                by_key[f"{name}/positive_{at}"] = (tf.squeeze(value), tf.squeeze(update))
+        return by_key
 
 
 def _log_loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -371,7 +371,7 @@ class _MultiClassHead(_ClassHead):
     def _metrics(self, predictions, labels, weights):
         mean = _v1.metrics.mean
         classes = predictions[PredictionKey.CLASSES]
-        found = {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}
+        by_key = {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}
         for number in () if self._label_keys else self._metric_class_ids:
             means = {
                 "labels/prediction_mean": tf.equal(classes, number),
@@ -382,8 +382,8 @@ class _MultiClassHead(_ClassHead):
             for name, values in means.items():
                 values = tf.cast(values, tf.float32)
                 own = None if weights is None else _as(values, weights)
-                found[f"{name}/class{number}"] = mean(values, own)
-        return found
+                by_key[f"{name}/class{number}"] = mean(values, own)
+        return by_key
 
 
 def _softmax_loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:

@@ -198,8 +198,8 @@ def _extract(f: Any, magic: int, what: str, dimensions: int) -> tuple[list[int],
     name = os.fspath(getattr(f, "name", "?"))
     print("Extracting", name)  # noqa: T201 as it did
     with gzip.GzipFile(fileobj=f) as unpacked:
-        found = int.from_bytes(unpacked.read(4), "big")
-        if found != magic:
-            raise ValueError(f"Invalid magic number {found} in MNIST {what} file: {name}")
+        begins_with = int.from_bytes(unpacked.read(4), "big")
+        if begins_with != magic:
+            raise ValueError(f"Invalid magic number {begins_with} in MNIST {what} file: {name}")
         sizes = np.frombuffer(unpacked.read(4 * dimensions), ">u4").tolist()
         return sizes, np.frombuffer(unpacked.read(int(np.prod(sizes))), np.uint8)

@@ -172,12 +172,12 @@ _ONLY = "default_input_alternative:None"  # a signature of an output without a n
 
 def _export_output(kind: int, tensors: Mapping[str, Any], of_examples: bool) -> Any:
     if of_examples and kind in (ProblemType.CLASSIFICATION, ProblemType.LOGISTIC_REGRESSION):
-        found = {
+        given = {
             "classes": tensors.get(PredictionKey.CLASSES),
             "scores": tensors.get(PredictionKey.PROBABILITIES),
         }
-        if found != {"classes": None, "scores": None}:
-            return core.export.ClassificationOutput(**found)
+        if given != {"classes": None, "scores": None}:
+            return core.export.ClassificationOutput(**given)
     if of_examples and kind == ProblemType.LINEAR_REGRESSION and len(tensors) == 1:
         return core.export.RegressionOutput(*tensors.values())
     return core.export.PredictOutput(tensors)

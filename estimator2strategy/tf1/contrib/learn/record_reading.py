@@ -54,8 +54,8 @@ def _fixed_lengths(reader: tf.Operation) -> _Records:
     sizes = [reader.get_attr(f"{part}_bytes") for part in ("record", "header", "footer")]
 
     def records(file: tf.Tensor) -> tf.data.Dataset:
-        found = tf.data.FixedLengthRecordDataset(file, *sizes).enumerate()
-        return found.map(lambda number, record: (_key(file, number), record))
+        numbered = tf.data.FixedLengthRecordDataset(file, *sizes).enumerate()
+        return numbered.map(lambda number, record: (_key(file, number), record))
 
     return records
 

@@ -103,10 +103,10 @@ class ValidationMonitor(EveryN):
             _log.debug("Skipping evaluation at step %d: there is no new checkpoint.", step)
             return False
         self._evaluated = latest
-        found = self._evaluate()
-        listed = ", ".join(f"{name} = {value}" for name, value in found.items())
+        results = self._evaluate()
+        listed = ", ".join(f"{name} = {value}" for name, value in results.items())
         _log.info("Validation (step %d): %s", step, listed)
-        return self.early_stopping_rounds is not None and self._is_over(step, found)
+        return self.early_stopping_rounds is not None and self._is_over(step, results)
 
     def _is_time_to_look(self) -> bool:
         now = time.time()

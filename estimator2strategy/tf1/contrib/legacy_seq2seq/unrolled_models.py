@@ -116,7 +116,7 @@ def _attention(states: Any, num_heads: int, dtype: Any) -> Callable[[Any], list[
         weights.append(tf1.get_variable(f"AttnV_{head}", [depth], dtype))
 
     def look(query: Any) -> list[Any]:
-        found = []
+        outputs = []
         query = tf.concat(tf.nest.flatten(query), 1)
         for head in range(num_heads):
             with tf1.variable_scope(f"Attention_{head}"):
@@ -124,8 +124,8 @@ def _attention(states: Any, num_heads: int, dtype: Any) -> Callable[[Any], list[
                 hidden = tf.tanh(features[head] + asked)
                 score = tf.reduce_sum(weights[head] * hidden, [2, 3])
                 mask = tf.cast(tf.nn.softmax(tf.cast(score, tf.float32)), dtype)
-                found.append(tf.reduce_sum(mask[..., None] * states, 1))
-        return found
+                outputs.append(tf.reduce_sum(mask[..., None] * states, 1))
+        return outputs
 
     return look
 

@@ -108,10 +108,10 @@ class ExternalOptimizerInterface:
 
             def evaluate(vector: _Vector) -> Any:
                 feeds = dict(zip(self._vars, self._parts(vector), strict=True))
-                found = session.run(wanted + fetches, {**feeds, **(feed_dict or {})})
+                values = session.run(wanted + fetches, {**feeds, **(feed_dict or {})})
                 if callback is not None:
-                    callback(*found[len(wanted) :])
-                return found[: len(wanted)]
+                    callback(*values[len(wanted) :])
+                return values[: len(wanted)]
 
             return evaluate
 

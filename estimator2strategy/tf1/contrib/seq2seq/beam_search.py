@@ -254,10 +254,10 @@ class BeamSearchDecoder(Decoder):
             return None
         states = [cell_state] if isinstance(cell_state, AttentionWrapperState) else cell_state
         states = states if isinstance(states, tuple | list) else []
-        found = [_mean(s.alignments) for s in states if isinstance(s, AttentionWrapperState)]
-        if not found:
+        means = [_mean(s.alignments) for s in states if isinstance(s, AttentionWrapperState)]
+        if not means:
             raise ValueError("coverage_penalty_weight must be 0.0 if no cell is attentional.")
-        return _mean(tuple(found))
+        return _mean(tuple(means))
 
     def _merged(self, tensor: tf.Tensor) -> tf.Tensor:
         """[batch * beams, ...] of [batch, beams, ...]."""
