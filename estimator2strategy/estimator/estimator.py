@@ -8,7 +8,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import keras
 import numpy as np
@@ -203,7 +203,7 @@ class Estimator(Exporting):
     def model_fn(self) -> Callable[..., EstimatorSpec]:
         """`model_fn(features, labels, mode, config)`, with `params` bound."""
 
-        def public_model_fn(features, labels, mode, config):
+        def public_model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
             return self._call_model_fn(features, labels, mode, config)
 
         return public_model_fn
@@ -244,7 +244,7 @@ class Estimator(Exporting):
         """
         load = functools.partial(tf.train.load_variable, name=name)
         try:
-            return using(self._trained(), self.latest_checkpoint, load)[1]
+            return cast(np.ndarray, using(self._trained(), self.latest_checkpoint, load)[1])
         except tf.errors.NotFoundError as error:
             raise no_variable(name, self.get_variable_names()) from error
 
@@ -455,8 +455,9 @@ class Estimator(Exporting):
         return self.e2s_parts.program.plain.call_input_fn(input_fn, mode, **more)
 
     @replaceable
-    def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec:
-        return self.e2s_parts.program.plain.call_model_fn(features, labels, mode, config)
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        plain = self.e2s_parts.program.plain
+        return cast(EstimatorSpec, plain.call_model_fn(features, labels, mode, config))
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Hook]:
         if steps is None and max_steps is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -387,7 +387,7 @@ def _first_checkpoint(model: Any, clone: _Cloner, config: RunConfig, by_objects:
     folder = os.path.join(config.model_dir or "", "keras")
     path = tf.train.latest_checkpoint(folder)
     if path:
-        return path
+        return cast(str, path)
     weights = model.get_weights() if _has_weights(model) else None
     tf.io.gfile.makedirs(folder)
     path = os.path.join(folder, "keras_model.ckpt")

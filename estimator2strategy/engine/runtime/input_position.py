@@ -249,7 +249,9 @@ class PositionFiles:
 
     def are_of_others(self, checkpoint: str) -> bool:
         """True if the chief has saved its position with a checkpoint, and this is another host."""
-        return bool(self._ending) and PositionFiles(self._folder).position_of(checkpoint) is not None
+        return (
+            bool(self._ending) and PositionFiles(self._folder).position_of(checkpoint) is not None
+        )
 
     def take_name(self, path: str, checkpoint: str) -> None:
         """Binds `path` to a checkpoint that is complete."""

@@ -54,11 +54,11 @@ def _key_of(weight_column: Any) -> str | None:
 
 
 def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
-    def train_op_fn(loss):
+    def train_op_fn(loss: tf.Tensor) -> Any:
         instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
         return instance.minimize(loss, global_step=tf1.train.get_global_step())
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         logits, _ = _logits(features, head.logits_dimension, weight_column)
         return head.create_estimator_spec(
             features=features, mode=mode, logits=logits, labels=labels, train_op_fn=train_op_fn
@@ -68,13 +68,13 @@ def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
 
 
 def _model_fn_v2(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         logits, bias = _logits(features, head.logits_dimension, weight_column)
         if mode == ModeKeys.TRAIN:
             instance = get_optimizer_instance_v2(optimizer, _LEARNING_RATE)
             instance.iterations = tf1.train.get_or_create_global_step()
 
-        def train_op_fn(loss):
+        def train_op_fn(loss: tf.Tensor) -> Any:
             return instance.get_updates(share_of_replica(loss, head.loss_reduction), [bias])[0]
 
         return head.create_estimator_spec(

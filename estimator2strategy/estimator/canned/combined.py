@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -93,7 +93,7 @@ def check_no_sync_replicas_optimizer(optimizer: Any) -> None:
 def model_fn_v1(head: Any, parts: Parts) -> ModelFn:
     """The model_fn of TF 1."""
 
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         columns.check_features(features)
         units = head.logits_dimension
         logits, trained = [], []  # trained: (optimizer, variable scope)
@@ -114,7 +114,7 @@ def model_fn_v1(head: Any, parts: Parts) -> ModelFn:
                 add_layer_summary(logits[-1], scope.name)
             trained.append((optimizer, scope.name))
 
-        def train_op_fn(loss):
+        def train_op_fn(loss: tf.Tensor) -> Any:
             steps = [
                 optimizer.minimize(
                     loss, var_list=tf1.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, scope)
@@ -142,10 +142,11 @@ def _sum(logits: list[tf.Tensor]) -> tf.Tensor:
 def model_fn_v2(head: Any, parts: Parts) -> ModelFn:
     """The model_fn of TF 2."""
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         columns.check_features(features)
         units = head.logits_dimension
-        logits, update_ops = [], []
+        logits: list[tf.Tensor] = []
+        update_ops: Sequence[Any] = []
         trained = []  # (optimizer, its learning rate if it is a name, variables)
         if parts.dnn.feature_columns:
             parts.check_hidden_units()
@@ -158,7 +159,7 @@ def model_fn_v2(head: Any, parts: Parts) -> ModelFn:
             logits.append(linear.logits)
             trained.append((parts.linear_optimizer, parts.linear_learning_rate(), linear.variables))
 
-        def train_op_fn(loss):
+        def train_op_fn(loss: tf.Tensor) -> Any:
             loss = share_of_replica(loss, head.loss_reduction)
             steps = list(update_ops)
             for index, (optimizer, rate, variables) in enumerate(trained):

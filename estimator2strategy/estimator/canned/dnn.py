@@ -41,7 +41,7 @@ def model_fn_v1(head: Any, network: Dnn, optimizer: Any, use_tpu: bool = False) 
     """The model_fn of TF 1; a TPU's variables stay whole."""
     make_spec = head._create_tpu_estimator_spec if use_tpu else head.create_estimator_spec
 
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
         columns.check_features(features)
         cut = None if use_tpu else partitioner(config, SMALL)
@@ -58,7 +58,7 @@ def model_fn_v1(head: Any, network: Dnn, optimizer: Any, use_tpu: bool = False) 
 def model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
     """The model_fn of TF 2."""
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         columns.check_features(features)
         logits, variables, update_ops = network.logits_v2(features, mode, head.logits_dimension)
         instance = optimizer

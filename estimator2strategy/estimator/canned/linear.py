@@ -45,7 +45,7 @@ def _default_learning_rate(network: Linear) -> float:
 def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     """The model_fn of TF 1."""
 
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         columns.check_features(features)
         cut = network.partitioner or partitioner(config)
         with tf1.variable_scope("linear", partitioner=cut):
@@ -68,7 +68,7 @@ def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
 def model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     """The model_fn of TF 2."""
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         columns.check_features(features)
         model = network.model_v2(features, head.logits_dimension)
         if isinstance(optimizer, LinearSDCA):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import tensorflow as tf
 
@@ -27,7 +27,9 @@ SMALL = 256 << 10
 def partitioner(config: RunConfig | None, min_slice_size: int = _LARGE) -> Callable[..., Any]:
     """The function that splits variables among the parameter servers; most stay whole."""
     servers = config.num_ps_replicas if config else 0
-    return tf1.min_max_variable_partitioner(servers, min_slice_size=min_slice_size)
+    return cast(
+        Callable[..., Any], tf1.min_max_variable_partitioner(servers, min_slice_size=min_slice_size)
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -49,7 +49,7 @@ def _model_fn(head: Any, given: Arguments) -> ModelFn:
     kind = "simple_rnn" if cell_type is USE_DEFAULT else cell_type
     sequences = given["return_sequences"]
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         from estimator2strategy.estimator.canned import recurrent_network
 
         columns.check_features(features)

@@ -15,7 +15,7 @@ import re
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -170,7 +170,7 @@ def estimator_of_tf115(real: Any) -> type:
     Instances of `real` and of its subclasses are instances of it too.
     """
     if real._of_tf115:
-        return real
+        return cast(type, real)
 
     def subclasshook(cls: type, subclass: type) -> Any:
         # Not by `issubclass`, which would ask all subclasses of `real`, and so this one, again.
@@ -193,4 +193,4 @@ def estimator_of_tf115(real: Any) -> type:
     # Attributes that a program sets in `tf.estimator.Estimator` are in its subclasses, too.
     parents = [estimator_of_tf115(base) for base in real.__bases__ if _is_estimator(base)]
     made = type(real)(real.__name__, (real, *parents), attributes)
-    return made
+    return cast(type, made)

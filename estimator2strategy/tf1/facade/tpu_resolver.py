@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -77,7 +77,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         """The cores of each host."""
         if devices.emulated_cores():
             return {"TPU": devices.emulated_cores()}
-        return super().num_accelerators(*args, **kwargs)
+        return cast(dict[str, int], super().num_accelerators(*args, **kwargs))
 
     def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
         """The cores of a TPU system, in graph mode too."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -62,7 +62,7 @@ def replicate(
         UnsupportedError: Cores are emulated, and it is for several.
     """
     if not devices.emulated_cores():
-        return _tpu.replicate(computation, inputs, *args, **kwargs)
+        return cast(list[Any], _tpu.replicate(computation, inputs, *args, **kwargs))
     of_cores = inputs or [[]]
     _one_core("replicate", len(of_cores))
     return [_on_host(computation, of_cores[0])]

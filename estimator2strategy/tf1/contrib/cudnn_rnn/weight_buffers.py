@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -32,7 +32,7 @@ class Blocks(NamedTuple):
 
     @property
     def units(self) -> int:
-        return self.of_state.shape.as_list()[1]
+        return cast(int, self.of_state.shape.as_list()[1])
 
 
 class OneKernel(NamedTuple):

@@ -110,7 +110,7 @@ def _stack(num_units: Iterable[int], kind: Any) -> Callable[[str], Any]:
 
 
 def _model_fn(head: Any, network: _Rnn, optimizer: Any) -> ModelFn:
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         columns.check_features(features)
         instance = optimizer
         if not isinstance(instance, _v1.train.Optimizer):

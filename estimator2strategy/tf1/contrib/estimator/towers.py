@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -48,7 +48,9 @@ def replicate_model_fn(
         return model_fn
     takes = inspect.signature(model_fn).parameters
 
-    def replicated(features, labels, mode, params=None, config=None):
+    def replicated(
+        features: Any, labels: Any, mode: str, params: Any = None, config: Any = None
+    ) -> Any:
         offered = {"mode": mode, "params": params, "config": config}
         given = {name: value for name, value in offered.items() if name in takes}
         towers = _Towers(len(names), loss_reduction == _v1.losses.Reduction.SUM)
@@ -144,10 +146,13 @@ def _except_variables(device: str) -> Callable[[Any], str]:
 
     def chosen(op: Any) -> str:
         where = "/CPU:0" if op.type in _VARIABLES else device
-        return (
-            tf.DeviceSpec.from_string(where)
-            .make_merged_spec(tf.DeviceSpec.from_string(op.device or ""))
-            .to_string()
+        return cast(
+            str,
+            (
+                tf.DeviceSpec.from_string(where)
+                .make_merged_spec(tf.DeviceSpec.from_string(op.device or ""))
+                .to_string()
+            ),
         )
 
     return chosen
@@ -187,7 +192,7 @@ class TowerOptimizer(_v1.train.Optimizer):
         return self._given
 
     def get_name(self) -> str:
-        return self._wrapped.get_name()
+        return cast(str, self._wrapped.get_name())
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> Any:
         for towers in _v1.get_collection(_TOWERS):

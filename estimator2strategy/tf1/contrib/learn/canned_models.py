@@ -6,7 +6,7 @@ Sources: `tf.contrib.learn` linear.py, dnn.py and dnn_linear_combined.py, TF 1.1
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -201,7 +201,7 @@ def head_of_classes(given: Mapping[str, Any]) -> Head:
 
 def given_head(given: Mapping[str, Any]) -> Head:
     """The head that the program chose."""
-    return given["head"]
+    return cast(Head, given["head"])
 
 
 def head_of_numbers(given: Mapping[str, Any]) -> Head:

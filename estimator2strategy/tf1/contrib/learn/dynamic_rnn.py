@@ -346,7 +346,7 @@ def _model_fn(problem: _Problem, given: Mapping[str, Any]) -> Callable[..., Mode
     classifies = problem.key == PredictionKey.CLASSES
     scope = _SCOPES[given["prediction_type"]] + ("Classifier" if classifies else "Regressor")
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         with tf.name_scope(scope):
             lengths = features.get(RNNKeys.SEQUENCE_LENGTH_KEY)
             inputs = build_sequence_input(
@@ -395,7 +395,9 @@ def _predictions(
     return {PredictionKey.PROBABILITIES: tf.reshape(probabilities, shape), problem.key: classes}
 
 
-def _accuracy(predictions: Mapping[str, tf.Tensor], labels: Any, lengths: Any, of_steps: bool):
+def _accuracy(
+    predictions: Mapping[str, tf.Tensor], labels: Any, lengths: Any, of_steps: bool
+) -> Any:
     classes = predictions[PredictionKey.CLASSES]
     if of_steps:
         classes, labels = mask_activations_and_labels(classes, labels, lengths)

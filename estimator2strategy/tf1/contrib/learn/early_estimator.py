@@ -106,7 +106,7 @@ class Estimator(core.Estimator):
         self._metrics: Mapping[Any, Any] = {}
         self._served: dict[str, Any] = {}  # what an export asks of `estimator_spec`
 
-        def core_model_fn(features, labels, mode, params, config):
+        def core_model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
             if feature_engineering_fn is not None:
                 features, labels = feature_engineering_fn(features, labels)
             offered = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}

@@ -59,7 +59,7 @@ def _is_better(best: Mapping[str, Any] | None, candidate: Mapping[str, Any] | No
     for what, result in (("curr_best", best), ("cand", candidate)):
         if not result or MetricKey.LOSS not in result:
             raise ValueError(f"{what}_eval_result cannot be empty or no loss is found in it.")
-    return best[MetricKey.LOSS] > candidate[MetricKey.LOSS]  # type: ignore[index]
+    return bool(best[MetricKey.LOSS] > candidate[MetricKey.LOSS])  # type: ignore[index]
 
 
 class BestModelSelector:
@@ -132,7 +132,12 @@ def make_best_model_export_strategy(
     files = os.path.join(model_dir, event_file_pattern) if known else None  # type: ignore[arg-type]
     selector = BestModelSelector(files, compare_fn)
 
-    def export_fn(estimator, export_dir_base, checkpoint_path, eval_result=None):
+    def export_fn(
+        estimator: Any,
+        export_dir_base: str,
+        checkpoint_path: str | None,
+        eval_result: Mapping[str, Any] | None = None,
+    ) -> Any:
         checkpoint_path = checkpoint_path or _v1.train.latest_checkpoint(estimator.model_dir)
         best, result = selector.update(checkpoint_path, eval_result)
         if not best or result is None:
@@ -157,7 +162,7 @@ def extend_export_strategy(
         post_export_name: Name of the strategy, by default that of the other.
     """
 
-    def export_fn(estimator, export_dir_base, checkpoint_path=None):
+    def export_fn(estimator: Any, export_dir_base: str, checkpoint_path: str | None = None) -> Any:
         export_dir_base = tf.compat.as_str_any(export_dir_base)
         before, after = (_new_folder(export_dir_base, kind) for kind in ("base", "post"))
         exported = base_export_strategy.export(estimator, before, checkpoint_path)

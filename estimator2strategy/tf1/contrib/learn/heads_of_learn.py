@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.estimator.heads import metric_rows
 from estimator2strategy.tf1.contrib import layers
 from estimator2strategy.tf1.contrib.learn.model_fn_ops import (
     ModeKeys,
@@ -19,6 +20,7 @@ from estimator2strategy.tf1.contrib.learn.model_fn_ops import (
 )
 
 _v1 = tf.compat.v1
+_Tensors = Mapping[str, tf.Tensor]
 _Losses = tuple[tf.Tensor, tf.Tensor]  # for training, and to report
 
 
@@ -146,7 +148,9 @@ class Head:
         _v1.logging.warning(f"Weights {name} has shape {weights.shape}, expanding to make it 2d.")
         return tf.reshape(weights, [-1, 1])
 
-    def _train_op(self, loss, labels, train_op_fn, bias, logits, weights) -> Any:
+    def _train_op(
+        self, loss: tf.Tensor, labels: Any, train_op_fn: Any, bias: Any, logits: Any, weights: Any
+    ) -> Any:
         steps = []
         if bias is not None:
             with _v1.name_scope(None, "centered_bias_step") as name:
@@ -168,9 +172,7 @@ class Head:
     def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         raise NotImplementedError
 
-    def _metrics(
-        self, predictions: Mapping[str, tf.Tensor], labels: Any, weights: Any
-    ) -> dict[str, Any]:
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         raise NotImplementedError
 
 
@@ -220,20 +222,20 @@ class _RegressionHead(Head):
         self._losses = _averaged(loss_fn)
         self._link_fn = link_fn
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         labels, logits = _column(labels), _column(logits)
         logits.shape.assert_is_compatible_with(labels.shape)
         return self._losses(labels, logits, weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         if self.logits_dimension == 1:
             logits = tf.squeeze(logits, [1], name=PredictionKey.SCORES)
         return {PredictionKey.SCORES: self._link_fn(logits)}
 
-    def _exported(self, predictions):
+    def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return predictions
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         return {}
 
 
@@ -242,7 +244,7 @@ class _ClassHead(Head):
 
     _label_keys: Sequence[str] | None = None
 
-    def _exported(self, predictions):
+    def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Probabilities, and the name of each class beside its probability."""
         probabilities = predictions[PredictionKey.PROBABILITIES]
         size = tf.shape(probabilities)
@@ -251,6 +253,13 @@ class _ClassHead(Head):
         if not self._label_keys:
             classes = tf.as_string(classes)
         return {PredictionKey.PROBABILITIES: probabilities, PredictionKey.CLASSES: classes}
+
+
+_AT_THRESHOLD: Mapping[str, Callable[..., Any]] = {
+    "accuracy/": metric_rows.accuracy_at_threshold,
+    "precision/positive_": metric_rows.precision_at_threshold,
+    "recall/positive_": metric_rows.recall_at_threshold,
+}
 
 
 class _BinaryLogisticHead(_ClassHead):
@@ -262,10 +271,10 @@ class _BinaryLogisticHead(_ClassHead):
         self._losses = _custom(loss_fn) if loss_fn else _averaged(_log_loss)
         self._thresholds = thresholds or (0.5,)
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         return self._losses(labels, logits, weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         both = tf.concat([tf.zeros_like(logits), logits], 1)
         return {
             PredictionKey.LOGITS: logits,
@@ -274,7 +283,7 @@ class _BinaryLogisticHead(_ClassHead):
             PredictionKey.CLASSES: tf.argmax(both, 1, name=PredictionKey.CLASSES),
         }
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         metrics = _v1.metrics
         logistic = predictions[PredictionKey.LOGISTIC]
         numbers = tf.cast(labels, tf.float32)
@@ -290,15 +299,9 @@ class _BinaryLogisticHead(_ClassHead):
             "auc_precision_recall": metrics.auc(is_one, logistic, of_logistic, curve="PR"),
         }
         for threshold in self._thresholds:
-            above = tf.cast(logistic >= threshold, tf.float32)
-            at = f"threshold_{threshold:f}_mean"
-            by_key[f"accuracy/{at}"] = metrics.accuracy(labels, above, weights)
-            for name, metric in (
-                ("precision", metrics.precision_at_thresholds),
-                ("recall", metrics.recall_at_thresholds),
-            ):
-                value, update = metric(labels, logistic, (threshold,), weights)
-                by_key[f"{name}/positive_{at}"] = (tf.squeeze(value), tf.squeeze(update))
+            for name, metric in _AT_THRESHOLD.items():
+                key = f"{name}threshold_{threshold:f}_mean"
+                by_key[key] = metric(labels, logistic, weights, threshold)
         return by_key
 
 
@@ -311,19 +314,19 @@ class _BinarySvmHead(Head):
     def __init__(self, *common: Any):
         super().__init__("binary_svm_head", ProblemType.LOGISTIC_REGRESSION, 1, *common)
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         signs = 2.0 * tf.cast(tf.reshape(labels, [-1, 1]), tf.float32) - 1.0
         return _losses(tf.nn.relu(1.0 - signs * logits), weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         both = tf.concat([tf.zeros_like(logits), logits], 1)
         classes = tf.argmax(both, 1, name=PredictionKey.CLASSES)
         return {PredictionKey.LOGITS: logits, PredictionKey.CLASSES: classes}
 
-    def _exported(self, predictions):
+    def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return predictions
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         classes = predictions[PredictionKey.CLASSES]
         return {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}
 
@@ -355,10 +358,10 @@ class _MultiClassHead(_ClassHead):
         )
         return tf.lookup.StaticHashTable(keys, -1, name="label_id_lookup").lookup(labels)
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         return self._losses(self._ids(labels), logits, weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         classes = tf.argmax(logits, 1, name=PredictionKey.CLASSES)
         if self._label_keys:
             classes = tf.gather(tf.constant(list(self._label_keys)), classes)
@@ -368,7 +371,7 @@ class _MultiClassHead(_ClassHead):
             PredictionKey.CLASSES: classes,
         }
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         mean = _v1.metrics.mean
         classes = predictions[PredictionKey.CLASSES]
         by_key = {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}

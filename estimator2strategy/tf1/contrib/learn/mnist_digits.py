@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -45,7 +45,7 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = _CLASSES) -
 
 def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
     """Rows with a one at the place of each label, float64."""
-    return np.eye(num_classes)[labels_dense.ravel()]
+    return cast(np.ndarray, np.eye(num_classes)[labels_dense.ravel()])
 
 
 class DataSet:
@@ -167,7 +167,7 @@ def read_data_sets(
     def read(name: str, extract: Any) -> np.ndarray:
         url = (source_url or DEFAULT_SOURCE_URL) + name
         with tf.io.gfile.GFile(maybe_download(name, train_dir, url), "rb") as file:
-            return extract(file)
+            return cast(np.ndarray, extract(file))
 
     def labels_of(file: Any) -> np.ndarray:
         return extract_labels(file, one_hot=one_hot)

@@ -111,7 +111,7 @@ class ModelFnOps(
         training_chief_hooks: Any = None,
         training_hooks: Any = None,
         scaffold: Any = None,
-    ):
+    ) -> ModelFnOps:
         ModeKeys.validate(mode)
         if train_op is None and mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op.")

@@ -10,7 +10,7 @@ Source: `tf.contrib.learn` learn_io/graph_io.py, TF 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import tensorflow as tf
 
@@ -148,7 +148,9 @@ def read_keyed_batch_examples(
         if randomize_input:
             records = records.shuffle(max(queue_capacity - 3 * batch_size, batch_size), seed)
         batches = records.batch(batch_size, drop_remainder=num_epochs is None)
-        return _v1.data.make_one_shot_iterator(batches.prefetch(1)).get_next()
+        return cast(
+            tuple[tf.Tensor, Any], _v1.data.make_one_shot_iterator(batches.prefetch(1)).get_next()
+        )
 
 
 def _records_of(reader: Callable[[], Any]) -> _Records:

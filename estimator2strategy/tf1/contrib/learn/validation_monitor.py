@@ -14,7 +14,7 @@ import copy
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -138,13 +138,13 @@ class ValidationMonitor(EveryN):
             "metrics": self.metrics,
         }
         if hasattr(self._estimator, "fit"):  # an Estimator of tf.contrib.learn
-            return self._estimator.evaluate(**common, **of_learn)
+            return cast(dict[str, Any], self._estimator.evaluate(**common, **of_learn))
         if any(value is not None for value in of_learn.values()):
             raise ValueError(
                 "tf.estimator.Estimator does not support following arguments: x, y, batch_size, "
                 "metrics. Should set as `None` in ValidationMonitor"
             )
-        return self._estimator.evaluate(**common)
+        return cast(dict[str, Any], self._estimator.evaluate(**common))
 
     def _is_over(self, step: int, found: dict[str, Any]) -> bool:
         metric = self.early_stopping_metric

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -211,10 +211,10 @@ def _fed(feed_previous: Any, decode: Callable[[bool, bool], _Outputs]) -> _Outpu
     def branch(fed: bool) -> list[Any]:
         with tf1.variable_scope(tf1.get_variable_scope(), reuse=None if fed else True):
             made[fed] = decode(fed, False)
-            return tf.nest.flatten(made[fed])
+            return cast(list[Any], tf.nest.flatten(made[fed]))
 
     flat = tf1.cond(feed_previous, lambda: branch(True), lambda: branch(False))
-    return tf.nest.pack_sequence_as(made[True], flat)
+    return cast(_Outputs, tf.nest.pack_sequence_as(made[True], flat))
 
 
 def embedding_rnn_seq2seq(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -202,7 +202,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         for what, name in (("iterations", "nit"), ("functions evaluations", "nfev")):
             if hasattr(result, name):
                 _v1.logging.info("  Number of %s: %d", what, getattr(result, name))
-        return result["x"]
+        return cast(_Vector, result["x"])
 
 
 def _one(evaluate: Callable[..., Any]) -> Callable[..., Any]:

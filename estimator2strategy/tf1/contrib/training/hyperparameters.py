@@ -189,6 +189,8 @@ def parse_values(
                 f"Could not parse hparam '{name}' of type '{type_map[name].__name__}' "
                 f"with value '{text}' in {values}"
             ) from error
+        place: Any  # of values
+        key: Any  # there: a name, or a place in a list
         if index is None:
             taken, place, key = name in values_by_name, values_by_name, name
         else:

@@ -118,7 +118,11 @@ def stratified_sample(
 
 
 def resample_at_rate(
-    inputs: Any, rates: Any, scope: str | None = None, seed: int | None = None, back_prop=False
+    inputs: Any,
+    rates: Any,
+    scope: str | None = None,
+    seed: int | None = None,
+    back_prop: bool = False,
 ) -> list[tf.Tensor]:
     """Each example as often as a Poisson distribution of its rate says.
 
