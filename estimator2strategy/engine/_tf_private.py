@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla as _xla
@@ -162,9 +162,9 @@ TENSOR_CORE_MASK_SUFFIX = _tpu_feature_column._TENSOR_CORE_MASK_KEY_SUFFIX
 replica_id = _xla.replica_id
 
 
-def tensor_core_length(column) -> int:
+def tensor_core_length(column: Any) -> int:
     """The most ids of an example, in a column's `tensor_core_shape`; it tells nobody in public."""
-    return column._tensor_core_shape[1]
+    return int(column._tensor_core_shape[1])
 
 
 # The output classes of a spec, and the code that turns them into signatures: TensorFlow still ships
@@ -194,7 +194,7 @@ HloModule = _hlo_pb2.HloModuleProto
 XSpace = _xplane_pb2.XSpace
 
 
-def register_function(function_def) -> None:
+def register_function(function_def: Any) -> None:
     """Makes a library function of a recorded graph callable from functions of this process.
 
     `import_graph_def` inside a `tf.function` does not do so by itself ("Op type not registered").
@@ -204,12 +204,12 @@ def register_function(function_def) -> None:
         context.add_function_def(function_def)
 
 
-def function_def(name: str):
+def function_def(name: str) -> Any:
     """The FunctionDef of a function of this process that a graph calls, and does not hold."""
     return _context.context().get_function_def(name)
 
 
-def func_graph(graph: tf.Graph, name: str):
+def func_graph(graph: tf.Graph, name: str) -> tf.Graph | None:
     """The graph of which TensorFlow made a function, or None; its ops know the lines of theirs."""
     return getattr(graph._get_function(name), "graph", None)
 
@@ -219,14 +219,14 @@ def set_branch(conditional: tf.Operation, name: str, branch: Any) -> None:
     conditional._set_func_attr(name, _control_flow_util_v2.create_new_tf_function(branch))
 
 
-def forward_op(op: tf.Operation):
+def forward_op(op: tf.Operation) -> tf.Operation | None:
     """The op that `op` is a part of the gradient of; None if of none."""
     return op._original_op
 
 
 def gradient_names() -> list[str]:
     """The ops, and the names for `gradient_override_map`, that have a registered gradient."""
-    return _ops.gradient_registry.list()
+    return list(_ops.gradient_registry.list())
 
 
 def forget_gradient(name: str) -> None:
@@ -235,16 +235,16 @@ def forget_gradient(name: str) -> None:
     del _ops.gradient_registry._registry[name]
 
 
-def graph_of_function(function_def: Any) -> tuple[Any, dict[str, str]]:
+def graph_of_function(function_def: Any) -> tuple[Any, ...]:
     """(GraphDef of a function's body, inner tensor name -> tensor name there).
 
     Arguments are placeholders. The public API makes graphs of functions that it has traced itself.
     """
     with _context.eager_mode():  # where what it calls is looked up in the process
-        return _function_def_to_graph.function_def_to_graph_def(function_def)
+        return tuple(_function_def_to_graph.function_def_to_graph_def(function_def))
 
 
-def function_of_graph(graph: tf.Graph, operations, inputs, outputs):
+def function_of_graph(graph: tf.Graph, operations: Any, inputs: Any, outputs: Any) -> Any:
     """The FunctionDef of operations of a graph that is of no `tf.function`."""
     return _graph_to_function_def.graph_to_function_def(graph, operations, inputs, outputs)
 
@@ -264,7 +264,7 @@ def xla_control_flow_context(name: str) -> Iterator[None]:
 def sums_over_one_core() -> contextlib.AbstractContextManager[None]:
     """Sums over cores are their input while the body runs: no CPU has a kernel for the op."""
 
-    def alone(x, group_assignment, name=None):
+    def alone(x: tf.Tensor, group_assignment: Any, name: str | None = None) -> tf.Tensor:
         return tf.identity(x, name)
 
     return patches.scope("sums over one core", _gen_tpu_ops, "cross_replica_sum", alone)
@@ -290,7 +290,7 @@ def run_in_any_order(op: tf.Operation) -> None:
 
 def has_started() -> bool:
     """True if TensorFlow has started its devices, and with them the server of a strategy."""
-    return _context.context()._initialized
+    return bool(_context.context()._initialized)
 
 
 def is_stateful(op: str) -> bool:
@@ -312,11 +312,11 @@ def plain_attrs(op: str) -> frozenset[str]:
 def types_of(node: Any) -> set[tf.DType]:
     """The types of what a NodeDef takes and returns; none of an op that is not registered."""
     definition = _op_def_registry.get(node.op)
-    found: set[int] = set()
+    ids: set[int] = set()
     for arg in (*definition.input_arg, *definition.output_arg) if definition else ():
-        found.add(arg.type or node.attr[arg.type_attr].type if not arg.type_list_attr else 0)
-        found.update(node.attr[arg.type_list_attr].list.type if arg.type_list_attr else ())
-    return {tf.as_dtype(value) for value in found if value}
+        ids.add(arg.type or node.attr[arg.type_attr].type if not arg.type_list_attr else 0)
+        ids.update(node.attr[arg.type_list_attr].list.type if arg.type_list_attr else ())
+    return {tf.as_dtype(value) for value in ids if value}
 
 
 def ops_are_deterministic() -> bool:
@@ -324,7 +324,7 @@ def ops_are_deterministic() -> bool:
 
     There is a public way to ask for it, and none to find out.
     """
-    return _config.is_op_determinism_enabled()
+    return bool(_config.is_op_determinism_enabled())
 
 
 def capture(tensor: tf.Tensor) -> tf.Tensor:
@@ -338,17 +338,17 @@ def capture(tensor: tf.Tensor) -> tf.Tensor:
     return tensor
 
 
-def default_session(session: SessionInterface):
+def default_session(session: SessionInterface) -> contextlib.AbstractContextManager[Any]:
     """A context in which `tensor.eval()` uses `session`; public only as a method of Session."""
-    return _stack.default_session(session)
+    return cast(contextlib.AbstractContextManager[Any], _stack.default_session(session))
 
 
-def tpu_name(resolver) -> str:
+def tpu_name(resolver: Any) -> str:
     """The TPU of a TPUClusterResolver: a name, addresses, or "local"."""
-    return resolver._tpu
+    return cast(str, resolver._tpu)
 
 
-def started_tpu_system(resolver):
+def started_tpu_system(resolver: Any) -> Any:
     """The topology of a TPUClusterResolver's TPU, if this process has started its system; or None.
 
     TensorFlow keeps the list to warn those who start a system twice; no public name reads it.
@@ -356,12 +356,12 @@ def started_tpu_system(resolver):
     return _tpu_strategy_util.get_initialized_tpu_systems().get(tpu_name(resolver))
 
 
-def resolver_of_tpu(strategy):
+def resolver_of_tpu(strategy: Any) -> Any:
     """The cluster resolver of a TPUStrategy; that of TF 1 has no public property for it."""
     return strategy.extended._tpu_cluster_resolver
 
 
-def replica_context(strategy) -> contextlib.AbstractContextManager[None]:
+def replica_context(strategy: tf.distribute.Strategy) -> tf.distribute.ReplicaContext:
     """Code in the body runs as replica 0 of `strategy`.
 
     Public only as a call: `strategy.extended.call_for_each_replica(function)`.
@@ -374,7 +374,7 @@ def saveable_objects(checkpoint: tf.train.Checkpoint) -> list[Any]:
 
     A Checkpoint saves itself, but the graph of a SavedModel names a Saver.
     """
-    return _graph_view.ObjectGraphView(checkpoint).frozen_saveable_objects()
+    return list(_graph_view.ObjectGraphView(checkpoint).frozen_saveable_objects())
 
 
 # The collection of the tensor through which stock hooks read the global step of a run.
@@ -408,7 +408,7 @@ def _rewrites_as_usual(config_proto: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def rewrite_options(options) -> Iterator[None]:
+def rewrite_options(options: Any) -> Iterator[None]:
     """Makes Grappler rewrite the calls of this thread, in the body, as a `RewriterConfig` says.
 
     A function is rewritten when it is first called, and then stays as it is. The public
@@ -435,7 +435,7 @@ def _with_rewrites(executor_type: str, config_proto: bytes, rewrites: bytes) -> 
 
 
 @contextlib.contextmanager
-def keras_classes_kept(model) -> Iterator[None]:
+def keras_classes_kept(model: Any) -> Iterator[None]:
     """Leaves the classes of a Keras 2 model and of its layers as they were.
 
     A model that is made in a v1 graph gives its class, and those above it, other bases, and so
@@ -469,18 +469,18 @@ def copy_handle_data(source: tf.Tensor, target: tf.Tensor) -> None:
     _handle_data_util.copy_handle_data(source, target)
 
 
-def set_captured(function, captured: Sequence[tf.Tensor]) -> None:
+def set_captured(function: Any, captured: Sequence[tf.Tensor]) -> None:
     """Gives a ConcreteFunction other captured tensors; the method is not documented."""
     function.set_external_captures(list(captured))
 
 
-def rebind(function, replaced: dict[int, tf.Tensor]) -> None:
+def rebind(function: Any, replaced: dict[int, tf.Tensor]) -> None:
     """The same for those captured tensors that are in `replaced`, by the old one's id."""
     captured = function.captured_inputs
     set_captured(function, [replaced.get(id(tensor), tensor) for tensor in captured])
 
 
-def add_graph(writer, graph: tf.Graph, graph_def: Any) -> None:
+def add_graph(writer: Any, graph: tf.Graph, graph_def: Any) -> None:
     """`writer.add_graph(graph)` of a FileWriter, with the GraphDef (and shapes) that there is.
 
     The public method makes it again, or warns that a GraphDef is deprecated.

@@ -126,7 +126,7 @@ def _in_place_of(patch: str, owner: object, name: str) -> Callable[[Callable[...
             return
 
         @functools.wraps(modern)
-        def call(*args, **kwargs):
+        def call(*args: Any, **kwargs: Any) -> Any:
             return function(modern, *args, **kwargs)
 
         call.of_tf_2 = modern  # type: ignore[attr-defined]
@@ -156,25 +156,25 @@ def names_in_branches_by_scope(is_wanted: Callable[[tf.Graph], bool]) -> None:
     """
 
     @_in_place_of("names in branches", _BranchGraph, "__init__")
-    def make_with_scope(make, graph, *args, **kwargs):
+    def make_with_scope(make: Any, graph: tf.Graph, *args: Any, **kwargs: Any) -> None:
         make(graph, *args, **kwargs)
         if is_wanted(graph.outer_graph) and _in_v1_graph():
             graph._name_stack = graph.outer_graph.get_name_scope()
 
 
-class _Seeds(weakref.WeakKeyDictionary):
+class _Seeds(weakref.WeakKeyDictionary[tf.Graph, int]):
     """TensorFlow's table of the same name: graph -> the number of its ops without an own seed."""
 
     def __init__(self, counts_all: Callable[[tf.Graph], bool], known: Mapping[tf.Graph, int]):
         super().__init__(known)
         self._counts_all = counts_all
 
-    def setdefault(self, graph, default=None):
+    def setdefault(self, graph: tf.Graph, default: Any = None) -> Any:
         if self._counts_all(graph):
             return graph.num_operations()
         return super().setdefault(graph, default)
 
-    def __getitem__(self, graph):
+    def __getitem__(self, graph: tf.Graph) -> int:
         return 0 if self._counts_all(graph) else super().__getitem__(graph)
 
 
@@ -228,7 +228,8 @@ def graph_mode() -> contextlib.AbstractContextManager[None]:
     Public are only `tf.Graph().as_default()`, in which `tf.compat.v1.reset_default_graph()` is an
     error, and `tf.compat.v1.disable_eager_execution()`, which changes all threads and has no end.
     """
-    return _context.graph_mode()
+    mode: contextlib.AbstractContextManager[None] = _context.graph_mode()
+    return mode
 
 
 def give_variables_what_references_have() -> None:
@@ -296,7 +297,7 @@ def keras_dtypes_by(asks_for_tf115: Callable[[], bool]) -> None:
 
     # No `_Asking`: layers keep the answer, and a SavedModel writes it as JSON.
     @_in_place_of("keras dtypes", base_layer_utils, "v2_dtype_behavior_enabled")
-    def v2_dtype_behavior_enabled(modern):
+    def v2_dtype_behavior_enabled(modern: Callable[[], bool]) -> bool:
         return modern() and not asks_for_tf115()
 
 
@@ -305,7 +306,7 @@ def keras_saves_as_hdf5_by(asks_for_tf115: Callable[[], bool]) -> None:
     from tf_keras.src.saving import saving_api
 
     @_in_place_of("keras files", saving_api, "get_save_format")
-    def get_save_format(modern, filepath, save_format):
+    def get_save_format(modern: Callable[..., Any], filepath: Any, save_format: Any) -> Any:
         return modern(filepath, save_format or ("h5" if asks_for_tf115() else None))
 
 
@@ -320,15 +321,15 @@ class _InitializersByGraph(dict[str, Any]):
     def _names_of_tf_1(self) -> bool:
         return _in_v1_graph() and not self._is_tf2()
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         modern = super().__getitem__(name)
         return self._of_tf_1.get(name, modern) if self._names_of_tf_1() else modern
 
-    def get(self, name, default=None):
+    def get(self, name: str, default: Any = None) -> Any:
         modern = super().get(name, default)
         return self._of_tf_1.get(name, modern) if self._names_of_tf_1() else modern
 
-    def values(self):
+    def values(self) -> Any:
         return [*super().values(), *self._of_tf_1.values()]
 
 
@@ -364,13 +365,13 @@ def keras_metric_names_by(asks_for_tf115: Callable[[], bool]) -> None:
     from tf_keras.src.engine import training_utils_v1
 
     @_in_place_of("keras metric names", training_utils_v1, "get_metric_name")
-    def get_metric_name(modern, metric, weighted=False):
+    def get_metric_name(modern: Callable[..., Any], metric: Any, weighted: bool = False) -> Any:
         if not asks_for_tf115():
             return modern(metric, weighted)
         name = _SHORT_METRICS.get(metric) if isinstance(metric, str) else None
         if name is None:
-            found = training_utils_v1.metrics_module.get(metric)
-            name = getattr(found, "name", None) or found.__name__
+            metric_fn = training_utils_v1.metrics_module.get(metric)
+            name = getattr(metric_fn, "name", None) or metric_fn.__name__
         return f"weighted_{name}" if weighted else name
 
 
@@ -386,7 +387,7 @@ def keras_layer_names_by(asks_for_tf115: Callable[[], bool]) -> None:
     from tf_keras.src.utils import generic_utils
 
     @_in_place_of("keras layer names", generic_utils, "to_snake_case")
-    def to_snake_case(modern, name):
+    def to_snake_case(modern: Callable[[str], str], name: str) -> str:
         if not asks_for_tf115():
             return modern(name)
         words = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
@@ -405,7 +406,7 @@ def keras_loops_keep_all_outputs() -> None:
     from tf_keras.src import backend
 
     @_in_place_of("keras loops", backend, "rnn")
-    def rnn(modern, *args, **kwargs):
+    def rnn(modern: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not tf.compat.v1.control_flow_v2_enabled():
             kwargs["return_all_outputs"] = True
         return modern(*args, **kwargs)
@@ -431,14 +432,14 @@ def calls_build_as(
     modern_init = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(modern_init)
-    def init(self, *args, **kwargs):
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
         # Keras looks at each attribute that is set in the usual way.
         object.__setattr__(self, _MAKER, maker(self))
         modern_init(self, *args, **kwargs)
 
-    def of_maker(method):
+    def of_maker(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
-        def call(self, *args, **kwargs):
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             with building_as(getattr(self, _MAKER)):
                 return method(self, *args, **kwargs)
 
@@ -458,8 +459,7 @@ def layers_of_tf1_build_as(
     The classes that the others derive from are named in tf-keras's table of TF 1's Keras alone.
 
     Args:
-        maker: As of `calls_build_as`.
-        building_as: As of `calls_build_as`.
+        maker, building_as: Those of `calls_build_as`.
     """
     from tf_keras.api._v1.keras.__internal__.legacy import layers, rnn_cell
 
@@ -482,7 +482,7 @@ def keras_moments_may_lack_a_mask() -> None:
     if "__init_subclass__" in vars(base):
         return
 
-    def init_subclass(cls, **kwargs):
+    def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
         super(base, cls).__init_subclass__(**kwargs)
         moments = vars(cls).get("_moments")
         if moments and "mask" not in inspect.signature(moments).parameters:
@@ -493,7 +493,7 @@ def keras_moments_may_lack_a_mask() -> None:
 
 def _without_mask(moments: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(moments)
-    def call(self, inputs, reduction_axes, keep_dims, mask=None):
+    def call(self: Any, inputs: Any, reduction_axes: Any, keep_dims: bool, mask: Any = None) -> Any:
         del mask
         return moments(self, inputs, reduction_axes, keep_dims)
 

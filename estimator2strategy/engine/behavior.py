@@ -70,26 +70,26 @@ def mark(graph: tf.Graph, behavior: Behavior) -> None:
     setattr(graph, _MARK, behavior)
 
 
-def of(graph: tf.Graph) -> Behavior | None:
+def behavior_of(graph: tf.Graph) -> Behavior | None:
     """The behaviour that a graph has been given; a function's is that of the graph around it."""
-    found = getattr(graph, _MARK, None)
-    while found is None and hasattr(graph, "outer_graph"):
+    behavior = getattr(graph, _MARK, None)
+    while behavior is None and hasattr(graph, "outer_graph"):
         graph = graph.outer_graph
-        found = getattr(graph, _MARK, None)
-    if found is None and _threads.runs_tf115() and _tf_switches.is_own_graph(graph):
+        behavior = getattr(graph, _MARK, None)
+    if behavior is None and _threads.runs_tf115() and _tf_switches.is_own_graph(graph):
         return TF115
-    return found
+    return behavior
 
 
 def now() -> Behavior | None:
     """The behaviour of the op that is being built; None if nobody has said."""
     graph = tf1.get_default_graph()
-    found = of(graph)
-    if found is None:
+    marked = behavior_of(graph)
+    if marked is None:
         behavior, entered_in = _entered.get()
         if behavior is not None and _around(graph) is entered_in:
             return behavior
-    return found
+    return marked
 
 
 def _around(graph: tf.Graph) -> tf.Graph:
@@ -184,7 +184,7 @@ def _has_control_flow_v2(otherwise: bool) -> bool:
 
 
 def _names_by_scope(graph: tf.Graph) -> bool:
-    behavior = of(graph)
+    behavior = behavior_of(graph)
     return behavior is not None and behavior.tf115
 
 
@@ -194,7 +194,7 @@ def mark_seeded(graph: tf.Graph) -> None:
 
 
 def _counts_all_ops(graph: tf.Graph) -> bool:
-    behavior = of(graph)
+    behavior = behavior_of(graph)
     return behavior is TF115 or (behavior is None and hasattr(graph, _SEEDED))
 
 

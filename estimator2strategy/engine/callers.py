@@ -68,7 +68,7 @@ def makes_estimator() -> bool:
         return False
     mark = frame.f_builtins.get(legacy_code.MARK)
     if mark is not None:
-        return mark == legacy_code.TF115
+        return bool(mark == legacy_code.TF115)
     return legacy_code.holds_facade(frame.f_globals) or legacy_code.imports_facade(frame.f_code)
 
 
@@ -101,13 +101,13 @@ def _is_tf115s(frame: FrameType | None) -> bool:
         return False
     mark = frame.f_builtins.get(legacy_code.MARK)
     if mark is not None:
-        return mark == legacy_code.TF115
+        return bool(mark == legacy_code.TF115)
     code, names = frame.f_code, frame.f_globals
-    found = _known.get(id(code))
-    if found is None or found[0]() is not code or found[1:3] != (id(names), len(names)):
-        found = weakref.ref(code), id(names), len(names), _is_tf115s_module(code, names)
-        _known[id(code)] = found
-    return found[3]
+    kept = _known.get(id(code))
+    if kept is None or kept[0]() is not code or kept[1:3] != (id(names), len(names)):
+        kept = weakref.ref(code), id(names), len(names), _is_tf115s_module(code, names)
+        _known[id(code)] = kept
+    return kept[3]
 
 
 # The identity of a function's code -> the code while it lives (its own hash is of all that is in

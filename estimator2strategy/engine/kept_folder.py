@@ -1,6 +1,6 @@
 """The folder in which a process keeps what later processes of the same user need not make again.
 
-    folder = of("jax")     # a Path; None: nothing is kept
+    folder = folder_of("jax")     # a Path; None: nothing is kept
     write(folder / "a.step", b"...")
     drop_oldest(folder, 1 << 28)
 
@@ -49,7 +49,7 @@ def root() -> Path | None:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "estimator2strategy").expanduser()
 
 
-def of(kind: str) -> Path | None:
+def folder_of(kind: str) -> Path | None:
     """The folder of one of KINDS, made if needed; None: nothing is kept, or others may write."""
     above = root()
     if above is None:
@@ -100,15 +100,15 @@ def note_use(path: Path) -> None:
 
 def files(folder: Path) -> list[Kept]:
     """The files in a folder, the one that was not used for longest first."""
-    found = []
+    entries = []
     with contextlib.suppress(OSError):
         for path in folder.rglob("*"):
             with contextlib.suppress(OSError):  # another process may have deleted it
                 state = path.stat()
                 if stat.S_ISREG(state.st_mode):
                     used = max(state.st_atime, state.st_mtime)
-                    found.append(Kept(path, state.st_size, used))
-    return sorted(found, key=lambda kept: kept.used)
+                    entries.append(Kept(path, state.st_size, used))
+    return sorted(entries, key=lambda kept: kept.used)
 
 
 def drop_oldest(folder: Path, limit: int) -> None:

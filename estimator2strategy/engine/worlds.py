@@ -7,7 +7,7 @@ body is put back as it was.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -123,7 +123,7 @@ def _conditional_that_runs(op: Any) -> tf.Operation | None:
     return None
 
 
-def _as_resource(next_creator, **kwargs):
+def _as_resource(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
     wanted = kwargs.get("use_resource")
     if wanted is None:
         wanted = tf1.get_variable_scope().use_resource
@@ -162,7 +162,7 @@ def serving(seed: int | None, tf115: bool = False) -> Iterator[tf.Graph]:
 
     Args:
         seed: Graph-level seed, `RunConfig.tf_random_seed`.
-        tf115: As of `recording`.
+        tf115: As for `recording`.
     """
     with _for_session(seed, behavior.Behavior(tf115)) as graph:
         yield graph

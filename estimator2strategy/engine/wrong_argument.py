@@ -117,7 +117,7 @@ def checked(rules: Mapping[str, ArgumentRule]) -> Callable[[Callable[P, T]], Cal
                 raise _misfit(function, signature, args, kwargs, error) from None
             check(rules, _given(bound))
             with _completing(function, rules, bound):
-                result: Any = function(*args, **kwargs)
+                result = function(*args, **kwargs)
                 if inspect.isgenerator(result):  # predict: what it raises, it raises later
                     return _each(result, _completing(function, rules, bound))  # type: ignore
                 return result
@@ -236,8 +236,8 @@ def _named(message: str, names: list[str], ours: bool) -> str | None:
     form = r"(?i)\b{}\b" if ours else "`{}`"
     # Messages of the original say "receiver_tensor" of one of receiver_tensors.
     words = {n: f"{n[:-1]}s?" if n.endswith("s") and not n.endswith("ss") else n for n in names}
-    found = {name: re.search(form.format(word), message) for name, word in words.items()}
-    places = {name: match.start() for name, match in found.items() if match}
+    matches = {name: re.search(form.format(word), message) for name, word in words.items()}
+    places = {name: match.start() for name, match in matches.items() if match}
     return min(places, key=places.__getitem__) if places else None
 
 

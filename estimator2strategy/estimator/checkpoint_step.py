@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import tensorflow as tf
 
@@ -46,12 +47,12 @@ class _StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         self._last_step = last_step
         self._wait_secs = wait_after_file_check_secs
 
-    def begin(self):
+    def begin(self) -> None:
         self._global_step = tf1.train.get_global_step()
         if self._global_step is None:
             raise RuntimeError("Global step should be created to use StopAtCheckpointStepHook.")
 
-    def after_run(self, run_context, run_values):
+    def after_run(self, run_context: Any, run_values: Any) -> None:
         del run_values
         if run_context.session.run(self._global_step) < self._last_step:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import tensorflow as tf
 
@@ -125,14 +125,14 @@ def checked_hooks(hooks: Sequence[Hook] | None) -> list[Hook]:
     return hooks
 
 
-def checked_listeners(listeners) -> list[tf1.train.CheckpointSaverListener]:
+def checked_listeners(listeners: Any) -> list[tf1.train.CheckpointSaverListener]:
     listeners = list(listeners or [])
     for listener in listeners:
         if not isinstance(listener, tf1.train.CheckpointSaverListener):
             raise TypeError(
                 f"saving_listeners must be a list of CheckpointSaverListener, given: {listener}"
             )
-    return listeners
+    return cast(list[tf1.train.CheckpointSaverListener], listeners)
 
 
 def checked_options(options: TrainingOptions | None) -> TrainingOptions:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
@@ -46,7 +46,7 @@ def in_chosen_runtime(method: F) -> F:
         yield from method(self, *args, **kwargs)
 
     chosen: Any = generate if inspect.isgeneratorfunction(method) else call
-    return chosen
+    return cast(F, chosen)
 
 
 def _check_choice(estimator: Any, error: NotUnderJaxError) -> None:

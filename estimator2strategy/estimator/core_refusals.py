@@ -43,14 +43,14 @@ def check_core(recording: Recording, shapes: bool = True) -> None:
     """
     program = core_program(recording)
     _check_outputs(program)
-    found = [*_host_resources(program), *unsupported(program)]
-    on_core = [op for op in found if not _is_outside(program, op)]
+    refusals = [*_host_resources(program), *unsupported(program)]
+    on_core = [op for op in refusals if not _is_outside(program, op)]
     host_only = [op for op in on_core if op.host_only]
     if host_only:
         raise _no_kernel(program, host_only)
     if on_core:
         _warn(program, on_core)
-    elif shapes and not found:
+    elif shapes and not refusals:
         _check_shapes(program)
 
 
@@ -133,15 +133,15 @@ def _check_shapes(program: CoreProgram) -> None:
         graph = program.recorded.graph
         lines = [user_line(graph.get_operation_by_name(n).traceback) for n in error.nodes[:1]]
         made = f", made at {lines[0]}" if lines else ""
-        found = diagnose(error.text)
+        told = diagnose(error.text)
         said = first_line(error.text).rstrip(".")
-        if not found.fix:
+        if not told.fix:
             tf.compat.v1.logging.warn(
                 f"XLA does not take model_fn, and a TPU would probably refuse it: {said}{made}"
             )
             return
         raise UnsupportedError(
-            f"{said}{made}\n  {found.cause[0].upper()}{found.cause[1:]}.\n  {found.fix}\n{_WHY}"
+            f"{said}{made}\n  {told.cause[0].upper()}{told.cause[1:]}.\n  {told.fix}\n{_WHY}"
         ) from error
 
 

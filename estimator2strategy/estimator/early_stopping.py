@@ -133,12 +133,12 @@ def stop_if_no_decrease_hook(
 
 def read_eval_metrics(eval_dir: str) -> collections.OrderedDict[int, dict[str, float]]:
     """The scalar summaries in the event files of a folder, by step in order, by name."""
-    found: dict[int, dict[str, float]] = collections.defaultdict(dict)
+    by_step: dict[int, dict[str, float]] = collections.defaultdict(dict)
     for event in _events(eval_dir):
         for value in event.summary.value:
             if value.HasField("simple_value"):
-                found[event.step][value.tag] = value.simple_value
-    return collections.OrderedDict(sorted(found.items()))
+                by_step[event.step][value.tag] = value.simple_value
+    return collections.OrderedDict(sorted(by_step.items()))
 
 
 def _events(folder: str) -> Iterable[Any]:

@@ -8,7 +8,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import keras
 import numpy as np
@@ -180,9 +180,9 @@ class Estimator(Exporting):
             parts: Any of `model_fn`, `config` and `strategy`; for a TPUEstimator also of `use_tpu`
                 and `batch_sizes`.
         """
-        found = copy.copy(self)
-        vars(found).update({f"_{name}": part for name, part in parts.items()})
-        return found
+        copied = copy.copy(self)
+        vars(copied).update({f"_{name}": part for name, part in parts.items()})
+        return copied
 
     @property
     def model_dir(self) -> str:
@@ -203,7 +203,7 @@ class Estimator(Exporting):
     def model_fn(self) -> Callable[..., EstimatorSpec]:
         """`model_fn(features, labels, mode, config)`, with `params` bound."""
 
-        def public_model_fn(features, labels, mode, config):
+        def public_model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
             return self._call_model_fn(features, labels, mode, config)
 
         return public_model_fn
@@ -244,7 +244,7 @@ class Estimator(Exporting):
         """
         load = functools.partial(tf.train.load_variable, name=name)
         try:
-            return using(self._trained(), self.latest_checkpoint, load)[1]
+            return cast(np.ndarray, using(self._trained(), self.latest_checkpoint, load)[1])
         except tf.errors.NotFoundError as error:
             raise no_variable(name, self.get_variable_names()) from error
 
@@ -345,11 +345,11 @@ class Estimator(Exporting):
         with recording_graph(self) as graph:
             all_hooks = [*checked_hooks(hooks), *self._eval_stops(steps)]
             watching = all_hooks if checkpoint_path else None
-            found = record_evaluation(self, graph, input_fn, watching)
+            recorded = record_evaluation(self, graph, input_fn, watching)
             warm_start(self._warm_start_settings, checkpoint_path)
-            results = found.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
+            results = recorded.run(checkpoint_path, all_hooks, store=self._replays, look_up=look_up)
             if jax_hosts.writes_files():
-                evaluation.write_results(self.eval_dir(name), results, found.restored_from)
+                evaluation.write_results(self.eval_dir(name), results, recorded.restored_from)
         return results
 
     @checked(RULES)
@@ -412,10 +412,10 @@ class Estimator(Exporting):
             warm_start(self._warm_start_settings, checkpoint_path)
             predictions = checked_predictions(recorded.spec.predictions, self._model_fn)
             predictions = prediction.selected(predictions, predict_keys)
-        found = prediction.batches(
+        predicted = prediction.batches(
             recorded, predictions, checkpoint_path, hooks, self._replays, look_up=look_up
         )
-        batches = applied_to_each(self._config.session_config, young_until_first(found))
+        batches = applied_to_each(self._config.session_config, young_until_first(predicted))
         yield from prediction.examples(batches) if yield_single_examples else batches
 
     # The parts of a recording.
@@ -455,8 +455,9 @@ class Estimator(Exporting):
         return self.e2s_parts.program.plain.call_input_fn(input_fn, mode, **more)
 
     @replaceable
-    def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec:
-        return self.e2s_parts.program.plain.call_model_fn(features, labels, mode, config)
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        plain = self.e2s_parts.program.plain
+        return cast(EstimatorSpec, plain.call_model_fn(features, labels, mode, config))
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Hook]:
         if steps is None and max_steps is None:

@@ -173,11 +173,11 @@ class EvaluationListener(tf1.train.CheckpointSaverListener):
         self._throttle_secs = throttle_secs
         self._watcher = watcher
 
-    def begin(self):
+    def begin(self) -> None:
         self._timer = tf1.train.SecondOrStepTimer(every_secs=self._throttle_secs)
         self._is_first = True
 
-    def after_save(self, session, global_step_value):
+    def after_save(self, session: tf1.Session, global_step_value: Any) -> Any:
         """Returns True if training is to end."""
         del session
         if self._is_first:
@@ -195,7 +195,7 @@ class EvaluationListener(tf1.train.CheckpointSaverListener):
             "after_eval"
         )
 
-    def end(self, session, global_step_value):
+    def end(self, session: tf1.Session, global_step_value: Any) -> None:
         del session
         if global_step_value != self._timer.last_triggered_step() and self._watcher.before_eval():
             self._watcher.after_eval(self._evaluate(global_step_value))

@@ -79,7 +79,14 @@ class _SavedModelExporter(Exporter):
     def name(self) -> str:
         return self._name
 
-    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str | None,
+        eval_result: Mapping[str, Any] | None,
+        is_the_final_export: bool,
+    ) -> Any:
         del eval_result, is_the_final_export
         return estimator.export_saved_model(
             export_path,
@@ -102,7 +109,14 @@ class FinalExporter(_SavedModelExporter):
     Source: `tf.estimator.FinalExporter`, tensorflow_estimator 2.15.
     """
 
-    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str | None,
+        eval_result: Mapping[str, Any] | None,
+        is_the_final_export: bool,
+    ) -> Any:
         if not is_the_final_export:
             return None
         tf1.logging.info("Performing the final export in the end of training.")
@@ -156,7 +170,14 @@ class LatestExporter(_SavedModelExporter, _KeepsNewest):
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text)
         self._exports_to_keep = _checked_number(exports_to_keep)
 
-    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str | None,
+        eval_result: Mapping[str, Any] | None,
+        is_the_final_export: bool,
+    ) -> Any:
         result = super().export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export
         )
@@ -176,7 +197,7 @@ def _loss_smaller(
     for name, result in results.items():
         if not result or "loss" not in result:
             raise ValueError(f"{name} cannot be empty or no loss is found in it.")
-    return best_eval_result["loss"] > current_eval_result["loss"]
+    return bool(best_eval_result["loss"] > current_eval_result["loss"])
 
 
 class BestExporter(_SavedModelExporter, _KeepsNewest):
@@ -225,7 +246,14 @@ class BestExporter(_SavedModelExporter, _KeepsNewest):
         # TF 1.15 had no rule of its own for the first export of an object.
         self._has_exported = behavior.is_entered() or callers.makes_estimator()
 
-    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str | None,
+        eval_result: Mapping[str, Any] | None,
+        is_the_final_export: bool,
+    ) -> Any:
         if self._event_file_pattern and self._model_dir != estimator.model_dir:
             tf1.logging.info("Loading best metric from event files.")
             self._model_dir = estimator.model_dir
@@ -246,7 +274,7 @@ class BestExporter(_SavedModelExporter, _KeepsNewest):
         self._has_exported = True
         return result
 
-    def _better(self, eval_result: Mapping[str, Any]) -> bool:
+    def _better(self, eval_result: Mapping[str, Any] | None) -> bool:
         return self._compare_fn(
             best_eval_result=self._best_eval_result, current_eval_result=eval_result
         )

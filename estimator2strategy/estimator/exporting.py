@@ -42,7 +42,9 @@ class Exporting(abc.ABC):
     def latest_checkpoint(self) -> str | None: ...
 
     @abc.abstractmethod
-    def _call_model_fn(self, features, labels, mode: str, config: RunConfig) -> EstimatorSpec: ...
+    def _call_model_fn(
+        self, features: Any, labels: Any, mode: str, config: RunConfig
+    ) -> EstimatorSpec: ...
 
     @checked(RULES)
     def export_saved_model(
@@ -199,7 +201,7 @@ class Exporting(abc.ABC):
         )
 
     def _served_graphs(self, mode: str, receiver_fn: Callable[[], Any]) -> list[ServedGraph]:
-        def call_model_fn(features, labels):
+        def call_model_fn(features: Any, labels: Any) -> Any:
             return self._call_model_fn(features, labels, mode, copy.deepcopy(self._config))
 
         return [ServedGraph(mode, EXPORT_TAG_MAP[mode], receiver_fn, call_model_fn)]

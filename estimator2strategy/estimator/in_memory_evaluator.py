@@ -58,7 +58,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._replays = ReplayCache()
         self._timer = tf1.train.SecondOrStepTimer(every_steps=every_n_iter)
 
-    def begin(self):
+    def begin(self) -> None:
         self._timer.reset()
         self._runs = 0
         with recording_graph(self._estimator) as graph:
@@ -70,7 +70,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             if scaffold.init_fn is not None:
                 raise ValueError("InMemoryEvaluator does not support custom init_fn")
 
-    def after_create_session(self, session, coord):
+    def after_create_session(self, session: tf1.Session, coord: Any) -> None:
         del coord
         if tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS):
             raise ValueError(
@@ -88,13 +88,13 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             self._assign = tf.group(*assignments)
         self._evaluate(session)
 
-    def after_run(self, run_context, run_values):
+    def after_run(self, run_context: Any, run_values: Any) -> None:
         del run_values
         self._runs += 1
         if self._timer.should_trigger_for_step(self._runs):
             self._evaluate(run_context.session)
 
-    def end(self, session):
+    def end(self, session: tf1.Session) -> None:
         self._evaluate(session)
 
     @profiling.evaluating()

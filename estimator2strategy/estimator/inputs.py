@@ -242,7 +242,7 @@ def _row_taker(
 ) -> Callable[[tf.Tensor], tuple[tf.Tensor, ...]]:
     # A Series may have a dtype of pandas' own, as strings do since pandas 3; its rows have numpy's.
     dtypes = [tf.as_dtype(np.asarray(column[:0]).dtype) for column in columns]
-    rows_of = rows.of(columns)
+    rows_of = rows.function_of(columns)
 
     def take(numbers: tf.Tensor) -> tuple[tf.Tensor, ...]:
         taken = tf.numpy_function(rows_of, [numbers], dtypes)
@@ -263,7 +263,9 @@ class _Rows:
         self._columns: Sequence[np.ndarray] = ()
         self._function: Callable[..., Any] = lambda numbers: []
 
-    def of(self, columns: Sequence[np.ndarray]) -> Callable[[np.ndarray], list[np.ndarray]]:
+    def function_of(
+        self, columns: Sequence[np.ndarray]
+    ) -> Callable[[np.ndarray], list[np.ndarray]]:
         if [*map(id, columns)] != [*map(id, self._columns)]:
 
             def function(numbers: np.ndarray) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -339,16 +339,16 @@ def _metrics(model: Any, names: Mapping[str, str] | None) -> dict[str, Any] | No
     """
     if not getattr(model, "_compile_metrics", None):
         return None
-    found = {metric.name: metric for metric in model._compile_metric_functions}
+    by_name = {metric.name: metric for metric in model._compile_metric_functions}
     if not names:
-        return found
-    if set(names) != set(found):
+        return by_name
+    if set(names) != set(by_name):
         raise ValueError(
             "Invalid `metric_names_map`. There are unexpected or missing keys in the "
-            f"`metric_names_map` dictionary. Expected keys: {sorted(found)}, Received: "
+            f"`metric_names_map` dictionary. Expected keys: {sorted(by_name)}, Received: "
             f"{sorted(names)}"
         )
-    return {names[name]: metric for name, metric in found.items()}
+    return {names[name]: metric for name, metric in by_name.items()}
 
 
 def _export_outputs(
@@ -387,7 +387,7 @@ def _first_checkpoint(model: Any, clone: _Cloner, config: RunConfig, by_objects:
     folder = os.path.join(config.model_dir or "", "keras")
     path = tf.train.latest_checkpoint(folder)
     if path:
-        return path
+        return cast(str, path)
     weights = model.get_weights() if _has_weights(model) else None
     tf.io.gfile.makedirs(folder)
     path = os.path.join(folder, "keras_model.ckpt")

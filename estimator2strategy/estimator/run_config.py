@@ -366,7 +366,7 @@ def _resolve_model_dir(tf_config: Mapping[str, Any], model_dir: Any) -> str | No
     return model_dir or from_tf_config
 
 
-def completed(config: RunConfig | None, model_dir) -> RunConfig:
+def completed(config: RunConfig | None, model_dir: Any) -> RunConfig:
     """`config` with a model_dir and a session_config: what programs find in `estimator.config`."""
     if config is None:
         config = RunConfig()

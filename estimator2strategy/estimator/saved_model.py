@@ -23,7 +23,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -129,7 +129,7 @@ def write_saved_model(
             _rewrite_for_tf115(os.fsdecode(unfinished), as_text)
         _add_assets(os.fsdecode(unfinished), assets_extra or {})
         tf.io.gfile.rename(unfinished, folder)
-    return folder
+    return cast(bytes, folder)
 
 
 def _rewrite_for_tf115(folder: str, as_text: bool) -> None:
@@ -215,11 +215,14 @@ def _session_config(config: RunConfig) -> tf1.ConfigProto:
 
 
 def _signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
-    return export.build_all_signature_defs(
-        receiver.receiver_tensors,
-        _outputs(spec),
-        getattr(receiver, "receiver_tensors_alternatives", None),
-        serving_only=spec.mode == ModeKeys.PREDICT,
+    return cast(
+        dict[str, Any],
+        export.build_all_signature_defs(
+            receiver.receiver_tensors,
+            _outputs(spec),
+            getattr(receiver, "receiver_tensors_alternatives", None),
+            serving_only=spec.mode == ModeKeys.PREDICT,
+        ),
     )
 
 
@@ -253,8 +256,11 @@ def _signature(output: Any, tensors: Any) -> Any:
 
 
 def _outputs(spec: EstimatorSpec) -> dict[str, Any]:
-    return export.export_outputs_for_mode(
-        spec.mode, spec.export_outputs, spec.predictions, spec.loss, spec.eval_metric_ops
+    return cast(
+        dict[str, Any],
+        export.export_outputs_for_mode(
+            spec.mode, spec.export_outputs, spec.predictions, spec.loss, spec.eval_metric_ops
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import tensorflow as tf
 
@@ -221,11 +221,11 @@ def _session_master(
     cluster_spec: Any, task_type: str, task_id: int, tf_config: Mapping[str, Any]
 ) -> str:
     if "session_master" in tf_config:
-        return tf_config["session_master"]
+        return cast(str, tf_config["session_master"])
     # The only node of its cluster has nobody to talk to.
     if _count(cluster_spec, cluster_spec.jobs) == 1:
         return ""
-    return "grpc://" + cluster_spec.job_tasks(task_type)[task_id]
+    return cast(str, "grpc://" + cluster_spec.job_tasks(task_type)[task_id])
 
 
 def _count(cluster_spec: Any, jobs: Iterable[str]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import tensorflow as tf
 
@@ -272,7 +273,7 @@ class TPUContext:
         raise ValueError(f"There are {self.num_replicas} replicas, and no replica {replica_id}.")
 
     @property
-    def tpu_host_placement_function(self):
+    def tpu_host_placement_function(self) -> Any:
         """`function(host_id) -> device string`."""
         return lambda host_id: self._host_device(host_id)
 

@@ -15,6 +15,7 @@ from estimator2strategy.engine.record.under_jax import UnderJax
 from estimator2strategy.engine.replay.xla.target import JaxTarget
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.engine.runtime.jax_replicas import replicas_on
+from estimator2strategy.engine.runtime.lookahead import IterationsPerLoop
 from estimator2strategy.engine.runtime.training_options import (
     TrainingOptions,
     jax_target_of,
@@ -44,7 +45,6 @@ from estimator2strategy.estimator.tpu_checks import (
 )
 from estimator2strategy.estimator.tpu_config import (
     InputPipelineConfig,
-    IterationsPerLoop,
     RunConfig,
     parse_iterations_per_loop,
 )
@@ -271,7 +271,7 @@ class TPUEstimator(Estimator):
         given = (self._params, self._config)
         return call_tpu_input_fn(input_fn, self._deployment(mode), *given)
 
-    def _call_model_fn(self, features, labels, mode: str, config: Any) -> EstimatorSpec:
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
         """Calls model_fn for the host."""
         spec = self._call_on_host(features, labels, self._deployment(mode))
         if mode != ModeKeys.TRAIN:
@@ -279,7 +279,7 @@ class TPUEstimator(Estimator):
         hooks = (*spec.training_hooks, *self._training_log.hooks(spec.loss, on_host=True))
         return spec._replace(training_hooks=hooks)
 
-    def _call_on_host(self, features, labels, deployment: Deployment) -> EstimatorSpec:
+    def _call_on_host(self, features: Any, labels: Any, deployment: Deployment) -> EstimatorSpec:
         tf1.logging.info("Running %s on CPU/GPU", deployment.mode)
         tf1.logging.info("Calling model_fn.")
         spec = self._spec_of(features, labels, deployment)
@@ -289,7 +289,9 @@ class TPUEstimator(Estimator):
     def _of_host(self, spec: Any) -> EstimatorSpec:
         return checked_spec(spec, self._model_fn)
 
-    def _spec_of(self, features, labels, deployment: Deployment, use_tpu: bool = False) -> Any:
+    def _spec_of(
+        self, features: Any, labels: Any, deployment: Deployment, use_tpu: bool = False
+    ) -> Any:
         arguments = (self._params, self.config, use_tpu)
         return call_tpu_model_fn(self._model_fn, features, labels, deployment, *arguments)
 
@@ -307,7 +309,7 @@ class TPUEstimator(Estimator):
             on_tpu=on_tpu if self._export_to_tpu else None,
         )
 
-    def _call_for_tpu(self, features, labels, deployment: Deployment) -> EstimatorSpec:
+    def _call_for_tpu(self, features: Any, labels: Any, deployment: Deployment) -> EstimatorSpec:
         """Calls model_fn for a graph that a TPU serves.
 
         With version 1 the whole model is put on the TPU, and model_fn is not told so. With version

@@ -15,7 +15,7 @@ import contextlib
 import dataclasses
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -78,25 +78,28 @@ def call_computation(
     def on_a_core(inputs: Any) -> list[tf.Tensor]:
         # The variables stay the graph's own, of which the server keeps copies on the cores.
         @_tf_private.Defun(capture_resource_var_by_value=False)
-        def tpu_subgraph():
+        def tpu_subgraph() -> Any:
             return computation(inputs)
 
         outputs = tpu_subgraph.definition.signature.output_arg
-        return tf.raw_ops.TPUPartitionedCall(
-            args=tpu_subgraph.captured_inputs,
-            device_ordinal=tf.raw_ops.TPUOrdinalSelector(),
-            Tout=[output.type for output in outputs],
-            f=tpu_subgraph,
+        return cast(
+            list[tf.Tensor],
+            tf.raw_ops.TPUPartitionedCall(
+                args=tpu_subgraph.captured_inputs,
+                device_ordinal=tf.raw_ops.TPUOrdinalSelector(),
+                Tout=[output.type for output in outputs],
+                f=tpu_subgraph,
+            ),
         )
 
     if not batch_config:
         return on_a_core(computation_inputs)
 
     @tf.nondifferentiable_batch_function(**batch_config._asdict(), autograph=False)
-    def batched_tpu_computation(*inputs):
+    def batched_tpu_computation(*inputs: Any) -> Any:
         return on_a_core(tf.nest.pack_sequence_as(computation_inputs, inputs))
 
-    return batched_tpu_computation(*tf.nest.flatten(computation_inputs))
+    return cast(list[tf.Tensor], batched_tpu_computation(*tf.nest.flatten(computation_inputs)))
 
 
 def inference_on_tpu(
@@ -206,7 +209,7 @@ def _nothing_to_compute(spec: Any) -> ValueError:
 def _compiled(computation: Callable[..., Any], inputs: list[Any] | None = None) -> list[tf.Tensor]:
     outputs = tf1.tpu.rewrite(computation, inputs)
     _tf_private.prune_unconnected_ops_from_xla(tf1.get_default_graph())
-    return outputs
+    return cast(list[tf.Tensor], outputs)
 
 
 def _results(spec: Any) -> tuple[Any, dict[str, list[tf.Tensor | None]]]:

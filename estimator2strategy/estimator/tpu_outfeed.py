@@ -10,7 +10,8 @@ from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.record.host_call import every_n_steps
 from estimator2strategy.engine.record.replicated import RecordedReplicas
 from estimator2strategy.engine.runtime import jax_hosts
-from estimator2strategy.estimator.specs import HostCallHook, call_on_host, checked_eval_metric_ops
+from estimator2strategy.engine.runtime.hooks import HostCallHook
+from estimator2strategy.estimator.specs import call_on_host, checked_eval_metric_ops
 from estimator2strategy.estimator.tpu_config import InputPipelineConfig
 from estimator2strategy.estimator.tpu_context import Deployment
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -63,7 +63,7 @@ def train_and_evaluate(
             "For distributed training, there can only be one `evaluator` task (with task id 0). "
             f"Given task id {config.task_id}"
         )
-    return executor.run()
+    return cast(tuple[dict[str, Any] | None, list[Any] | None] | None, executor.run())
 
 
 class TrainingExecutor:
@@ -210,13 +210,13 @@ class TrainingExecutor:
             raise ValueError(
                 f"Task type {task_type} is not supported. Supported task types are {list(tasks)}"
             )
-        return tasks[task_type]
+        return cast(Callable[[], Any], tasks[task_type])
 
 
 def assert_eval_spec(eval_spec: Any, *, or_none: bool = False) -> EvalSpec:
     """`eval_spec`; TypeError if it is no `EvalSpec`."""
     _check_type("eval_spec", eval_spec, EvalSpec, "be either `None` or " if or_none else "")
-    return eval_spec
+    return cast(EvalSpec, eval_spec)
 
 
 def _check_type(name: str, value: Any, expected: type, otherwise: str = "") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -120,7 +120,7 @@ def all_hooks(hooks: Any) -> tuple[tf1.train.SessionRunHook, ...]:
     for hook in hooks:
         if not isinstance(hook, tf1.train.SessionRunHook):
             raise TypeError(f"All hooks must be `SessionRunHook` instances, given: {hook}")
-    return hooks
+    return cast(tuple[tf1.train.SessionRunHook, ...], hooks)
 
 
 def _checked_listeners(listeners: Any) -> tuple[tf1.train.CheckpointSaverListener, ...]:
@@ -131,7 +131,7 @@ def _checked_listeners(listeners: Any) -> tuple[tf1.train.CheckpointSaverListene
                 "All saving_listeners must be `CheckpointSaverListener` instances, "
                 f"given: {listener}"
             )
-    return listeners
+    return cast(tuple[tf1.train.CheckpointSaverListener, ...], listeners)
 
 
 def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:

@@ -106,8 +106,8 @@ def warm_start(settings: WarmStartSettings | None, checkpoint_path: str | None =
         return
     tf1.logging.info("Warm-starting with WarmStartSettings: %s", settings)
     path = os.fsdecode(settings.ckpt_to_initialize_from)
-    found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
-    if not found or not is_there(found):
+    newest = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    if not newest or not is_there(newest):
         raise wrong_argument(
             "warm_start_from, or its ckpt_to_initialize_from, is no checkpoint",
             path,
@@ -126,7 +126,7 @@ def warm_start(settings: WarmStartSettings | None, checkpoint_path: str | None =
                 )
             )
         )
-    tf1.train.warm_start(*settings._replace(ckpt_to_initialize_from=found))
+    tf1.train.warm_start(*settings._replace(ckpt_to_initialize_from=newest))
 
 
 def settings_from(warm_start_from: Any) -> WarmStartSettings | None:

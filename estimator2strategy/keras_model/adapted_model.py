@@ -272,19 +272,19 @@ class AdaptedModel(tf.Module):
                 variable.
         """
         asked = os.fspath(path) if path is not None else self._estimator.model_dir
-        found = latest_checkpoint(asked) if tf.io.gfile.isdir(asked) else asked
-        if not found or not checkpoints.is_there(found):
+        newest = latest_checkpoint(asked) if tf.io.gfile.isdir(asked) else asked
+        if not newest or not checkpoints.is_there(newest):
             if path is None:
                 return None
             raise CheckpointError(f"There is no checkpoint at {asked}.")
         if partial:
-            self._shared.load(found)
+            self._shared.load(newest)
         else:
-            self._restore(found)
-        if found != asked:
+            self._restore(newest)
+        if newest != asked:
             self._saver.recover_last_checkpoints(checkpoints_up_to_latest(asked))
-        self._loaded = found
-        return found
+        self._loaded = newest
+        return newest
 
     def _restore(self, path: str) -> None:
         with self._inside(self._session.graph):
@@ -338,8 +338,8 @@ class AdaptedModel(tf.Module):
         if mode not in self._input_fns.value:
             name, verb = _ARGUMENTS[mode]
             raise wrong_argument(f"{verb} needs {name}", None, f"Pass {name} to adapt.")
-        found: Callable[..., Any] = self._input_fns.value[mode]
-        return found
+        input_fn: Callable[..., Any] = self._input_fns.value[mode]
+        return input_fn
 
     def _start(self, mode: str) -> None:
         """Records the first mode, makes its variables, and gives them their initial values."""

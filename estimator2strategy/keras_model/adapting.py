@@ -52,9 +52,9 @@ def adapt(
         model_fn: `model_fn(features, labels, mode, params, config)`, as for Estimator or
             TPUEstimator; called once for each mode that has an input. Or an Estimator or a
             TPUEstimator itself, which then has all that it runs with.
-        input_fn: As of `Estimator.train`; None: the model does not train.
-        eval_input_fn: As of `Estimator.evaluate`, for `evaluate`.
-        predict_input_fn: As of `Estimator.predict`, for `predict`.
+        input_fn: As for `Estimator.train`; None: the model does not train.
+        eval_input_fn: As for `Estimator.evaluate`, for `evaluate`.
+        predict_input_fn: As for `Estimator.predict`, for `predict`.
         params: Hyperparameters; the functions get copies.
         config: A RunConfig; with `use_tpu`, one of TPUs.
         model_dir: Where `load_checkpoint` and `save_checkpoint` look if they are told no place. As

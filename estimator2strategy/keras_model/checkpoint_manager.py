@@ -30,8 +30,8 @@ class NamedCheckpoints(tf.train.CheckpointManager):
     @property
     def latest_checkpoint(self) -> str | None:
         """As of the base class."""
-        found: str | None = tf.train.latest_checkpoint(self.directory)
-        return found
+        latest: str | None = tf.train.latest_checkpoint(self.directory)
+        return latest
 
     @property
     def checkpoints(self) -> list[str]:

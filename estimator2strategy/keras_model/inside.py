@@ -40,10 +40,10 @@ def keras_updates(*models: Any) -> list[tf.Operation]:
 
 def _variable(variable: Any, graph: tf.Graph) -> tf.Variable:
     """The variable in the graph behind a variable of Keras 3 or of tf-keras."""
-    found = variable if isinstance(variable, tf.Variable) else variable.value
-    if getattr(found.handle, "graph", None) is not graph:
+    inner = variable if isinstance(variable, tf.Variable) else variable.value
+    if getattr(inner.handle, "graph", None) is not graph:
         raise ValueError(
             f"The variable {variable.name} was not made in this graph: make the Keras model inside "
             "of model_fn, at each call."
         )
-    return found
+    return inner

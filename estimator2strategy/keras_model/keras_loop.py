@@ -180,14 +180,14 @@ class KerasLoop:
         options = tf.distribute.InputOptions(experimental_fetch_to_device=False)
         for batch in self.strategy.experimental_distribute_dataset(dataset, options):
             with self.model.naming_failures():
-                found = tf.nest.map_structure(self._of_all_cores, self._predict_step(batch))
-            if isinstance(found, dict):
-                kept = {key: found[key] for key in predict_keys or found}
+                predicted = tf.nest.map_structure(self._of_all_cores, self._predict_step(batch))
+            if isinstance(predicted, dict):
+                kept = {key: predicted[key] for key in predict_keys or predicted}
                 yield from (
                     dict(zip(kept, row, strict=True)) for row in zip(*kept.values(), strict=True)
                 )
             else:
-                yield from found
+                yield from predicted
 
     # What an Estimator does with a checkpoint.
 
@@ -237,12 +237,12 @@ class KerasLoop:
             asked = size // cores if self._batches_of_core else size
             given["params"] = {**(self.params or {}), "batch_size": asked}
         names = inspect.signature(input_fn).parameters
-        found = input_fn(**{name: given[name] for name in names if name in given})
-        if not isinstance(found, tf.data.Dataset):
-            raise TypeError(f"fit takes a Dataset, and {input_fn} returned {type(found)!r}.")
+        inputs = input_fn(**{name: given[name] for name in names if name in given})
+        if not isinstance(inputs, tf.data.Dataset):
+            raise TypeError(f"fit takes a Dataset, and {input_fn} returned {type(inputs)!r}.")
         if self._batches_of_core and cores > 1:
-            return found.unbatch().batch(size, drop_remainder=mode != ModeKeys.PREDICT)
-        return found
+            return inputs.unbatch().batch(size, drop_remainder=mode != ModeKeys.PREDICT)
+        return inputs
 
     def write(self, values: Mapping[str, Any], step: int, folder: str = "") -> None:
         """Writes summaries, by the tags and in the folder where an Estimator wrote them."""

@@ -492,7 +492,7 @@ class _Holder:
 def _found(name: str) -> Any:
     """The function `module:qualified.name` of a module that is imported already, or None."""
     module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
+    value: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value

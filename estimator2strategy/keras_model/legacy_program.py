@@ -224,8 +224,8 @@ class LegacyProgram:
             CheckpointError: There is none, or it lacks variables, or they have other shapes.
         """
         path = os.fspath(path)
-        found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
-        if not found or not checkpoints.is_there(found):
+        path_of_checkpoint = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+        if not path_of_checkpoint or not checkpoints.is_there(path_of_checkpoint):
             raise wrong_argument(
                 f"path: There is no checkpoint at {path}",
                 path,
@@ -234,9 +234,9 @@ class LegacyProgram:
             )
         self._partial = partial
         for model in self.replayed.values():
-            self._restore(model, found)
-        self._checkpoint = found
-        return found
+            self._restore(model, path_of_checkpoint)
+        self._checkpoint = path_of_checkpoint
+        return path_of_checkpoint
 
     def _restore(self, model: ReplayedModel, path: str) -> None:
         if self._partial:

@@ -143,7 +143,7 @@ def _check_fit(metric_fn: Callable[..., Any], tensors: Any) -> None:
 def _inputs_of(graph: tf.Graph, inputs: Sequence[str], feeds: Sequence[str]) -> Callable[..., Any]:
     """A function from the values of `feeds` to those of `inputs`."""
     with modern_world():
-        function = Replay.of(graph).function(inputs, feeds=feeds)
+        function = Replay.of_graph(graph).function(inputs, feeds=feeds)
     dtypes = [graph.get_tensor_by_name(name).dtype for name in feeds]
 
     def inputs_of(*values: Any) -> Any:

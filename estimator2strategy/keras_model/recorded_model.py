@@ -189,7 +189,7 @@ class ReplayedModel:
         writes = self._may_write_summaries()
         if writes not in self._parts:
             outputs = self._with_summaries(writes)
-            self._parts[writes] = ReplicatedPart.of(self._recorded, outputs, self._ops)
+            self._parts[writes] = ReplicatedPart.of_outputs(self._recorded, outputs, self._ops)
         values = self._parts[writes].replay(self._recorded, self._state, feeds)
         return self._written(values) if writes else values
 
@@ -231,7 +231,7 @@ class ReplayedModel:
         return tf.get_static_value(tf.summary.should_record_summaries()) is not False
 
     def _keras_metrics(self) -> dict[str, KerasMetric]:
-        found = {}
+        by_name = {}
         for name, (value, update) in self.recording.metrics.items():
             metric = keras_metric_of(name, self._recorded, value, update, self.recording.calls)
             if metric is None:
@@ -241,8 +241,8 @@ class ReplayedModel:
                     name,
                 )
             else:
-                found[name] = metric
-        return found
+                by_name[name] = metric
+        return by_name
 
     def _wanted(self) -> tuple[list[str], list[str]]:
         """Names of the tensors to return and of the ops to run at each step."""

@@ -11,15 +11,18 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 from estimator2strategy.engine import patches
+from estimator2strategy.engine.legacy_code import Scope
 from estimator2strategy.legacy import importing
 
 _VARIABLE = "E2S_LEGACY_SCOPE"
 _FOLDER = str(Path(__file__).parent / "_child")
 
 
-def inherit(scope: importing.Scope) -> None:
+def inherit(scope: Scope) -> None:
     """Processes that this one starts from now on have the legacy modules in `scope`."""
     patches.noted("children")
     fields = dataclasses.asdict(scope)
@@ -39,7 +42,7 @@ def adopt() -> None:
     fields["legacy"] = frozenset(fields["legacy"])
     fields["forks"] = frozenset(fields["forks"])
     fields["modern"] = tuple(fields["modern"])
-    scope = importing.Scope(**fields)
+    scope = Scope(**fields)
     importing.install(scope)
     _replace_run_code(scope)
     arguments = sys.orig_argv[1:]
@@ -47,18 +50,25 @@ def adopt() -> None:
         vars(sys.modules["__main__"])["__builtins__"] = importing.builtins_of(scope.tf2)
 
 
-def _replace_run_code(scope: importing.Scope) -> None:
+def _replace_run_code(scope: Scope) -> None:
     """`multiprocessing` runs the parent's main file by `runpy`, which asks no loader."""
     import runpy
 
     run_code = runpy._run_code  # type: ignore[attr-defined]
 
-    def run_legacy_code(code, run_globals, init_globals=None, *args, **kwargs):
+    def run_legacy_code(
+        code: CodeType,
+        run_globals: dict[str, Any],
+        init_globals: dict[str, Any] | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
         if scope.holds("__main__", code.co_filename):
             init_globals = {
                 **(init_globals or {}),
                 "__builtins__": importing.builtins_of(scope.tf2),
             }
-        return run_code(code, run_globals, init_globals, *args, **kwargs)
+        names: dict[str, Any] = run_code(code, run_globals, init_globals, *args, **kwargs)
+        return names
 
     patches.put("legacy imports", runpy, "_run_code", run_legacy_code)

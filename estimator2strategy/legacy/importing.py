@@ -25,7 +25,7 @@ import os
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -70,7 +70,9 @@ def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) 
 class _LegacyFinder(importlib.abc.MetaPathFinder):
     """Wraps the loader that the other finders choose for a legacy module."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> Any:
         if not legacy_code.may_hold(fullname):
             return None
         for finder in sys.meta_path:
@@ -100,10 +102,11 @@ class _LegacyLoader(importlib.abc.Loader):
         self._loader = loader
         self._tf2 = tf2
 
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
 
-    def exec_module(self, module):
+    def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__builtins__"] = builtins_of(self._tf2)
         try:
             self._loader.exec_module(module)
@@ -124,7 +127,7 @@ def _cover_loaders() -> None:
     plain = importlib.machinery.SourceFileLoader.exec_module
 
     @functools.wraps(plain)
-    def exec_module(self, module):
+    def exec_module(self: Any, module: ModuleType) -> None:
         if not legacy_code.mark_in(vars(module)):
             scope = legacy_code.scope_of(self.name, self.path)
             if scope is not None:
@@ -141,11 +144,11 @@ class _ForkLoader(importlib.abc.Loader):
     def __init__(self, tf2: bool):
         self._tf2 = tf2
 
-    def exec_module(self, module):
+    def exec_module(self, module: ModuleType) -> None:
         from estimator2strategy.tf1.facade import namespace
 
         ours = namespace.resolve("tf.python.estimator.tpu.tpu_estimator", self._tf2)
-        module.__getattr__ = lambda name: getattr(ours, name)
+        module.__getattr__ = lambda name: getattr(ours, name)  # type: ignore[method-assign]
 
 
 def _refuse_fork(name: str, origin: str | None) -> None:
@@ -165,7 +168,14 @@ def _refuse_fork(name: str, origin: str | None) -> None:
 # The `__import__` of legacy modules.
 
 
-def _import_for(tf2, name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
+def _import_for(
+    tf2: bool,
+    name: str,
+    globals: Mapping[str, Any] | None = None,  # noqa: A002
+    locals: Mapping[str, Any] | None = None,  # noqa: A002
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> Any:
     top = name.partition(".")[0]
     if level == 0 and top in ("tensorflow", "tensorflow_estimator"):
         return _import_tensorflow(name, fromlist, tf2)
@@ -198,7 +208,8 @@ def _import_tensorflow(name: str, fromlist: Sequence[str] | None, tf2: bool) -> 
     for attribute in fromlist or ():
         if attribute != "*":
             _attribute(module, attribute, name)
-    return module if fromlist else root
+    bound: ModuleType = module if fromlist else root
+    return bound
 
 
 @functools.cache
@@ -280,7 +291,8 @@ def _importlib(tf2: bool) -> ModuleType:
 
     def import_module(name: str, package: str | None = None) -> ModuleType:
         if name.partition(".")[0] in ("tensorflow", "tensorflow_estimator"):
-            return _walk(name, tf2)[1]
+            module: ModuleType = _walk(name, tf2)[1]
+            return module
         return importlib.import_module(name, package)
 
     stand_in = ModuleType("importlib", importlib.__doc__)

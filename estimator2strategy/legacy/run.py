@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from estimator2strategy.engine import legacy_code, patches, quiet_import
 from estimator2strategy.engine.command_line import Parser
+from estimator2strategy.engine.legacy_code import Scope
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime import console, requested_strategy
 from estimator2strategy.engine.runtime.requested_runtime import (
@@ -103,7 +104,7 @@ def run(
         forks: Modules of the program that are copies of TensorFlow's tpu_estimator.py.
         tf2: The program was written for TF 2.0 to 2.15.
     """
-    scope = importing.Scope(
+    scope = Scope(
         legacy=frozenset(legacy_modules),
         modern=modern_modules,
         whole_program=True,
@@ -134,12 +135,12 @@ def run(
             )
 
 
-def _run_as_main(program: ProgramToRun, scope: importing.Scope) -> None:
+def _run_as_main(program: ProgramToRun, scope: Scope) -> None:
     """Runs a program, with the TensorFlow that `scope` gives to its modules."""
     importing.install(scope)
     _set_path(program)
     if program.is_module and legacy_code.is_installed(program.target):
-        scope |= importing.Scope(legacy=frozenset({program.target.partition(".")[0]}))
+        scope |= Scope(legacy=frozenset({program.target.partition(".")[0]}))
         importing.install(scope)
     is_legacy = not legacy_code.is_migrated(_file_of(program))
     # Before any of it runs: the packages that a module is in may import TensorFlow.

@@ -7,6 +7,8 @@ that cannot work can be imported, and its use is an error that says what to do i
 looked up at their first use.
 """
 
+from typing import Any
+
 from estimator2strategy.engine.libraries import served as _served
 from estimator2strategy.tf1.facade import deep_imports as _deep_imports
 
@@ -14,7 +16,7 @@ _deep_imports.install()
 _served.install()
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     # All is imported here: `from tensorflow import *` must not find it.
     from importlib import import_module
 
@@ -39,7 +41,7 @@ def __getattr__(name: str):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     from importlib import import_module
 
     from estimator2strategy.tf1.facade import namespace

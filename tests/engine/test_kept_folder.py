@@ -29,11 +29,11 @@ def test_it_is_in_the_users_folder_for_caches_or_where_the_variable_says(tmp_pat
     assert kept_folder.root() == tmp_path / "mine"
     monkeypatch.setenv("E2S_CACHE", "off")
     assert kept_folder.root() is None
-    assert kept_folder.of("jax") is None
+    assert kept_folder.folder_of("jax") is None
 
 
 def test_it_and_its_files_are_the_owners_alone(root):
-    folder = kept_folder.of("jax")
+    folder = kept_folder.folder_of("jax")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert kept_folder.write(folder / "a", b"1")
     assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o600
@@ -41,25 +41,25 @@ def test_it_and_its_files_are_the_owners_alone(root):
 
 @pytest.mark.parametrize("mode", [0o770, 0o707])
 def test_nothing_is_kept_where_others_may_write(root, caplog, mode):
-    folder = kept_folder.of("jax")
+    folder = kept_folder.folder_of("jax")
     folder.chmod(mode)
     kept_folder._warn_of_others.cache_clear()
     with caplog.at_level(logging.WARNING, "tensorflow"):
-        assert kept_folder.of("jax") is None
-        assert kept_folder.of("jax") is None
+        assert kept_folder.folder_of("jax") is None
+        assert kept_folder.folder_of("jax") is None
     assert len(caplog.records) == 1
     assert "others may write" in caplog.text
 
 
 def test_nothing_is_kept_in_a_folder_of_another_user(root, monkeypatch):
-    kept_folder.of("jax")
+    kept_folder.folder_of("jax")
     user = os.getuid()
     monkeypatch.setattr(kept_folder.os, "getuid", lambda: user + 1)
-    assert kept_folder.of("jax") is None
+    assert kept_folder.folder_of("jax") is None
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(root, monkeypatch):
-    folder = kept_folder.of("jax")
+    folder = kept_folder.folder_of("jax")
     kept_folder.write(folder / "a", b"old")
 
     def full(*args):
@@ -71,7 +71,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(root, monkeypat
 
 
 def test_what_was_not_used_for_longest_is_dropped_first(root):
-    folder = kept_folder.of("jax")
+    folder = kept_folder.folder_of("jax")
     for number, name in enumerate("abc"):
         kept_folder.write(folder / name, b"0123456789")
         os.utime(folder / name, (number, number))
@@ -81,7 +81,7 @@ def test_what_was_not_used_for_longest_is_dropped_first(root):
 
 
 def test_a_file_that_another_process_deletes_meanwhile_is_no_error(root, monkeypatch):
-    folder = kept_folder.of("jax")
+    folder = kept_folder.folder_of("jax")
     kept_folder.write(folder / "a", b"1")
     (folder / "gone").symlink_to(folder / "nowhere")
     assert [kept.path.name for kept in kept_folder.files(folder)] == ["a"]

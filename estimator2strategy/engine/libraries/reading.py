@@ -201,12 +201,12 @@ def _facts(data: bytes) -> _File:
 
 def _aliases(text: bytes) -> dict[bytes, bool]:
     """The names of `tensorflow` in a file; True for those that are not `tensorflow.compat`."""
-    found: dict[bytes, bool] = {}
+    known: dict[bytes, bool] = {}
     for match in _ALIAS.finditer(text):
         alias = match["as"] or b"tensorflow" + (match["dots"] or b"")
         # A file that tries both has what it needs.
-        found[alias] = not match["dots"] and found.get(alias, True)
-    return found | {match[1]: False for match in _COMPAT_ALIAS.finditer(text)}
+        known[alias] = not match["dots"] and known.get(alias, True)
+    return known | {match[1]: False for match in _COMPAT_ALIAS.finditer(text)}
 
 
 def _says_both(text: bytes, aliases: Mapping[bytes, bool]) -> int:

@@ -201,8 +201,8 @@ def of_installed(module: str) -> Served | None:
 @functools.cache
 def _scope_of(module: str) -> legacy_code.Scope | None:
     """The scope that serves an installed package; None if it is left alone."""
-    found = of_installed(module)
-    return _announced(module, found.release, found.world) if found else None
+    spec = of_installed(module)
+    return _announced(module, spec.release, spec.world) if spec else None
 
 
 def _path_of(module: str) -> Path | None:

@@ -123,5 +123,5 @@ def any_spelling(distribution: str) -> str:
 def installed(distribution: str, folder: Path) -> str:
     """The release of a distribution in a folder of sys.path; "" if pip has not installed it."""
     pattern = re.compile(rf"{any_spelling(distribution)}-(\d[^-]*)\.dist-info", re.IGNORECASE)
-    found = (pattern.fullmatch(path.name) for path in folder.glob("*.dist-info"))
-    return next((match[1] for match in found if match), "")
+    matches = (pattern.fullmatch(path.name) for path in folder.glob("*.dist-info"))
+    return next((match[1] for match in matches if match), "")

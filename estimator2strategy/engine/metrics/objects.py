@@ -50,15 +50,15 @@ def metric_objects(
         calls: The observed `tf.metrics` calls that made them.
     """
     recorded = RecordedGraph(graph)
-    found = {name: keras_metric_of(name, recorded, *metrics[name], calls) for name in metrics}
-    missing = sorted(name for name, metric in found.items() if metric is None)
+    by_name = {name: keras_metric_of(name, recorded, *metrics[name], calls) for name in metrics}
+    missing = sorted(name for name, metric in by_name.items() if metric is None)
     if missing:
         tf1.logging.warning(
             "No Keras metric for %s: what they are made of is more than variables of their own and "
             "the batch. `evaluate` computes them in the recorded graph.",
             ", ".join(missing),
         )
-    return {name: metric.metric for name, metric in found.items() if metric is not None}
+    return {name: metric.metric for name, metric in by_name.items() if metric is not None}
 
 
 def keras_metric_of(

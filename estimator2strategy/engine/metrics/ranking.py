@@ -74,8 +74,8 @@ def _only(class_id: int, ids: Labels) -> tf.SparseTensor:
         return tf.sparse.retain(ids, tf.equal(ids.values, class_id))
     shape = tf.shape(ids, out_type=tf.int64)
     wanted = tf.fill(tf.concat([shape[:-1], [1]], 0), tf.constant(class_id, tf.int64))
-    found = tf.sets.intersection(wanted, ids)
-    return tf.SparseTensor(found.indices, found.values, shape)
+    hits = tf.sets.intersection(wanted, ids)
+    return tf.SparseTensor(hits.indices, hits.values, shape)
 
 
 def _total(ids: tf.SparseTensor, weights: Any) -> tf.Tensor:

@@ -30,10 +30,10 @@ def device_fn(config: Any) -> Callable[[tf.Operation], Any]:
 
     Source: `_get_replica_device_setter`, tensorflow_estimator 2.15 estimator.py.
     """
-    found: Callable[[Any], Any] = config.device_fn or tf1.train.replica_device_setter(
+    place: Callable[[Any], Any] = config.device_fn or tf1.train.replica_device_setter(
         ps_tasks=config.num_ps_replicas,
         worker_device=f"/job:{config.task_type}/task:{config.task_id}",
         merge_devices=True,
         cluster=config.cluster_spec,
     )
-    return found
+    return place

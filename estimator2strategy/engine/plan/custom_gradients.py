@@ -48,8 +48,8 @@ def gradient_of(function: Any, own: Mapping[str, str]) -> Any:
         dys = [tf1.placeholder(y.dtype, y.shape) for y in ys]
         smooth = [(y, dy) for y, dy in zip(ys, dys, strict=True) if _is_smooth(y)]
         sources = [x for x in xs if _is_smooth(x)]
-        found = tf.gradients(*([y for y, _ in smooth], sources, [dy for _, dy in smooth]))
-        by_source = {x.name: dx for x, dx in zip(sources, found, strict=True)}
+        gradients = tf.gradients(*([y for y, _ in smooth], sources, [dy for _, dy in smooth]))
+        by_source = {x.name: dx for x, dx in zip(sources, gradients, strict=True)}
         dxs = [_or_zeros(by_source.get(x.name), x) for x in xs]
         gradient = _tf_private.function_of_graph(graph, graph.get_operations(), [*xs, *dys], dxs)
     gradient.signature.name = f"{function.signature.name}_gradient"

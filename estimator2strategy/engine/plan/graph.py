@@ -100,10 +100,10 @@ class RecordedGraph:
         if self.references:
             nodes = hoist_factors(nodes, self.references, self.graph)
         self._updates = reads_of_updates(nodes, self.references)
-        found = writes(nodes, self.references)
-        self.nodes = split_reads(nodes, found, self._updates)
+        writers = writes(nodes, self.references)
+        self.nodes = split_reads(nodes, writers, self._updates)
         self.position = {node.name: i for i, node in enumerate(self.nodes)}
-        self._early_gathers = early_gathers(self.nodes, found)
+        self._early_gathers = early_gathers(self.nodes, writers)
         for names in self.graph.get_collection(STAND_INS):
             op, *tensors = names.split()
             self._replace(op, tensors)

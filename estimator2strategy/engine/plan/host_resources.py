@@ -96,12 +96,12 @@ def _finding(function: Any, places: Mapping[int, Found], library: Mapping[str, A
     copy = type(function)()
     copy.CopyFrom(function)
     arguments = copy.signature.input_arg
-    found = {arguments[place].name: resource for place, resource in places.items()}
+    resources = {arguments[place].name: resource for place, resource in places.items()}
     inner = [
         made
         for node in copy.node_def
         if is_cond(node)
-        for made in find_inside(node, found, library)
+        for made in find_inside(node, resources, library)
     ]
     kept = _without(arguments, places)
     attributes = {
@@ -115,12 +115,12 @@ def _finding(function: Any, places: Mapping[int, Found], library: Mapping[str, A
     for place, attribute in attributes.items():
         copy.arg_attr[place].CopyFrom(attribute)
     copy.resource_arg_unique_id.clear()
-    edges = {name: f"{name}:{resource.output}:0" for name, resource in found.items()}
+    edges = {name: f"{name}:{resource.output}:0" for name, resource in resources.items()}
     for node in copy.node_def:
         node.input[:] = [edges.get(edge, edge) for edge in node.input]
     for result, edge in function.ret.items():
         copy.ret[result] = edges.get(edge, edge)
-    for name, resource in found.items():  # a node in the argument's place, under its name
+    for name, resource in resources.items():  # a node in the argument's place, under its name
         node = copy.node_def.add()
         node.CopyFrom(resource.node)
         node.name = name

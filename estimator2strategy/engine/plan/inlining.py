@@ -82,8 +82,10 @@ def _inline(function: Any, call: Any, callee: Any) -> None:
 
 def _redirect(node: Any, edges: Callable[[str], list[str]]) -> None:
     """Replaces each edge into `node` by those that `edges` gives for it."""
-    found = dict.fromkeys(new for edge in node.input if edge.startswith("^") for new in edges(edge))
+    controls = dict.fromkeys(
+        new for edge in node.input if edge.startswith("^") for new in edges(edge)
+    )
     node.input[:] = [
         *(new for edge in node.input if not edge.startswith("^") for new in edges(edge)),
-        *found,
+        *controls,
     ]

@@ -70,8 +70,8 @@ def races(graph: tf.Graph, roots: Iterable[str]) -> list[Race]:
     as_partitioned_calls(graph_def)
     library = {f.signature.name: f for f in graph_def.library.function}
     nodes = _behind(graph_def.node, roots)
-    found = _accesses(nodes, references, library)
-    return list(_unordered(nodes, found))
+    accesses = _accesses(nodes, references, library)
+    return list(_unordered(nodes, accesses))
 
 
 def _behind(nodes: Iterable[Any], roots: Iterable[str]) -> list[Any]:
@@ -133,7 +133,7 @@ def _accesses(
     """
     inside = functools.cache(functools.partial(_in_function, library=library))
     memory: dict[str, str] = {}  # a tensor that is the memory of a variable
-    found: dict[str, Access] = {}
+    accesses: dict[str, Access] = {}
     for node in nodes:
         data = [tensor_name(edge) for edge in node.input if edge[0] != "^"]
         handles = {
@@ -152,8 +152,8 @@ def _accesses(
         uses.update(handles[i] for i in reads)
         writes.update(handles[i] for i in written)
         if uses or writes:
-            found[node.name] = Access(frozenset(uses), frozenset(writes))
-    return found
+            accesses[node.name] = Access(frozenset(uses), frozenset(writes))
+    return accesses
 
 
 def _of_handles(node: Any, places: Collection[int], inside: Any) -> tuple[set[int], set[int]]:

@@ -74,12 +74,12 @@ def reads_of_updates(nodes: Iterable[Any], references: Collection[str]) -> froze
         return frozenset()
     by_name = {node.name: node for node in nodes}
     writes = (node for node in by_name.values() if node.op in WRITERS)
-    found: set[str] = set()
+    early: set[str] = set()
     for write in writes:
         variable = input_node(write.input[0])
         if variable in references:
-            found |= _reads_behind(input_node(write.input[1]), variable, by_name)
-    return frozenset(found)
+            early |= _reads_behind(input_node(write.input[1]), variable, by_name)
+    return frozenset(early)
 
 
 def _reads_behind(value: str, variable: str, nodes: Mapping[str, Any]) -> set[str]:

@@ -45,12 +45,12 @@ def levels(recorded: RecordedGraph, names: Iterable[str]) -> list[list[str]]:
     A sum of level k needs the results of sums of level k - 1, and of no higher ones.
     """
     depth: dict[str, int] = {}
-    found: dict[int, list[str]] = {}
+    by_level: dict[int, list[str]] = {}
     for name in recorded.ancestors(names):  # creation order: almost always inputs first
         level = _depth(recorded, name, depth)
         if recorded[name].op == CROSS_REPLICA_SUM:
-            found.setdefault(level, []).append(name)
-    return [found[level] for level in sorted(found)]
+            by_level.setdefault(level, []).append(name)
+    return [by_level[level] for level in sorted(by_level)]
 
 
 def summand(recorded: RecordedGraph, name: str) -> str:
@@ -192,14 +192,14 @@ def _with_outputs(
 ) -> list[Segment]:
     """Fills in the tensors that each segment gives: to later ones, to its sums, or as output."""
     needed: dict[str, None] = {}
-    found = []
+    parts = []
     for nodes, wanted, segment in reversed(segments):
         needed.update(dict.fromkeys(wanted))
         inside = set(nodes)
         gives = tuple(n for n in needed if input_node(n) in inside and n not in fed)
-        found.append(dataclasses.replace(segment, gives=gives))
+        parts.append(dataclasses.replace(segment, gives=gives))
         needed.update(dict.fromkeys(segment.takes))
-    return found[::-1]
+    return parts[::-1]
 
 
 def _depth(recorded: RecordedGraph, name: str, depth: dict[str, int]) -> int:

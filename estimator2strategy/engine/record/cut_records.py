@@ -30,7 +30,7 @@ def is_header(head: bytes) -> bool:
         return False
     crc = _crc32c(head[:8])
     masked = (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-    return masked == struct.unpack_from("<I", head, 8)[0]
+    return bool(masked == struct.unpack_from("<I", head, 8)[0])
 
 
 def cut_bytes(file: Any, size: int) -> int:

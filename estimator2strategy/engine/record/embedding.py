@@ -112,7 +112,15 @@ class Embedding:
         with tf1.variable_scope(root, auxiliary_name_scope=False):
             return self._completed(spec, ids, weights, looked_up, caught, trains)
 
-    def _completed(self, spec, ids, weights, looked_up, caught, trains) -> Any:
+    def _completed(
+        self,
+        spec: Any,
+        ids: Mapping[str, Any],
+        weights: Mapping[str, Any],
+        looked_up: Mapping[str, tf.Tensor],
+        caught: Mapping[str, list[tf.Tensor]],
+        trains: bool,
+    ) -> Any:
         names = self._variable_names()
         updates = []
         for table, config in self.tables.items():
@@ -220,8 +228,10 @@ def _catching(activation: tf.Tensor, dummy: tf.Variable, caught: list[tf.Tensor]
     """`activation`; what flows back to it goes into `caught`, on its way to `dummy`."""
 
     @tf.custom_gradient
-    def catching(dummy_value):
-        def gradient(upstream):
+    def catching(
+        dummy_value: tf.Tensor,
+    ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
             caught.append(upstream)
             return tf.zeros_like(dummy_value)
 

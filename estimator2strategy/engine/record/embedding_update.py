@@ -15,6 +15,7 @@ from estimator2strategy.engine import _tf_private
 tf1 = tf.compat.v1
 
 Slots: TypeAlias = "Mapping[str, tf.Tensor]"
+_Update: TypeAlias = tuple[tf.Tensor, dict[str, tf.Tensor]]  # the step, and the new slots
 
 # Class of parameters -> slot -> (suffix of its variable's name, its value at the start).
 SLOTS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], float]]]] = {
@@ -92,16 +93,16 @@ def _clipped(values: tf.Tensor, low: float | None, high: float | None) -> tf.Ten
     return values if high is None else tf.minimum(values, high)
 
 
-def _sgd(parameters: Any, rate: Any, gradient: tf.Tensor, slots: Slots):
+def _sgd(parameters: Any, rate: Any, gradient: tf.Tensor, slots: Slots) -> _Update:
     return rate * gradient, {}
 
 
-def _adagrad(parameters: Any, rate: Any, gradient: tf.Tensor, slots: Slots):
+def _adagrad(parameters: Any, rate: Any, gradient: tf.Tensor, slots: Slots) -> _Update:
     accumulator = slots["accumulator"] + tf.square(gradient)
     return rate * gradient * tf.math.rsqrt(accumulator), {"accumulator": accumulator}
 
 
-def _adam(parameters: Any, rate: Any, gradient: tf.Tensor, slots: Slots):
+def _adam(parameters: Any, rate: Any, gradient: tf.Tensor, slots: Slots) -> _Update:
     """No correction of the moments' bias: the hardware had none."""
     beta1, beta2, epsilon = parameters.beta1, parameters.beta2, parameters.epsilon
     m = beta1 * slots["m"] + (1 - beta1) * gradient
@@ -113,7 +114,7 @@ def _adam(parameters: Any, rate: Any, gradient: tf.Tensor, slots: Slots):
     return step, {"m": m, "v": v}
 
 
-_UPDATES: Mapping[str, Callable[..., tuple[tf.Tensor, dict[str, tf.Tensor]]]] = {
+_UPDATES: Mapping[str, Callable[..., _Update]] = {
     "StochasticGradientDescentParameters": _sgd,
     "AdagradParameters": _adagrad,
     "AdamParameters": _adam,

@@ -8,7 +8,7 @@ gives new values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -19,6 +19,9 @@ from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.errors import RecordingError, UnsupportedError
 
 tf1 = tf.compat.v1
+
+
+Hooks: TypeAlias = tuple[tf1.train.SessionRunHook, ...]
 
 
 class Fed(NamedTuple):
@@ -33,7 +36,7 @@ class Fed(NamedTuple):
 
     replicas: list[list[tf.Tensor]]
     structure: Any
-    hooks: tuple[tf1.train.SessionRunHook, ...]
+    hooks: Hooks
     padding: Any = None
 
 
@@ -292,7 +295,7 @@ def _next_of_each(dataset: tf.data.Dataset, num_replicas: int) -> Fed:
     return _fed([_pair(inputs_lib.features_and_labels(element)) for element in elements], hooks)
 
 
-def _next_elements(dataset: tf.data.Dataset, count: int):
+def _next_elements(dataset: tf.data.Dataset, count: int) -> tuple[list[Any], Hooks]:
     """`count` successive elements; replay keeps the order of creation."""
     iterator = tf1.data.make_initializable_iterator(dataset)
     elements = [iterator.get_next() for _ in range(count)]
@@ -324,7 +327,8 @@ def _split(tensor: tf.Tensor, num_replicas: int, axis: int) -> list[tf.Tensor]:
             f"Batch by params['batch_size'].{_transposed(tensor, num_replicas)}",
             RecordingError,
         )
-    return tf.split(tensor, num_replicas, axis)
+    parts: list[tf.Tensor] = tf.split(tensor, num_replicas, axis)
+    return parts
 
 
 def _sizes(tensor: tf.Tensor) -> list[int | None] | str:
@@ -334,11 +338,11 @@ def _sizes(tensor: tf.Tensor) -> list[int | None] | str:
 def _transposed(tensor: tf.Tensor, num_replicas: int) -> str:
     """Returns a hint about `batch_axis` if another axis fits the replicas; else an empty string."""
     sizes = list(enumerate(tensor.shape.as_list()))
-    found = next((axis for axis, size in reversed(sizes) if size and not size % num_replicas), None)
-    if found is None:
+    fits = next((axis for axis, size in reversed(sizes) if size and not size % num_replicas), None)
+    if fits is None:
         return ""
     return (
-        f" If they lie along axis {found}, say so: TPUEstimator(batch_axis=[...]) has one axis for "
+        f" If they lie along axis {fits}, say so: TPUEstimator(batch_axis=[...]) has one axis for "
         "each tensor of the features and labels."
     )
 
@@ -347,7 +351,7 @@ def _pair(inputs: Any) -> tuple[Any, Any]:
     return inputs.features, inputs.labels
 
 
-def _fed(pairs: list[tuple[Any, Any]], hooks) -> Fed:
+def _fed(pairs: list[tuple[Any, Any]], hooks: Hooks) -> Fed:
     flat = [tf.nest.flatten(_present(pair), expand_composites=True) for pair in pairs]
     tensors = [[tf.convert_to_tensor(part) for part in parts] for parts in flat]
     for replica in range(1, len(tensors)):

@@ -25,10 +25,10 @@ class DatasetInitializerHook(tf.compat.v1.train.SessionRunHook):
     def __init__(self, iterator: tf.compat.v1.data.Iterator):
         self._iterator = iterator
 
-    def begin(self):
+    def begin(self) -> None:
         self._initializer = self._iterator.initializer
 
-    def after_create_session(self, session, coord):
+    def after_create_session(self, session: tf.compat.v1.Session, coord: Any) -> None:
         del coord
         session.run(self._initializer)
 

@@ -42,7 +42,7 @@ def record(
         program: The model_fn.
         placement: The devices and processes that it is to run on.
         mode: A ModeKeys.
-        input_fn: As of `Estimator.train`.
+        input_fn: As for `Estimator.train`.
 
     Returns:
         The graph, and what was declared with it.

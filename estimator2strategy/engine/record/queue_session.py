@@ -124,7 +124,8 @@ class QueueSession:
         op = next((ops[label] for label in labels if label in ops), None)
         line = line_in_python(error.message) or (user_line(op.traceback) if op else "unknown line")
         text = f"{error.message}\n  At {line}\n  In the queues of input_fn."
-        return type(error)(op and op.node_def, op, text)
+        named: Exception = type(error)(op and op.node_def, op, text)
+        return named
 
 
 class _Running:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import tensorflow as tf
 
@@ -28,7 +29,9 @@ class _RecordingExtended(_tf_private.OneDeviceExtended):
     def _num_replicas_in_sync(self) -> int:
         return self._replicas
 
-    def _reduce_to(self, reduce_op, value, destinations, options):
+    def _reduce_to(
+        self, reduce_op: tf.distribute.ReduceOp, value: Any, destinations: Any, options: Any
+    ) -> Any:
         del destinations, options
         if self._replicas == 1:
             return value
@@ -46,7 +49,8 @@ class RecordingStrategy(tf1.distribute.Strategy):
 
 def all_replicas_of(num_replicas: int) -> contextlib.AbstractContextManager[None]:
     """The context in which Estimator called input_fn under a strategy: for all of its replicas."""
-    return RecordingStrategy(num_replicas).scope()
+    scope: contextlib.AbstractContextManager[None] = RecordingStrategy(num_replicas).scope()
+    return scope
 
 
 @contextlib.contextmanager

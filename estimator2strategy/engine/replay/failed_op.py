@@ -90,12 +90,12 @@ def named_failure(recorded: RecordedGraph, graph: tf.Graph, error: Exception) ->
         return named_input_failure(recorded, error)
     failures: dict[str, tuple[FailedOp, str]] = {}
     for said in _failures(message):
-        found = failed_op(recorded, graph, said)
-        if found:
-            failures.setdefault(found.name, (found, said))
+        culprit = failed_op(recorded, graph, said)
+        if culprit:
+            failures.setdefault(culprit.name, (culprit, said))
     if not failures:
         return error
-    text = "\n".join(_described(found, said) for found, said in failures.values())
+    text = "\n".join(_described(culprit, said) for culprit, said in failures.values())
     first = next(iter(failures.values()))[0]
     named: Exception = type(failed)(_node_def(first), first.op, text)
     return named
@@ -111,14 +111,14 @@ def _node_def(failed: FailedOp) -> NodeDef:
 
 def failed_op(recorded: RecordedGraph, graph: tf.Graph, said: str) -> FailedOp | None:
     """The first op of the program that has failed, by what TensorFlow said; None if unknown."""
-    found = (_op_of(recorded, graph, label) for label in labels_in(said, failed=True))
-    return next((failed for failed in found if failed), None)
+    candidates = (_op_of(recorded, graph, label) for label in labels_in(said, failed=True))
+    return next((failed for failed in candidates if failed), None)
 
 
 def named_ops(recorded: RecordedGraph, said: str) -> list[str]:
     """A line for each op of the program that TensorFlow named: type, name, user's line."""
-    found = (_op_of(recorded, recorded.graph, label) for label in labels_in(said, failed=True))
-    return list(dict.fromkeys(_made(failed) for failed in found if failed))
+    candidates = (_op_of(recorded, recorded.graph, label) for label in labels_in(said, failed=True))
+    return list(dict.fromkeys(_made(failed) for failed in candidates if failed))
 
 
 def _op_of(recorded: RecordedGraph, graph: tf.Graph, label: str) -> FailedOp | None:

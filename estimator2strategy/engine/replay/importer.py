@@ -231,11 +231,11 @@ class GraphImporter:
             changed: The functions that a rewrite has changed, by their old names.
         """
         edges = [edge for edge in node.input if not edge.startswith("^")]
-        found = {edge: found for edge in edges if (found := self._found(input_node(edge)))}
+        known = {edge: known for edge in edges if (known := self._found(input_node(edge)))}
         library = self._recorded.library | {f.signature.name: f for f in changed.values()}
-        for function in host_resources.find_inside(node, found, library):
+        for function in host_resources.find_inside(node, known, library):
             _tf_private.register_function(function)
-        return set(map(input_node, found))
+        return set(map(input_node, known))
 
     def _connect(self, node: NodeDef, inside: set[str], outside: dict[str, tf.Tensor]) -> None:
         """Notes in `outside` the values of edges that start outside this import."""

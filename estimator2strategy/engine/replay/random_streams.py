@@ -80,7 +80,7 @@ class RandomStreams:
         """The blocks of these layouts, made where their ops have none yet.
 
         Args:
-            layouts: As of `layout`; the seeds are for blocks that are made.
+            layouts: As for `layout`; the seeds are for blocks that are made.
 
         Returns:
             None if ops stand in other blocks already.

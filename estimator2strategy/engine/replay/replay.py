@@ -2,7 +2,7 @@
 
     from estimator2strategy.engine.worlds import modern_world
 
-    replay = Replay.of(graph)
+    replay = Replay.of_graph(graph)
     with modern_world():
         function = replay.function(["loss:0"], ["train/Adam"], feeds=["x:0"])
         (loss,) = function(x)
@@ -49,7 +49,7 @@ class Replay:
     device: Any = None
 
     @classmethod
-    def of(cls, graph: tf.Graph) -> Replay:
+    def of_graph(cls, graph: tf.Graph) -> Replay:
         """A recorded graph on one device, with state of its own."""
         recorded = RecordedGraph(graph)
         return cls(recorded, State(recorded))

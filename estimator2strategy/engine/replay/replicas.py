@@ -81,7 +81,7 @@ class ReplicatedModel:
         batches = [values[replica * size : (replica + 1) * size] for replica in replicas]
         if is_tpu(self.strategy):
             return self._of_each(tpu_step.trace(self, recorded, state, batches, watched))
-        part = ReplicatedPart.of(recorded, self.outputs, self.ops, state.peers)
+        part = ReplicatedPart.of_outputs(recorded, self.outputs, self.ops, state.peers)
         if not part.collectives and can_share(recorded, self.roots):
             step = SharedStep(
                 recorded, state, self.feeds, part.outputs, part.ops, part.levels, host_uses
@@ -116,7 +116,7 @@ class ReplicatedPart:
     levels: Sequence[Sequence[str]]
 
     @classmethod
-    def of(
+    def of_outputs(
         cls,
         recorded: RecordedGraph,
         outputs: Sequence[str],

@@ -55,7 +55,7 @@ class ReplaySession(_tf_private.SessionInterface):
 
     def __init__(self, graph: tf.Graph, runs: Runs | None = None):
         self._graph = graph
-        self.runs = runs or Runs(Replay.of(graph))
+        self.runs = runs or Runs(Replay.of_graph(graph))
         self.ran: Ran | None = None
         self._expected: _Expected | None = None
         self._put: Callable[[Runs], None] | None = None

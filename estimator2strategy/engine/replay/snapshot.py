@@ -30,7 +30,7 @@ class Shard:
     tensors: Sequence[tf.Tensor]
 
     @classmethod
-    def of(cls, operation: tf.Operation) -> Shard:
+    def of_save(cls, operation: tf.Operation) -> Shard:
         prefix, names, slices, *tensors = operation.inputs
         return cls(prefix, tf.get_static_value(names), tf.get_static_value(slices), tensors)
 
@@ -38,7 +38,7 @@ class Shard:
 def shards_of(graph: tf.Graph, nodes: Iterable[str]) -> list[Shard]:
     """The work of each SaveV2 among the nodes behind a saver's `save_tensor_name`."""
     operations = map(graph.get_operation_by_name, nodes)
-    return [Shard.of(operation) for operation in operations if operation.type == "SaveV2"]
+    return [Shard.of_save(operation) for operation in operations if operation.type == "SaveV2"]
 
 
 class SaverSession(_tf_private.SessionInterface):

@@ -63,14 +63,14 @@ class _Row(NamedTuple):
 
 def swallowed(recorded: RecordedGraph, names: Iterable[str]) -> list[Failure]:
     """The failures of the nodes `names` that XLA would not report."""
-    found = []
+    losses = []
     for name in names:
         node = recorded[name]
         if node.op in _ROWS and _is_known(recorded, node):
-            found.append(Failure(name, _ROWS[node.op].why))
+            losses.append(Failure(name, _ROWS[node.op].why))
         elif _guarded(recorded, node) is not None:
-            found.append(Failure(name, _ROWS["Assert"].why))
-    return found
+            losses.append(Failure(name, _ROWS["Assert"].why))
+    return losses
 
 
 def raised(recorded: RecordedGraph, fetch: Fetch, found: Sequence[Failure]) -> tf.Tensor:

@@ -73,7 +73,7 @@ def naming_unopened_writers(recorded: RecordedGraph, state: State) -> Iterator[N
 def _writer_in(message: str, state: State) -> str | None:
     """The summary writer that a message is about, by the name that it has in the process."""
     for node in state.made("SummaryWriter"):
-        found = state.found(node)
-        if found and found.node.attr["shared_name"].s.decode() in message:
+        resource = state.found(node)
+        if resource and resource.node.attr["shared_name"].s.decode() in message:
             return node
     return None

@@ -13,7 +13,7 @@ from estimator2strategy.engine.runtime.direct_restore import DirectRestore
 tf1 = tf.compat.v1
 
 
-def restore(saver, session, path: str) -> None:
+def restore(saver: tf1.train.Saver, session: tf1.Session, path: str) -> None:
     """`saver.restore`, with an error that lists each variable that does not fit.
 
     Raises:
@@ -86,9 +86,9 @@ def _refuse_other_shapes(
     """
     if not expected or not is_there(path):
         return
-    found = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    shapes = tf.train.load_checkpoint(path).get_variable_to_shape_map()
     for name, (shape, _) in expected.items():
-        if name in found and not shape.is_compatible_with(found[name]):
+        if name in shapes and not shape.is_compatible_with(shapes[name]):
             raise tf.errors.InvalidArgumentError(
                 None,
                 None,
@@ -97,7 +97,9 @@ def _refuse_other_shapes(
             )
 
 
-def expected_variables(saver, graph: tf.Graph) -> dict[str, tuple[tf.TensorShape, tf.DType]]:
+def expected_variables(
+    saver: tf1.train.Saver, graph: tf.Graph
+) -> dict[str, tuple[tf.TensorShape, tf.DType]]:
     """Checkpoint name -> (shape, dtype) of what `saver` reads, from its restore op."""
     if isinstance(saver, DirectRestore):
         return saver.expected

@@ -6,7 +6,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import tensorflow as tf
@@ -133,7 +133,7 @@ class Evaluation:
             warn_of_no_batch("evaluate: the loss and the metrics are of nothing")
         tf1.logging.info(f"Inference Time : {time.time() - started:0.5f}s")
         tf1.logging.info("Finished evaluation at " + time.strftime("%Y-%m-%d-%H:%M:%S"))
-        return final_hook.final_ops_values
+        return cast(dict[str, Any], final_hook.final_ops_values)
 
     @property
     def scaffold(self) -> tf1.train.Scaffold:

@@ -1,6 +1,6 @@
 """An advisory lock on a folder, or a file: nothing is added, and it goes with its process.
 
-    lock = FolderLock.of(folder)
+    lock = FolderLock.of_folder(folder)
     ...
     lock.release()
 
@@ -50,7 +50,7 @@ class FolderLock:
         _held[descriptor] = folder
 
     @classmethod
-    def of(cls, folder: str | os.PathLike[str]) -> FolderLock | None:
+    def of_folder(cls, folder: str | os.PathLike[str]) -> FolderLock | None:
         """The lock; None where the file system has no locks.
 
         Raises:
@@ -92,10 +92,10 @@ def excludes_all(folder: str | os.PathLike[str]) -> bool:
 
     False where that is not known for certain: on FUSE, 9p and SMB, and outside of Linux.
     """
-    found = _mount_of(os.path.realpath(folder))
-    if found is None:
+    mount = _mount_of(os.path.realpath(folder))
+    if mount is None:
         return False
-    kind, options = found
+    kind, options = mount
     return kind in _OF_ONE_MACHINE or _SHARED.get(kind) in options
 
 

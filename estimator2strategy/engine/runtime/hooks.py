@@ -42,7 +42,7 @@ class ExamplesPerSecondHook(tf1.train.StepCounterHook):
             summary_writer=summary_writer,
         )
 
-    def _log_and_record(self, elapsed_steps, elapsed_time, global_step):
+    def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
         steps_per_second = elapsed_steps / elapsed_time
         rates = {"global_step/sec": steps_per_second}
         if self._batch_size:

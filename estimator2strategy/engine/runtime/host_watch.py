@@ -36,14 +36,19 @@ class HostWatch:
     """The watch of one process; see above for the arguments."""
 
     def __init__(
-        self, names: list, number: int, parent: int, chief: list | None, grace: float = GRACE
+        self,
+        names: list[str],
+        number: int,
+        parent: int,
+        chief: tuple[str, int] | None,
+        grace: float = GRACE,
     ):
         self._names, self._number, self._parent, self._grace = names, number, parent, grace
         self._selector = selectors.DefaultSelector()
-        self._peers: dict = {}  # number of a process -> its connection
-        self._unsaid: dict = {}  # file -> what came of a line
-        self._gone: dict = {}  # number of a process that is gone -> True if it has said so
-        self._told: set = set()
+        self._peers: dict[int, socket.socket] = {}  # number of a process -> its connection
+        self._unsaid: dict[int | socket.socket, bytes] = {}  # file -> what came of a line
+        self._gone: dict[int, bool] = {}  # number of a process -> True if it has said that it goes
+        self._told: set[int] = set()
         self._is_busy = self._has_parted = False
         self._deadline: float | None = None
         self._until: float | None = None
@@ -53,7 +58,8 @@ class HostWatch:
             self._selector.register(listener, selectors.EVENT_READ, self._accept)
             self._say(str(listener.getsockname()[1]))
         else:
-            connection = socket.create_connection(tuple(chief), timeout=60)
+            host, port = chief
+            connection = socket.create_connection((host, port), timeout=60)
             self._add(connection)
             self._peers[0] = connection
             connection.sendall(b"hello %d\n" % number)
@@ -74,7 +80,7 @@ class HostWatch:
         others = len(self._names) - 1 if self._number == 0 else 1
         return self._has_parted and len(self._gone) >= others
 
-    def _from_parent(self, _) -> None:
+    def _from_parent(self, _: object) -> None:
         lines = self._lines(0)
         for line in lines or ():
             if line == "end":
@@ -92,10 +98,10 @@ class HostWatch:
                 self._react()
                 self._until = time.monotonic() + _LAST_WORDS
 
-    def _accept(self, listener) -> None:
+    def _accept(self, listener: socket.socket) -> None:
         self._add(listener.accept()[0])
 
-    def _add(self, connection) -> None:
+    def _add(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         options = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
         for name, value in zip(options, _KEEPALIVE):  # noqa: B905
@@ -103,7 +109,7 @@ class HostWatch:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         self._selector.register(connection, selectors.EVENT_READ, self._from_peer)
 
-    def _from_peer(self, connection) -> None:
+    def _from_peer(self, connection: socket.socket) -> None:
         lines = self._lines(connection)
         for line in lines or ():
             word, number, *more = line.split(" ")
@@ -116,10 +122,10 @@ class HostWatch:
         if lines is None:
             self._selector.unregister(connection)
             connection.close()
-            for number, peer in list(self._peers.items()):
+            for ended, peer in list(self._peers.items()):
                 if peer is connection:
-                    del self._peers[number]
-                    self._went(number, False)
+                    del self._peers[ended]
+                    self._went(ended, False)
 
     def _went(self, number: int, properly: bool) -> None:
         if number in self._gone or number == self._number:
@@ -150,7 +156,7 @@ class HostWatch:
         for connection in self._peers.values():
             self._send(connection, line)
 
-    def _send(self, connection, line: str) -> None:
+    def _send(self, connection: socket.socket, line: str) -> None:
         with contextlib.suppress(OSError):
             connection.sendall(f"{line}\n".encode())
 
@@ -158,10 +164,10 @@ class HostWatch:
         with contextlib.suppress(OSError):
             os.write(1, f"{line}\n".encode())
 
-    def _lines(self, file) -> list | None:
+    def _lines(self, file: int | socket.socket) -> list[str] | None:
         """The whole lines that have come; None: there will be no more."""
         try:
-            data = os.read(0, 4096) if file == 0 else file.recv(4096)
+            data = os.read(file, 4096) if isinstance(file, int) else file.recv(4096)
         except OSError:
             data = b""
         if not data:

@@ -77,7 +77,7 @@ class InputPosition(tf1.train.SessionRunHook):
     def after_create_session(self, session: SavingSession, coord: Any) -> None:
         del coord
         self._replay, self._origins = session.replay, None
-        path = session.restored_from and self._files.of(session.restored_from)
+        path = session.restored_from and self._files.position_of(session.restored_from)
         self._files.remove_pending_but(path)
         if path:
             self._go_on_from(path)
@@ -98,7 +98,7 @@ class InputPosition(tf1.train.SessionRunHook):
         if session.replay is self._running:
             self._unsealed = self._written(checkpoint)
         else:  # that checkpoint was just restored, and is written again
-            self._unsealed = self._files.of(checkpoint)
+            self._unsealed = self._files.position_of(checkpoint)
 
     def after_save(self, step: int) -> None:
         self.saved = step
@@ -156,10 +156,10 @@ class PositionListener(tf1.train.CheckpointSaverListener):
     def __init__(self, position: InputPosition):
         self._position = position
 
-    def before_save(self, session, global_step_value):
+    def before_save(self, session: tf1.Session, global_step_value: int) -> None:
         self._position.before_save(session, int(global_step_value))
 
-    def after_save(self, session, global_step_value):
+    def after_save(self, session: tf1.Session, global_step_value: int) -> None:
         self._position.after_save(int(global_step_value))
 
     def not_saved(self, step: int) -> None:
@@ -227,7 +227,7 @@ class PositionFiles:
         self._folder, self._ending = folder, ending
         self.checkpoints = os.path.join(folder, "model.ckpt")
 
-    def of(self, checkpoint: str) -> str | None:
+    def position_of(self, checkpoint: str) -> str | None:
         """The position that belongs to a checkpoint, if there is one."""
         # Pending is one whose training was killed just after its checkpoint was complete.
         for path in (self._sealed(checkpoint), self._named(checkpoint, _PENDING)):
@@ -249,7 +249,9 @@ class PositionFiles:
 
     def are_of_others(self, checkpoint: str) -> bool:
         """True if the chief has saved its position with a checkpoint, and this is another host."""
-        return bool(self._ending) and PositionFiles(self._folder).of(checkpoint) is not None
+        return (
+            bool(self._ending) and PositionFiles(self._folder).position_of(checkpoint) is not None
+        )
 
     def take_name(self, path: str, checkpoint: str) -> None:
         """Binds `path` to a checkpoint that is complete."""

@@ -147,17 +147,17 @@ def _listed(folder: str) -> list[str]:
             return []
         state = _state(folder)  # another process may have just written it
     if state is None:
-        found = _found(folder)
-        if not found:
+        listed = _found(folder)
+        if not listed:
             raise CheckpointError(
                 f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read, and "
                 "none is beside it. Put back a copy of one, or remove the file to start anew."
             )
         _say_once(
             f"The file {folder}/checkpoint, which lists the checkpoints, cannot be read. Those "
-            f"beside it are used: {', '.join(map(os.path.basename, found))}."
+            f"beside it are used: {', '.join(map(os.path.basename, listed))}."
         )
-        return found
+        return listed
     newest = state.model_checkpoint_path
     return [*(path for path in state.all_model_checkpoint_paths if path != newest), newest]
 

@@ -164,7 +164,7 @@ def needed() -> Iterator[None]:
 
 
 _watch: PeerWatch | None = None
-_roll_call: subprocess.Popen | None = None  # kept, for it is not waited for
+_roll_call: subprocess.Popen[bytes] | None = None  # kept, for it is not waited for
 
 
 def watch() -> PeerWatch | None:

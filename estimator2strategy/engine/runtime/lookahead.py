@@ -39,7 +39,7 @@ _VERY_FEW = 20
 _LONGEST_BLOCK = 1.0
 
 
-def _until(timer, now: int) -> float:
+def _until(timer: tf1.train.SecondOrStepTimer, now: int) -> float:
     """The number of steps from `now` until a step-based timer triggers."""
     every_steps = getattr(timer, "_every_steps", None)
     if every_steps is None and getattr(timer, "_every_secs", None) is None:
@@ -49,21 +49,21 @@ def _until(timer, now: int) -> float:
     return timer.last_triggered_step() + every_steps - now if every_steps else math.inf
 
 
-def _until_evaluated(hook, batches: int) -> float:
+def _until_evaluated(hook: Any, batches: int) -> float:
     """Batches until the hook logs its progress, or stops."""
     if hook._num_evals is None:
         return math.inf
     every = hook._log_frequency if hook._log_progress else hook._num_evals
-    return min(every - batches % every, hook._num_evals - batches)
+    return float(min(every - batches % every, hook._num_evals - batches))
 
 
-def _until_logged(hook, step: int) -> float:
+def _until_logged(hook: Any, step: int) -> float:
     """Steps until the hook, which counts runs, has logged."""
     until = _until(hook._timer, hook._iter_count)
     return until + 1 if all(map(_is_light, hook._current_tensors.values())) else until
 
 
-def _until_summarised(hook, step: int) -> float:
+def _until_summarised(hook: Any, step: int) -> float:
     """Steps until the one begins in which the hook fetches a summary, or a trace."""
     return 0 if hook._next_step is None else _until(hook._timer, hook._next_step)
 
@@ -81,11 +81,11 @@ def sees_runs(hook: Hook) -> bool:
     )
 
 
-def _never(hook, step: int) -> float:
+def _never(hook: Any, step: int) -> float:
     return math.inf
 
 
-def _each_step(hook, step: int) -> float:
+def _each_step(hook: Any, step: int) -> float:
     return 1
 
 
@@ -277,11 +277,11 @@ class Iterations:
 
     def _wanted(self) -> float:
         if self._iterations.unit is LoopUnit.STEPS:
-            return self._iterations.value
+            return float(self._iterations.value)
         # The first block compiles: its time says nothing.
         if self._seconds_per_step is None:
             return 1
-        return self._iterations.value / self._seconds_per_step
+        return float(self._iterations.value / self._seconds_per_step)
 
     def ran(self, steps: int) -> None:
         first = self._seconds_per_step is None

@@ -58,7 +58,7 @@ def clear_if_free(folder: str) -> None:
         return
     # Nothing is lost where the folder may not be written to.
     with contextlib.suppress(OSError, tf.errors.OpError):
-        if lock := FolderLock.of(folder):
+        if lock := FolderLock.of_folder(folder):
             try:
                 PositionFiles(folder).remove_all()
                 _clear(folder)
@@ -93,7 +93,7 @@ def _check_writable(folder: str) -> None:
 def _locked(folder: str) -> FolderLock | None:
     """The lock of `folder`; None where the file system has no locks."""
     try:
-        return FolderLock.of(folder)
+        return FolderLock.of_folder(folder)
     except BlockingIOError as error:
         raise ModelDirInUseError(
             f"model_dir {folder!r} is in use by another training: {_holder(folder)}.\n"

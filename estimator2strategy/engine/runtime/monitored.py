@@ -285,7 +285,7 @@ class _SessionManager(tf1.train.SessionManager):
         checked: _Checked,
         give_values: Callable[[SavingSession], None] | None,
         look_up: Callable[[], str | None] | None,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self._session = session
@@ -293,12 +293,12 @@ class _SessionManager(tf1.train.SessionManager):
         self._give_values = give_values
         self._look_up = look_up
 
-    def _model_ready(self, sess):
+    def _model_ready(self, sess: Any) -> Any:
         if self._checked.ready is None:
             return super()._model_ready(sess)
         return self._have_values(self._checked.ready)
 
-    def _model_ready_for_local_init(self, sess):
+    def _model_ready_for_local_init(self, sess: Any) -> Any:
         if self._checked.ready_for_local_init is None:
             return super()._model_ready_for_local_init(sess)
         return self._have_values(self._checked.ready_for_local_init)
@@ -312,12 +312,12 @@ class _SessionManager(tf1.train.SessionManager):
 
     def _restore_checkpoint(
         self,
-        master,
-        saver=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-        **unused,
-    ):
+        master: str,
+        saver: tf1.train.Saver | None = None,
+        checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: str | None = None,
+        **unused: Any,
+    ) -> tuple[SavingSession, bool]:
         del master, unused
         session = self._session
         if self._give_values:

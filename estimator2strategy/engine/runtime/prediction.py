@@ -252,7 +252,7 @@ def _size(values: Any) -> int:
 
 
 @contextlib.contextmanager
-def _inside(graph: tf.Graph):
+def _inside(graph: tf.Graph) -> Iterator[None]:
     with legacy_world(), graph.as_default():
         yield
 
@@ -272,7 +272,7 @@ def examples(batches_of_values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _batch_length(values: dict[str, Any]) -> int:
-    lengths = {key: value.shape[0] for key, value in values.items()}
+    lengths = {key: int(value.shape[0]) for key, value in values.items()}
     first = next(iter(lengths.values()))
     for key, length in lengths.items():
         if length != first:

@@ -119,7 +119,8 @@ def _parts(name: str) -> int:
 def _gpus() -> list[Any]:
     import tensorflow as tf
 
-    return tf.config.list_physical_devices("GPU")
+    gpus: list[Any] = tf.config.list_physical_devices("GPU")
+    return gpus
 
 
 @functools.cache  # one for all Estimators: a strategy belongs to its variables

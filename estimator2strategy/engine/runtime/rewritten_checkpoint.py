@@ -47,19 +47,19 @@ def keep(checkpoint: str, mark: str) -> None:
 def put_back_all(folder: str) -> None:
     """Puts back what was killed in a folder, unless a training holds it."""
     try:
-        found = [name for name in os.listdir(folder) if _KEPT.fullmatch(name)]
+        names = [name for name in os.listdir(folder) if _KEPT.fullmatch(name)]
     except OSError:  # no folder, or no local one
         return
-    if not found or not excludes_all(folder):
+    if not names or not excludes_all(folder):
         return
     try:
-        lock = FolderLock.of(folder)
+        lock = FolderLock.of_folder(folder)
     except OSError:  # somebody writes
         return
     if lock is None:
         return
     try:
-        for name in found:
+        for name in names:
             mark = os.path.join(folder, name.removesuffix(_BEFORE))
             put_back(os.path.join(folder, name[len(MARK) : -len(_BEFORE)]), mark)
     except OSError as error:

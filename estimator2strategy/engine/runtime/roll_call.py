@@ -28,7 +28,7 @@ def can_be_reached(address: str) -> bool:
     return True
 
 
-def call(peers: dict, parent: int, patience: float) -> None:
+def call(peers: dict[str, str], parent: int, patience: float) -> None:
     """Looks for all `peers` (name -> address) until each was there once, or `parent` has ended.
 
     Args:

@@ -112,7 +112,7 @@ class SaverHook(tf1.train.CheckpointSaverHook):
         self._wait_for_checkpoint()
         saver = self._get_saver()
         if type(saver) is not tf1.train.Saver or saver.saver_def.version != tf1.train.SaverDef.V2:
-            return super()._save(session, step)
+            return bool(super()._save(session, step))
         tf1.logging.info("Calling checkpoint listeners before saving checkpoint %d...", step)
         for listener in self._listeners:
             listener.before_save(session, step)

@@ -41,7 +41,7 @@ class _ShardedBuilder(_tf_private.BulkSaverBuilder):
         super().__init__()
         self._shards = shards
 
-    def _GroupByDevices(self, saveables):  # noqa: N802
+    def _GroupByDevices(self, saveables: Any) -> list[Any]:  # noqa: N802
         return [
             (device, shard)
             for device, on_device in super()._GroupByDevices(saveables)
@@ -76,4 +76,4 @@ def _size(saveable: Any) -> int:
         return 0
     if not variable.shape.is_fully_defined():
         return 0
-    return math.prod(variable.shape.as_list()) * variable.dtype.size
+    return int(math.prod(variable.shape.as_list()) * variable.dtype.size)

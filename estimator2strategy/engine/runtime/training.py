@@ -342,7 +342,7 @@ def _may_end(session: SavingSession) -> bool:
         return any(size != tf.data.INFINITE_CARDINALITY for size in sizes)
 
 
-def _op(fetch) -> tf.Operation:
+def _op(fetch: tf.Tensor | tf.Operation) -> tf.Operation:
     return fetch if isinstance(fetch, tf.Operation) else fetch.op
 
 
@@ -354,13 +354,19 @@ def summarize_loss(loss: tf.Tensor) -> None:
     tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
 
 
-def add_default_saver(config, scaffold, shards: int | None) -> None:
+def add_default_saver(config: Any, scaffold: tf1.train.Scaffold, shards: int | None) -> None:
     """The Saver that checkpoints are written and read with, unless the program made its own."""
     if not (scaffold.saver or tf1.get_collection(tf1.GraphKeys.SAVERS)):
         tf1.add_to_collection(tf1.GraphKeys.SAVERS, default_saver(config, shards))
 
 
-def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> list[SaverHook]:
+def _saver_hooks(
+    spec: Any,
+    config: Any,
+    every_step: Sequence[Hook],
+    saving_listeners: Sequence[tf1.train.CheckpointSaverListener],
+    beside: bool,
+) -> list[SaverHook]:
     """A CheckpointSaverHook where the config asks for one and the program brought none.
 
     Args:
@@ -392,15 +398,15 @@ def _saver_hooks(spec, config, every_step, saving_listeners, beside: bool) -> li
     return added
 
 
-def _writes_monitors(config) -> bool:
+def _writes_monitors(config: Any) -> bool:
     """True for the chief; a master evaluates as well, so its first worker writes in its place."""
     jobs = config.cluster_spec.jobs if config.cluster_spec else ()
     if "master" in jobs and "worker" in jobs:
         return (config.task_type, config.task_id) == ("worker", 0)
-    return config.is_chief
+    return bool(config.is_chief)
 
 
-def _monitors(spec, config) -> list[Hook]:
+def _monitors(spec: Any, config: Any) -> list[Hook]:
     """The hooks that MonitoredTrainingSession adds: for `global_step/sec` and summaries."""
     hooks: list[Hook] = []
     if not _writes_monitors(config):

@@ -21,7 +21,8 @@ class Unchanged(SaverSession):
 
     def save(self, filename: Any) -> bytes:
         """Returns the path, and leaves the files as they are."""
-        return tf.compat.as_bytes(filename)
+        path: bytes = tf.compat.as_bytes(filename)
+        return path
 
 
 def is_unchanged(path: str, session: tf.compat.v1.Session, saver_def: Any) -> bool:

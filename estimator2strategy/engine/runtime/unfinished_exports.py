@@ -105,6 +105,6 @@ def _clear_if_nobodys(folder: str, mark: str) -> None:
 def _lock_of(mark: str) -> FolderLock | None:
     """The lock of a mark; None if it has an owner, has none, or is gone."""
     try:
-        return FolderLock.of(mark)
+        return FolderLock.of_folder(mark)
     except OSError:
         return None

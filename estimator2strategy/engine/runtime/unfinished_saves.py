@@ -66,7 +66,7 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
                 earlier = [x for x in hook._listeners if not isinstance(x, SaveMarker)]
                 hook._listeners[:] = [cls(folder, prefix, hook._get_saver), *earlier]
 
-    def before_save(self, session, global_step_value):
+    def before_save(self, session: tf1.Session, global_step_value: int) -> None:
         del session
         if is_held(self._folder):
             with (
@@ -77,7 +77,7 @@ class SaveMarker(tf1.train.CheckpointSaverListener):
             checkpoint = os.path.join(self._folder, f"{self._prefix}-{int(global_step_value)}")
             rewritten_checkpoint.keep(checkpoint, self._mark(global_step_value))
 
-    def after_save(self, session, global_step_value):
+    def after_save(self, session: tf1.Session, global_step_value: int) -> None:
         del session
         self._remove(global_step_value)
 
@@ -148,11 +148,13 @@ def _unfinished(folder: str, prefix: str, names: list[str], listed: set[str]) ->
     temporary = re.compile(
         rf"{beginning}(_temp|\.(data-\d+-of-\d+|index)\.tempstate\d+|\.meta\.tmp[0-9a-f]{{32}})"
     )
-    found = [name for name in names if temporary.fullmatch(name)]
+    left_over = [name for name in names if temporary.fullmatch(name)]
     # A listed one stays even if it is damaged: its owner is told, and may want to save it.
     if prefix not in listed and not is_complete(os.path.join(folder, prefix)):
-        found += [name for name in names if (its := _FINAL.fullmatch(name)) and its[1] == prefix]
-    return found
+        left_over += [
+            name for name in names if (its := _FINAL.fullmatch(name)) and its[1] == prefix
+        ]
+    return left_over
 
 
 def _half_removed(folder: str, prefix: str, names: list[str], listed: set[str]) -> list[str]:

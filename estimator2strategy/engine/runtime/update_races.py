@@ -20,9 +20,9 @@ def tell_races(recording: Recording) -> None:
         return
     graph, spec = recording.graph, recording.spec
     train_op = graph.as_graph_element(spec.train_op)
-    found = races(graph, [getattr(train_op, "op", train_op).name])
-    if found:
-        _say(_text(graph, found))
+    racing = races(graph, [getattr(train_op, "op", train_op).name])
+    if racing:
+        _say(_text(graph, racing))
 
 
 def _text(graph: tf.Graph, found: list[Race]) -> str:

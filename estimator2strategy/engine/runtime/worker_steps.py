@@ -69,7 +69,7 @@ def _of_each(value: tf.Tensor, worker: Worker, number: int) -> tf.Tensor:
 def gather(worker: Worker, first: int, text: bytes) -> list[bytes]:
     """The `text` of each process, the chief's first. Must be called in the `modern_world`."""
 
-    def gathered(value, number):
+    def gathered(value: Any, number: int) -> tf.Tensor:
         function = tf.function(lambda: _of_each(tf.constant(value), worker, number))
         return function.get_concrete_function()()
 
@@ -90,7 +90,7 @@ def take_together(
     """
 
     @tf.function(autograph=False)
-    def taken():
+    def taken() -> tuple[tf.Tensor, tf.Tensor]:
         optional = next_batch.optional()
         there = tf.cast(tf.raw_ops.OptionalHasValue(optional=optional), tf.int32)
         return optional, _of_each(there, worker, first + rewrites.INPUT_KEY)

@@ -67,12 +67,12 @@ def _signature(meta: MetaGraphDef, name: str | None) -> SignatureDef:
 
 
 def _names(infos: Mapping[str, Any]) -> dict[str, str]:
-    found = {}
+    parts = {}
     for key, info in infos.items():
         if not info.name:
             raise SavedModelError(f"{key!r} of the signature is sparse: serve dense tensors")
-        found[key] = info.name
-    return found
+        parts[key] = info.name
+    return parts
 
 
 def _written(model: SavedModel, graph: tf.Graph, part: ServedPart, name: str) -> SavedModel:

@@ -75,8 +75,8 @@ def planned(
     _check_crossing(parsed | computed, numbers, needed)
     names = _Names([*inputs, *outputs])
     raw = {tensor: name for name, tensor in inputs.items()}
-    fed_to_numbers = raw | {t.name: names.of(t) for t in _sorted(parsed)}
-    fed_to_texts = fed_to_numbers | {t.name: names.of(t) for t in _sorted(computed)}
+    fed_to_numbers = raw | {t.name: names.new_for(t) for t in _sorted(parsed)}
+    fed_to_texts = fed_to_numbers | {t.name: names.new_for(t) for t in _sorted(computed)}
 
     def returned(ops: Ops, tensors: Iterable[tf.Tensor]) -> dict[str, str]:
         own = {n: t for n, t in outputs.items() if graph.get_tensor_by_name(t).op in ops}
@@ -113,14 +113,14 @@ def _following(starts: Iterable[tf.Operation], within: Ops, until: Sequence[str]
 def _reached(
     starts: Iterable[tf.Operation], nearby: Callable[[tf.Operation], Iterable[tf.Operation]]
 ) -> Ops:
-    found: set[tf.Operation] = set()
+    ops: set[tf.Operation] = set()
     waiting = list(starts)
     while waiting:
         op = waiting.pop()
-        if op not in found:
-            found.add(op)
+        if op not in ops:
+            ops.add(op)
             waiting.extend(nearby(op))
-    return frozenset(found)
+    return frozenset(ops)
 
 
 def _is_text(op: tf.Operation) -> bool:
@@ -158,7 +158,7 @@ class _Names:
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
 
-    def of(self, tensor: tf.Tensor) -> str:
+    def new_for(self, tensor: tf.Tensor) -> str:
         """A new name; no other tensor has it."""
         short = re.sub(r"\W", "_", tensor.op.name.rpartition("/")[2])
         number = 0

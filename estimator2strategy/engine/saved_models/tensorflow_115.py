@@ -58,16 +58,16 @@ _OTHERWISE = f"build it of ops that TF {VERSION} has, or serve with TensorFlow 2
 @functools.cache
 def _known() -> Mapping[str, Mapping[str, frozenset[int]]]:
     """Op of TF 1.15 -> its attributes -> the types that an attribute may be; none: any value."""
-    found = {}
+    by_name = {}
     for line in _TABLE.read_text().splitlines():
         if not line.startswith("#"):
             op, *attributes = line.split()
             parts = (attribute.partition("=") for attribute in attributes)
-            found[op] = {
+            by_name[op] = {
                 name: frozenset(map(int, types.split(","))) if types else frozenset()
                 for name, _, types in parts
             }
-    return found
+    return by_name
 
 
 class _RefusedError(Exception):

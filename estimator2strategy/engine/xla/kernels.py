@@ -45,15 +45,15 @@ class UnsupportedOp:
 def unsupported(program: CoreProgram) -> list[UnsupportedOp]:
     """The ops of `program` that XLA has no kernel for, in creation order."""
     recorded = program.recorded
-    found = []
+    problems = []
     seen: set[str] = set()
     for name in program.nodes:
-        found += _judged(name, [recorded[name]])
+        problems += _judged(name, [recorded[name]])
         for function in recorded.functions_behind([name]):
             if function not in seen:
                 seen.add(function)
-                found += _judged(name, recorded.library[function].node_def, inside=function)
-    return found
+                problems += _judged(name, recorded.library[function].node_def, inside=function)
+    return problems
 
 
 def described(op: UnsupportedOp) -> tuple[str, str | None]:

@@ -238,12 +238,12 @@ class Compiler:
         self._call(_MEMORY, memory)
         costs = _GetCosts(executable=arguments.executable)
         self._call(_COSTS, costs)
-        found = [costs.properties[i] for i in range(costs.num_properties)]
+        properties = [costs.properties[i] for i in range(costs.num_properties)]
         return Executable(
             {size: getattr(memory, size) for size in _SIZES},
             {
                 value.name[: value.name_size].decode(): value.value.float
-                for value in found
+                for value in properties
                 if value.type == _FLOAT
             },
         )

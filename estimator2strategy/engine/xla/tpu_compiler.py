@@ -113,12 +113,12 @@ class TpuCompiler:
             module: A serialised HloModuleProto, as `lowering.lower` makes it.
         """
         key = self._key(tpu, module, replicas)
-        found = self._kept(key)
-        if found is None:
-            found = self._run(tpu, module, replicas)
-            self._keep(key, found)
-            return _compiled(tpu, found)
-        return dataclasses.replace(_compiled(tpu, found), kept=True)
+        compiled = self._kept(key)
+        if compiled is None:
+            compiled = self._run(tpu, module, replicas)
+            self._keep(key, compiled)
+            return _compiled(tpu, compiled)
+        return dataclasses.replace(_compiled(tpu, compiled), kept=True)
 
     def _run(self, tpu: Tpu, module: bytes, replicas: int) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="e2s-tpu-") as name:

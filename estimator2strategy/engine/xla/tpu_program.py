@@ -172,16 +172,16 @@ class TpuProgram:
         return [node for function in self._functions(functions) for node in function.node_def]
 
     def _functions(self, roots: Iterable[Any]) -> list[Any]:
-        found = {function.signature.name: function for function in roots}
-        frontier = list(found.values())
+        by_name = {function.signature.name: function for function in roots}
+        frontier = list(by_name.values())
         while frontier:
             for node in frontier.pop().node_def:
                 for attr in node.attr.values():
                     for called in (attr.func.name, *(f.name for f in attr.list.func)):
-                        if called and called not in found:
-                            found[called] = self._function(called)
-                            frontier.append(found[called])
-        return list(found.values())
+                        if called and called not in by_name:
+                            by_name[called] = self._function(called)
+                            frontier.append(by_name[called])
+        return list(by_name.values())
 
     def _function(self, name: str) -> Any:
         # Branches of conds, and bodies of loops, that were recorded are known to the process only.

@@ -58,13 +58,13 @@ def _counts(sent: TpuProgram, program: CoreProgram) -> Iterator[str]:
     wanted = collections.Counter(
         node.op for node in [*(recorded[name] for name in program.nodes), *inside]
     )
-    found = collections.Counter(node.op for node in sent.nodes)
+    counts = collections.Counter(node.op for node in sent.nodes)
     for op, count in wanted.items():
         # Sums and updates must be there once and only once; the trace adds ops of other types, and
         # an assignment to a gauge.
         exact = op == CROSS_REPLICA_SUM or _UPDATE.match(op)
-        if found[op] < count or (exact and found[op] > count):
-            yield f"{op}: {found[op]} times, and {count} times in the recording"
+        if counts[op] < count or (exact and counts[op] > count):
+            yield f"{op}: {counts[op]} times, and {count} times in the recording"
 
 
 def _ops_of_hosts(sent: TpuProgram, program: CoreProgram) -> Iterator[Mismatch]:

@@ -62,5 +62,5 @@ def parse(names: str) -> tuple[list[Tpu], list[str]]:
     """
     given = (name.strip().replace("v5litepod-", "v5e-") for name in names.split(","))
     asked = dict.fromkeys(name for name in given if name)
-    found = [table()[name] for name in asked if name in table()]
-    return found, [name for name in asked if name not in table()]
+    chips = [table()[name] for name in asked if name in table()]
+    return chips, [name for name in asked if name not in table()]

@@ -3,7 +3,6 @@
 Those of TF 1 have the names of `tf.estimator`; those of TF 2, which differed, end in V2.
 """
 
-from estimator2strategy.engine.wrong_argument import checked_init
 from estimator2strategy.estimator.canned.baseline import (
     BaselineClassifier,
     BaselineClassifierV2,
@@ -40,7 +39,6 @@ from estimator2strategy.estimator.canned.parsing import (
     classifier_parse_example_spec,
     regressor_parse_example_spec,
 )
-from estimator2strategy.estimator.canned_rules import CANNED_RULES
 
 __all__ = [
     "BaselineClassifier",
@@ -70,7 +68,3 @@ __all__ = [
     "classifier_parse_example_spec",
     "regressor_parse_example_spec",
 ]
-
-for _name in __all__:
-    if isinstance(globals()[_name], type):
-        checked_init(CANNED_RULES)(globals()[_name])

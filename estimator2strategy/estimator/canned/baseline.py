@@ -10,24 +10,25 @@ Source: tensorflow_estimator 2.15 canned/baseline.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.canned import construction
-from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
+from estimator2strategy.estimator.canned.construction import (
+    Arguments,
+    CannedEstimator,
+    ModelFn,
+    canned,
+)
 from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
-from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import v1
-from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
 from estimator2strategy.estimator.heads.head_checks import numeric_column
 from estimator2strategy.estimator.heads.train_op import share_of_replica
-from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1
 
@@ -53,11 +54,11 @@ def _key_of(weight_column: Any) -> str | None:
 
 
 def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
-    def train_op_fn(loss):
+    def train_op_fn(loss: tf.Tensor) -> Any:
         instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
         return instance.minimize(loss, global_step=tf1.train.get_global_step())
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         logits, _ = _logits(features, head.logits_dimension, weight_column)
         return head.create_estimator_spec(
             features=features, mode=mode, logits=logits, labels=labels, train_op_fn=train_op_fn
@@ -67,13 +68,13 @@ def _model_fn(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
 
 
 def _model_fn_v2(head: Any, optimizer: Any, weight_column: Any = None) -> ModelFn:
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         logits, bias = _logits(features, head.logits_dimension, weight_column)
         if mode == ModeKeys.TRAIN:
             instance = get_optimizer_instance_v2(optimizer, _LEARNING_RATE)
             instance.iterations = tf1.train.get_or_create_global_step()
 
-        def train_op_fn(loss):
+        def train_op_fn(loss: tf.Tensor) -> Any:
             return instance.get_updates(share_of_replica(loss, head.loss_reduction), [bias])[0]
 
         return head.create_estimator_spec(
@@ -83,49 +84,40 @@ def _model_fn_v2(head: Any, optimizer: Any, weight_column: Any = None) -> ModelF
     return model_fn
 
 
-def _estimator(
-    given: Arguments,
-    head_of: Callable[[Arguments], Any],
-    make_model_fn: Callable[..., ModelFn],
-    weight_column: Any = None,
+def _arguments(
+    given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
 ) -> tuple[Any, ...]:
+    # As in the original, only classifiers leave the weights out of the features they count.
+    weight_column = given["weight_column"] if "n_classes" in given else None
     model_fn = make_model_fn(head_of(given), given["optimizer"], weight_column)
     return construction.estimator_arguments(given, model_fn)
 
 
-class BaselineClassifier(Estimator):
+@canned(
+    "tf.compat.v1.estimator.BaselineClassifier", _arguments, construction.classifier_v1, _model_fn
+)
+class BaselineClassifier(CannedEstimator):
     """The distribution of classes, whatever the features are.
 
     Args:
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature, or numeric column, that weights examples.
         label_vocabulary: Names of the classes, where labels are strings.
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.3), an
             optimizer of `tf.compat.v1.train`, or a function that returns one.
-        config: As of `Estimator`.
+        config: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
 
     Raises:
         ValueError: An argument is not as above.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        loss_reduction: str = v1.Reduction.SUM,
-    ):
-        super().__init__(
-            *_estimator(locals(), construction.classifier_v1, _model_fn, weight_column)
-        )
 
-
-class BaselineRegressor(Estimator):
+@canned(
+    "tf.compat.v1.estimator.BaselineRegressor", _arguments, construction.regressor_v1, _model_fn
+)
+class BaselineRegressor(CannedEstimator):
     """The mean of the labels, whatever the features are.
 
     Args:
@@ -136,19 +128,9 @@ class BaselineRegressor(Estimator):
     The other arguments are those of `BaselineClassifier`.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        loss_reduction: str = v1.Reduction.SUM,
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, _model_fn))
 
-
-class BaselineEstimator(Estimator):
+@canned("tf.compat.v1.estimator.BaselineEstimator", _arguments, construction.given_head, _model_fn)
+class BaselineEstimator(CannedEstimator):
     """Logits that do not depend on the features, under any head.
 
     Args:
@@ -157,17 +139,9 @@ class BaselineEstimator(Estimator):
     The other arguments are those of `BaselineClassifier`.
     """
 
-    def __init__(
-        self,
-        head: Any,
-        model_dir: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn))
 
-
-class BaselineClassifierV2(Estimator):
+@canned("tf.estimator.BaselineClassifier", _arguments, construction.classifier_v2, _model_fn_v2)
+class BaselineClassifierV2(CannedEstimator):
     """`BaselineClassifier` of TF 2.
 
     Args:
@@ -178,44 +152,12 @@ class BaselineClassifierV2(Estimator):
     The other arguments are those of `BaselineClassifier`.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-    ):
-        super().__init__(
-            *_estimator(locals(), construction.classifier_v2, _model_fn_v2, weight_column)
-        )
 
-
-class BaselineRegressorV2(Estimator):
+@canned("tf.estimator.BaselineRegressor", _arguments, construction.regressor_v2, _model_fn_v2)
+class BaselineRegressorV2(CannedEstimator):
     """`BaselineRegressor` of TF 2; `optimizer` and `loss_reduction` as of the classifier."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, _model_fn_v2))
 
-
-class BaselineEstimatorV2(Estimator):
+@canned("tf.estimator.BaselineEstimator", _arguments, construction.given_head, _model_fn_v2)
+class BaselineEstimatorV2(CannedEstimator):
     """`BaselineEstimator` of TF 2, for heads of `tf.estimator`."""
-
-    def __init__(
-        self,
-        head: Any,
-        model_dir: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, _model_fn_v2))

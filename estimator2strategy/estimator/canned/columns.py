@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -62,21 +62,21 @@ class _State(_api.StateManager):
 
     def create_variable(
         self,
-        feature_column,
-        name,
-        shape,
-        dtype=None,
-        trainable=True,
-        use_resource=True,
-        initializer=None,
-    ):
+        feature_column: Any,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        trainable: bool = True,
+        use_resource: bool = True,
+        initializer: Any = None,
+    ) -> Any:
         variable = tf1.get_variable(
             name, shape, dtype, initializer, trainable=trainable, use_resource=use_resource
         )
         self.variables[feature_column, name] = variable
         return variable
 
-    def get_variable(self, feature_column, name):
+    def get_variable(self, feature_column: Any, name: str) -> Any:
         if (feature_column, name) not in self.variables:
             raise ValueError("Variable does not exist.")
         return self.variables[feature_column, name]
@@ -87,7 +87,7 @@ def _sorted(columns: Sequence[Any], types: tuple[type, ...], expected: str) -> l
     for column in normalized:
         if not isinstance(column, types):
             raise ValueError(f"Items of feature_columns must be {expected} Given: {column}")
-    return normalized
+    return cast(list[Any], normalized)
 
 
 def _named(columns: Sequence[Any]) -> Iterator[Any]:

@@ -22,10 +22,14 @@ import tensorflow as tf
 
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.estimator.canned import columns, construction
-from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
+from estimator2strategy.estimator.canned.construction import (
+    Arguments,
+    CannedEstimator,
+    ModelFn,
+    canned,
+)
 from estimator2strategy.estimator.canned.networks import (
     SMALL,
-    Activation,
     Dnn,
     Linear,
     add_layer_summary,
@@ -36,11 +40,7 @@ from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance_v2,
 )
 from estimator2strategy.estimator.canned_rules import is_lone_column
-from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import v1
-from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
 from estimator2strategy.estimator.heads.train_op import share_of_replica
-from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1
 
@@ -93,7 +93,7 @@ def check_no_sync_replicas_optimizer(optimizer: Any) -> None:
 def model_fn_v1(head: Any, parts: Parts) -> ModelFn:
     """The model_fn of TF 1."""
 
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         columns.check_features(features)
         units = head.logits_dimension
         logits, trained = [], []  # trained: (optimizer, variable scope)
@@ -114,7 +114,7 @@ def model_fn_v1(head: Any, parts: Parts) -> ModelFn:
                 add_layer_summary(logits[-1], scope.name)
             trained.append((optimizer, scope.name))
 
-        def train_op_fn(loss):
+        def train_op_fn(loss: tf.Tensor) -> Any:
             steps = [
                 optimizer.minimize(
                     loss, var_list=tf1.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, scope)
@@ -142,10 +142,11 @@ def _sum(logits: list[tf.Tensor]) -> tf.Tensor:
 def model_fn_v2(head: Any, parts: Parts) -> ModelFn:
     """The model_fn of TF 2."""
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         columns.check_features(features)
         units = head.logits_dimension
-        logits, update_ops = [], []
+        logits: list[tf.Tensor] = []
+        update_ops: Sequence[Any] = []
         trained = []  # (optimizer, its learning rate if it is a name, variables)
         if parts.dnn.feature_columns:
             parts.check_hidden_units()
@@ -158,7 +159,7 @@ def model_fn_v2(head: Any, parts: Parts) -> ModelFn:
             logits.append(linear.logits)
             trained.append((parts.linear_optimizer, parts.linear_learning_rate(), linear.variables))
 
-        def train_op_fn(loss):
+        def train_op_fn(loss: tf.Tensor) -> Any:
             loss = share_of_replica(loss, head.loss_reduction)
             steps = list(update_ops)
             for index, (optimizer, rate, variables) in enumerate(trained):
@@ -186,7 +187,7 @@ def _columns(given: Any) -> tuple[Any, ...]:
 
 def parts_of(given: Arguments) -> Parts:
     """The two networks that the arguments describe."""
-    dnn = Dnn.of(
+    dnn = Dnn.from_arguments(
         given["dnn_hidden_units"],
         _columns(given["dnn_feature_columns"]),
         given["dnn_activation_fn"],
@@ -199,18 +200,24 @@ def parts_of(given: Arguments) -> Parts:
     return Parts(linear, given["linear_optimizer"], dnn, given["dnn_optimizer"])
 
 
-def _estimator(
+def _arguments(
     given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
 ) -> tuple[Any, ...]:
     model_fn = make_model_fn(head_of(given), parts_of(given))
     return construction.estimator_arguments(given, model_fn)
 
 
-class DNNLinearCombinedClassifier(Estimator):
+@canned(
+    "tf.compat.v1.estimator.DNNLinearCombinedClassifier",
+    _arguments,
+    construction.classifier_v1,
+    model_fn_v1,
+)
+class DNNLinearCombinedClassifier(CannedEstimator):
     """Classes, by the sum of a linear model and a deep network, each with an optimizer.
 
     Args:
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         linear_feature_columns: Columns of the linear model; None: there is none.
         linear_optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of one
             over the root of the number of columns, at most 0.005), an optimizer of
@@ -225,8 +232,8 @@ class DNNLinearCombinedClassifier(Estimator):
         label_vocabulary: Names of the classes, where labels are strings.
         input_layer_partitioner: Cuts up variables of columns; by default those over 64 MB, among
             the parameter servers of a cluster.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
+        config: As for `Estimator`.
+        warm_start_from: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
         batch_norm: True if hidden layers are batch normalized.
         linear_sparse_combiner: How a categorical column of the linear model adds up the weights of
@@ -237,30 +244,14 @@ class DNNLinearCombinedClassifier(Estimator):
             features are no dict, or there are no hidden units.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v1, model_fn_v1))
 
-
-class DNNLinearCombinedRegressor(Estimator):
+@canned(
+    "tf.compat.v1.estimator.DNNLinearCombinedRegressor",
+    _arguments,
+    construction.regressor_v1,
+    model_fn_v1,
+)
+class DNNLinearCombinedRegressor(CannedEstimator):
     """Real values, by the sum of a linear model and a deep network: squared error.
 
     Args:
@@ -271,29 +262,14 @@ class DNNLinearCombinedRegressor(Estimator):
     The other arguments are those of `DNNLinearCombinedClassifier`.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, model_fn_v1))
 
-
-class DNNLinearCombinedEstimator(Estimator):
+@canned(
+    "tf.compat.v1.estimator.DNNLinearCombinedEstimator",
+    _arguments,
+    construction.given_head,
+    model_fn_v1,
+)
+class DNNLinearCombinedEstimator(CannedEstimator):
     """The sum of a linear model and a deep network, under any head.
 
     Args:
@@ -302,26 +278,11 @@ class DNNLinearCombinedEstimator(Estimator):
     The other arguments are those of `DNNLinearCombinedClassifier`.
     """
 
-    def __init__(
-        self,
-        head: Any,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v1))
 
-
-class DNNLinearCombinedClassifierV2(Estimator):
+@canned(
+    "tf.estimator.DNNLinearCombinedClassifier", _arguments, construction.classifier_v2, model_fn_v2
+)
+class DNNLinearCombinedClassifierV2(CannedEstimator):
     """`DNNLinearCombinedClassifier` of TF 2.
 
     Args:
@@ -332,68 +293,14 @@ class DNNLinearCombinedClassifierV2(Estimator):
     The other arguments are those of `DNNLinearCombinedClassifier`.
     """
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v2, model_fn_v2))
 
-
-class DNNLinearCombinedRegressorV2(Estimator):
+@canned(
+    "tf.estimator.DNNLinearCombinedRegressor", _arguments, construction.regressor_v2, model_fn_v2
+)
+class DNNLinearCombinedRegressorV2(CannedEstimator):
     """`DNNLinearCombinedRegressor` of TF 2."""
 
-    def __init__(
-        self,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, model_fn_v2))
 
-
-class DNNLinearCombinedEstimatorV2(Estimator):
+@canned("tf.estimator.DNNLinearCombinedEstimator", _arguments, construction.given_head, model_fn_v2)
+class DNNLinearCombinedEstimatorV2(CannedEstimator):
     """`DNNLinearCombinedEstimator` of TF 2, for heads of `tf.estimator`."""
-
-    def __init__(
-        self,
-        head: Any,
-        model_dir: Any = None,
-        linear_feature_columns: Sequence[Any] | None = None,
-        linear_optimizer: Any = "Ftrl",
-        dnn_feature_columns: Sequence[Any] | None = None,
-        dnn_optimizer: Any = "Adagrad",
-        dnn_hidden_units: Sequence[int] | None = None,
-        dnn_activation_fn: Activation = tf.nn.relu,
-        dnn_dropout: float | None = None,
-        config: RunConfig | None = None,
-        batch_norm: bool = False,
-        linear_sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v2))

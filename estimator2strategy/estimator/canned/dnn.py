@@ -13,23 +13,24 @@ Source: tensorflow_estimator 2.15 canned/dnn.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.canned import columns, construction
-from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
-from estimator2strategy.estimator.canned.networks import SMALL, Activation, Dnn, partitioner
+from estimator2strategy.estimator.canned.construction import (
+    Arguments,
+    CannedEstimator,
+    ModelFn,
+    canned,
+)
+from estimator2strategy.estimator.canned.networks import SMALL, Dnn, partitioner
 from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
-from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import v1
-from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
-from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1
 
@@ -40,7 +41,7 @@ def model_fn_v1(head: Any, network: Dnn, optimizer: Any, use_tpu: bool = False) 
     """The model_fn of TF 1; a TPU's variables stay whole."""
     make_spec = head._create_tpu_estimator_spec if use_tpu else head.create_estimator_spec
 
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         instance = get_optimizer_instance(optimizer, _LEARNING_RATE)
         columns.check_features(features)
         cut = None if use_tpu else partitioner(config, SMALL)
@@ -57,7 +58,7 @@ def model_fn_v1(head: Any, network: Dnn, optimizer: Any, use_tpu: bool = False) 
 def model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
     """The model_fn of TF 2."""
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         columns.check_features(features)
         logits, variables, update_ops = network.logits_v2(features, mode, head.logits_dimension)
         instance = optimizer
@@ -79,7 +80,7 @@ def model_fn_v2(head: Any, network: Dnn, optimizer: Any) -> ModelFn:
 
 def network_of(given: Arguments) -> Dnn:
     """The network that the arguments describe."""
-    return Dnn.of(
+    return Dnn.from_arguments(
         given["hidden_units"],
         given["feature_columns"],
         given["activation_fn"],
@@ -89,20 +90,21 @@ def network_of(given: Arguments) -> Dnn:
     )
 
 
-def _estimator(
+def _arguments(
     given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
 ) -> tuple[Any, ...]:
     head, network = head_of(given), network_of(given)
     return construction.estimator_arguments(given, make_model_fn(head, network, given["optimizer"]))
 
 
-class DNNClassifier(Estimator):
+@canned("tf.compat.v1.estimator.DNNClassifier", _arguments, construction.classifier_v1, model_fn_v1)
+class DNNClassifier(CannedEstimator):
     """Classes, by a deep network: sigmoid cross entropy for two, softmax for more.
 
     Args:
         hidden_units: Sizes of the hidden layers.
         feature_columns: Dense columns of `tf.feature_column`.
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature, or numeric column, that weights examples.
         label_vocabulary: Names of the classes, where labels are strings.
@@ -112,8 +114,8 @@ class DNNClassifier(Estimator):
         dropout: The part of a hidden layer's outputs that is dropped while training.
         input_layer_partitioner: Cuts up variables of columns; by default those over 64 MB, among
             the parameter servers of a cluster.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
+        config: As for `Estimator`.
+        warm_start_from: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
         batch_norm: True if hidden layers are batch normalized.
 
@@ -121,27 +123,9 @@ class DNNClassifier(Estimator):
         ValueError: An argument is not as above; while training, that features are no dict.
     """
 
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Activation = tf.nn.relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        batch_norm: bool = False,
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v1, model_fn_v1))
 
-
-class DNNRegressor(Estimator):
+@canned("tf.compat.v1.estimator.DNNRegressor", _arguments, construction.regressor_v1, model_fn_v1)
+class DNNRegressor(CannedEstimator):
     """Real values, by a deep network: squared error.
 
     Args:
@@ -152,26 +136,9 @@ class DNNRegressor(Estimator):
     The other arguments are those of `DNNClassifier`.
     """
 
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Activation = tf.nn.relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        batch_norm: bool = False,
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, model_fn_v1))
 
-
-class DNNEstimator(Estimator):
+@canned("tf.compat.v1.estimator.DNNEstimator", _arguments, construction.given_head, model_fn_v1)
+class DNNEstimator(CannedEstimator):
     """A deep network under any head.
 
     Args:
@@ -180,24 +147,9 @@ class DNNEstimator(Estimator):
     The other arguments are those of `DNNClassifier`.
     """
 
-    def __init__(
-        self,
-        head: Any,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Activation = tf.nn.relu,
-        dropout: float | None = None,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        batch_norm: bool = False,
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v1))
 
-
-class DNNClassifierV2(Estimator):
+@canned("tf.estimator.DNNClassifier", _arguments, construction.classifier_v2, model_fn_v2)
+class DNNClassifierV2(CannedEstimator):
     """`DNNClassifier` of TF 2.
 
     Args:
@@ -208,60 +160,12 @@ class DNNClassifierV2(Estimator):
     The other arguments are those of `DNNClassifier`.
     """
 
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Activation = tf.nn.relu,
-        dropout: float | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        batch_norm: bool = False,
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v2, model_fn_v2))
 
-
-class DNNRegressorV2(Estimator):
+@canned("tf.estimator.DNNRegressor", _arguments, construction.regressor_v2, model_fn_v2)
+class DNNRegressorV2(CannedEstimator):
     """`DNNRegressor` of TF 2; `optimizer` and `loss_reduction` are as of `DNNClassifierV2`."""
 
-    def __init__(
-        self,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Activation = tf.nn.relu,
-        dropout: float | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        batch_norm: bool = False,
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, model_fn_v2))
 
-
-class DNNEstimatorV2(Estimator):
+@canned("tf.estimator.DNNEstimator", _arguments, construction.given_head, model_fn_v2)
+class DNNEstimatorV2(CannedEstimator):
     """`DNNEstimator` of TF 2, for heads of `tf.estimator`."""
-
-    def __init__(
-        self,
-        head: Any,
-        hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        optimizer: Any = "Adagrad",
-        activation_fn: Activation = tf.nn.relu,
-        dropout: float | None = None,
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        batch_norm: bool = False,
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v2))

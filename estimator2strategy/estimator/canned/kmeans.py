@@ -153,14 +153,14 @@ def _spec(
     ]
     if relative_tolerance is not None:
         hooks.append(_LossRelativeChangeHook(loss, relative_tolerance))
-    found = {
+    by_key = {
         KMeansClustering.ALL_DISTANCES: distances[0],
         KMeansClustering.CLUSTER_INDEX: indices[0],
     }
-    served = {**found, tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: indices[0]}
+    served = {**by_key, tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: indices[0]}
     return EstimatorSpec(
         mode,
-        predictions=found,
+        predictions=by_key,
         loss=loss,
         train_op=train_op,
         eval_metric_ops={KMeansClustering.SCORE: tf1.metrics.mean(loss)},

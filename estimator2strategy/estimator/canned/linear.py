@@ -12,24 +12,25 @@ Source: tensorflow_estimator 2.15 canned/linear.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.canned import columns, construction
-from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
+from estimator2strategy.estimator.canned.construction import (
+    Arguments,
+    CannedEstimator,
+    ModelFn,
+    canned,
+)
 from estimator2strategy.estimator.canned.networks import Linear, partitioner
 from estimator2strategy.estimator.canned.optimizers import (
     get_optimizer_instance,
     get_optimizer_instance_v2,
 )
 from estimator2strategy.estimator.canned.sdca import LinearSDCA, check_sdca, sdca_spec
-from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads import v1
-from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
-from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1
 
@@ -44,7 +45,7 @@ def _default_learning_rate(network: Linear) -> float:
 def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     """The model_fn of TF 1."""
 
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         columns.check_features(features)
         cut = network.partitioner or partitioner(config)
         with tf1.variable_scope("linear", partitioner=cut):
@@ -67,7 +68,7 @@ def model_fn_v1(head: Any, network: Linear, optimizer: Any) -> ModelFn:
 def model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     """The model_fn of TF 2."""
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         columns.check_features(features)
         model = network.model_v2(features, head.logits_dimension)
         if isinstance(optimizer, LinearSDCA):
@@ -89,7 +90,7 @@ def model_fn_v2(head: Any, network: Linear, optimizer: Any) -> ModelFn:
     return model_fn
 
 
-def _estimator(
+def _arguments(
     given: Arguments, head_of: Callable[[Arguments], Any], make_model_fn: Callable[..., ModelFn]
 ) -> tuple[Any, ...]:
     head = head_of(given)
@@ -100,22 +101,25 @@ def _estimator(
     return construction.estimator_arguments(given, make_model_fn(head, network, given["optimizer"]))
 
 
-class LinearClassifier(Estimator):
+@canned(
+    "tf.compat.v1.estimator.LinearClassifier", _arguments, construction.classifier_v1, model_fn_v1
+)
+class LinearClassifier(CannedEstimator):
     """Classes, by a linear model: sigmoid cross entropy for two, softmax for more.
 
     Args:
         feature_columns: Columns of `tf.feature_column`, categorical or dense.
-        model_dir: As of `Estimator`.
+        model_dir: As for `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature, or numeric column, that weights examples.
         label_vocabulary: Names of the classes, where labels are strings.
         optimizer: "Adagrad", "Adam", "Ftrl", "RMSProp" or "SGD" (with a learning rate of 0.2), an
             optimizer of `tf.compat.v1.train`, or a function that returns one; or a `LinearSDCA`.
             None: "Ftrl", with one over the root of the number of columns, at most 0.2.
-        config: As of `Estimator`.
+        config: As for `Estimator`.
         partitioner: Cuts up variables; by default those over 64 MB, among the parameter servers of
             a cluster.
-        warm_start_from: As of `Estimator`.
+        warm_start_from: As for `Estimator`.
         loss_reduction: A `tf.compat.v1.losses.Reduction`: how losses of examples become one.
         sparse_combiner: How a categorical column adds up the weights of its values: "sum", "mean"
             or "sqrtn".
@@ -124,24 +128,11 @@ class LinearClassifier(Estimator):
         ValueError: An argument is not as above; while training, that features are no dict.
     """
 
-    def __init__(
-        self,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        partitioner: Callable[..., Any] | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v1, model_fn_v1))
 
-
-class LinearRegressor(Estimator):
+@canned(
+    "tf.compat.v1.estimator.LinearRegressor", _arguments, construction.regressor_v1, model_fn_v1
+)
+class LinearRegressor(CannedEstimator):
     """Real values, by a linear model: squared error.
 
     Args:
@@ -152,23 +143,9 @@ class LinearRegressor(Estimator):
     The other arguments are those of `LinearClassifier`.
     """
 
-    def __init__(
-        self,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        partitioner: Callable[..., Any] | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = v1.Reduction.SUM,
-        sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v1, model_fn_v1))
 
-
-class LinearEstimator(Estimator):
+@canned("tf.compat.v1.estimator.LinearEstimator", _arguments, construction.given_head, model_fn_v1)
+class LinearEstimator(CannedEstimator):
     """A linear model under any head.
 
     Args:
@@ -177,21 +154,9 @@ class LinearEstimator(Estimator):
     The other arguments are those of `LinearClassifier`.
     """
 
-    def __init__(
-        self,
-        head: Any,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        partitioner: Callable[..., Any] | None = None,
-        sparse_combiner: str = "sum",
-        warm_start_from: Any = None,
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v1))
 
-
-class LinearClassifierV2(Estimator):
+@canned("tf.estimator.LinearClassifier", _arguments, construction.classifier_v2, model_fn_v2)
+class LinearClassifierV2(CannedEstimator):
     """`LinearClassifier` of TF 2.
 
     Args:
@@ -202,51 +167,12 @@ class LinearClassifierV2(Estimator):
     The other arguments are those of `LinearClassifier`.
     """
 
-    def __init__(
-        self,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.classifier_v2, model_fn_v2))
 
-
-class LinearRegressorV2(Estimator):
+@canned("tf.estimator.LinearRegressor", _arguments, construction.regressor_v2, model_fn_v2)
+class LinearRegressorV2(CannedEstimator):
     """`LinearRegressor` of TF 2; `optimizer` and `loss_reduction` as of `LinearClassifierV2`."""
 
-    def __init__(
-        self,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        label_dimension: int = 1,
-        weight_column: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        warm_start_from: Any = None,
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        sparse_combiner: str = "sum",
-    ):
-        super().__init__(*_estimator(locals(), construction.regressor_v2, model_fn_v2))
 
-
-class LinearEstimatorV2(Estimator):
+@canned("tf.estimator.LinearEstimator", _arguments, construction.given_head, model_fn_v2)
+class LinearEstimatorV2(CannedEstimator):
     """`LinearEstimator` of TF 2, for heads of `tf.estimator`."""
-
-    def __init__(
-        self,
-        head: Any,
-        feature_columns: Sequence[Any],
-        model_dir: Any = None,
-        optimizer: Any = "Ftrl",
-        config: RunConfig | None = None,
-        sparse_combiner: str = "sum",
-        warm_start_from: Any = None,
-    ):
-        super().__init__(*_estimator(locals(), construction.given_head, model_fn_v2))

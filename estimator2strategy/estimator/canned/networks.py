@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import tensorflow as tf
 
@@ -27,7 +27,9 @@ SMALL = 256 << 10
 def partitioner(config: RunConfig | None, min_slice_size: int = _LARGE) -> Callable[..., Any]:
     """The function that splits variables among the parameter servers; most stay whole."""
     servers = config.num_ps_replicas if config else 0
-    return tf1.min_max_variable_partitioner(servers, min_slice_size=min_slice_size)
+    return cast(
+        Callable[..., Any], tf1.min_max_variable_partitioner(servers, min_slice_size=min_slice_size)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +44,9 @@ class Dnn:
     input_layer_partitioner: Callable[..., Any] | None = None
 
     @classmethod
-    def of(cls, hidden_units: Iterable[int] | None, feature_columns: Any, *others: Any) -> Dnn:
+    def from_arguments(
+        cls, hidden_units: Iterable[int] | None, feature_columns: Any, *others: Any
+    ) -> Dnn:
         """From what programs give: iterables that may be read once, or None."""
         sizes = () if hidden_units is None else tuple(hidden_units)
         return cls(sizes, tuple(feature_columns or ()), *others)
@@ -136,7 +140,7 @@ def dnn_logit_fn_builder(
     Args:
         units: Number of logits.
         hidden_units, feature_columns, activation_fn, dropout, input_layer_partitioner, batch_norm:
-            As of `DNNClassifier`.
+            As for `DNNClassifier`.
 
     Returns:
         `logit_fn(features, mode)` -> float32 [batch, units].
@@ -212,7 +216,7 @@ def linear_logit_fn_builder(
 
     Args:
         units: Number of logits.
-        feature_columns, sparse_combiner: As of `LinearClassifier`.
+        feature_columns, sparse_combiner: As for `LinearClassifier`.
 
     Returns:
         `logit_fn(features)` -> float32 [batch, units].

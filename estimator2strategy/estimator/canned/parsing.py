@@ -6,7 +6,7 @@ Source: tensorflow_estimator 2.15 canned/parsing_utils.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -78,7 +78,7 @@ def _spec(
         )
     spec[label_key] = tf.io.FixedLenFeature((label_dimension,), label_dtype, label_default)
     if weight_column is None:
-        return spec
+        return cast(dict[str, Any], spec)
     if isinstance(weight_column, str):
         weight_column = tf.feature_column.numeric_column(weight_column)
     if not isinstance(weight_column, _tf_private.NumericColumn):

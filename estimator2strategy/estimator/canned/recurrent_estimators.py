@@ -14,27 +14,28 @@ Source: tensorflow_estimator 2.15 canned/rnn.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.canned import columns, construction
-from estimator2strategy.estimator.canned.construction import Arguments, ModelFn
+from estimator2strategy.estimator.canned.construction import (
+    USE_DEFAULT,
+    Arguments,
+    CannedEstimator,
+    ModelFn,
+    canned,
+)
 from estimator2strategy.estimator.canned.optimizers import get_optimizer_instance_v2
-from estimator2strategy.estimator.canned.recurrent_rules import check_cells
-from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.estimator.heads.base import SUM_OVER_BATCH_SIZE
+from estimator2strategy.estimator.canned.recurrent_rules import RECURRENT_RULES, check_cells
 from estimator2strategy.estimator.heads.sequential import (
     SequentialHeadWrapper,
     check_for_sequences,
 )
-from estimator2strategy.estimator.run_config import RunConfig
 
 tf1 = tf.compat.v1
 
-USE_DEFAULT = object()
 _LEARNING_RATE = 0.05
 _CLIP_NORM = 5.0
 
@@ -48,7 +49,7 @@ def _model_fn(head: Any, given: Arguments) -> ModelFn:
     kind = "simple_rnn" if cell_type is USE_DEFAULT else cell_type
     sequences = given["return_sequences"]
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         from estimator2strategy.estimator.canned import recurrent_network
 
         columns.check_features(features)
@@ -83,7 +84,20 @@ def _optimizer(given: Any) -> Any:
     return optimizer
 
 
-class RNNClassifierV2(Estimator):
+def _of_classes(given: Arguments) -> tuple[Any, ...]:
+    head = construction.classifier_v2(given)
+    if given["return_sequences"]:
+        head = SequentialHeadWrapper(head, given["sequence_mask"], given["weight_column"])
+    return construction.estimator_arguments(given, _model_fn(head, given))
+
+
+def _under_head(given: Arguments) -> tuple[Any, ...]:
+    check_for_sequences(given["head"], given["return_sequences"])
+    return construction.estimator_arguments(given, _model_fn(given["head"], given))
+
+
+@canned("tf.estimator.experimental.RNNClassifier", _of_classes, rules=RECURRENT_RULES)
+class RNNClassifierV2(CannedEstimator):
     """Classes of sequences, by a recurrent network: the output of each one's last step.
 
     Args:
@@ -95,9 +109,9 @@ class RNNClassifierV2(Estimator):
             cell of tf-keras.
         rnn_cell_fn: Makes the cell, in the place of `units` and `cell_type`.
         return_sequences: True for a class of each step.
-        model_dir, config: As of `Estimator`.
-        n_classes, weight_column, label_vocabulary, loss_reduction: As of `DNNClassifierV2`.
-        optimizer: As of `DNNClassifierV2`. A name has a learning rate of 0.05, and clips each
+        model_dir, config: As for `Estimator`.
+        n_classes, weight_column, label_vocabulary, loss_reduction: As for `DNNClassifierV2`.
+        optimizer: As for `DNNClassifierV2`. A name has a learning rate of 0.05, and clips each
             gradient to the norm 5.
         sequence_mask: With `return_sequences`: the name of the feature that is False at padding.
 
@@ -105,31 +119,9 @@ class RNNClassifierV2(Estimator):
         ValueError: An argument is not as above; while training, that features are no dict.
     """
 
-    def __init__(
-        self,
-        sequence_feature_columns: Iterable[Any],
-        context_feature_columns: Iterable[Any] | None = None,
-        units: Iterable[int] | int | None = None,
-        cell_type: Any = USE_DEFAULT,
-        rnn_cell_fn: Callable[[], Any] | None = None,
-        return_sequences: bool = False,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Adagrad",
-        loss_reduction: str = SUM_OVER_BATCH_SIZE,
-        sequence_mask: str = "sequence_mask",
-        config: RunConfig | None = None,
-    ):
-        given = locals()
-        head = construction.classifier_v2(given)
-        if return_sequences:
-            head = SequentialHeadWrapper(head, sequence_mask, weight_column)
-        super().__init__(*construction.estimator_arguments(given, _model_fn(head, given)))
 
-
-class RNNEstimatorV2(Estimator):
+@canned("tf.estimator.experimental.RNNEstimator", _under_head, rules=RECURRENT_RULES)
+class RNNEstimatorV2(CannedEstimator):
     """A recurrent network under any head.
 
     Args:
@@ -138,20 +130,3 @@ class RNNEstimatorV2(Estimator):
 
     The other arguments are those of `RNNClassifierV2`.
     """
-
-    def __init__(
-        self,
-        head: Any,
-        sequence_feature_columns: Iterable[Any],
-        context_feature_columns: Iterable[Any] | None = None,
-        units: Iterable[int] | int | None = None,
-        cell_type: Any = USE_DEFAULT,
-        rnn_cell_fn: Callable[[], Any] | None = None,
-        return_sequences: bool = False,
-        model_dir: Any = None,
-        optimizer: Any = "Adagrad",
-        config: RunConfig | None = None,
-    ):
-        given = locals()
-        check_for_sequences(head, return_sequences)
-        super().__init__(*construction.estimator_arguments(given, _model_fn(head, given)))

@@ -71,7 +71,7 @@ class RecurrentNetwork(tf_keras.Model):
     Args:
         layer: A recurrent layer; if it gives the outputs of all steps, so does the network.
         units: Number of logits.
-        sequence_columns, context_columns: As of `RNNClassifierV2`.
+        sequence_columns, context_columns: As for `RNNClassifierV2`.
     """
 
     def __init__(

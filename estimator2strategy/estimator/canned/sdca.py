@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -108,12 +108,15 @@ def sdca_spec(
         ids = features[optimizer.example_id_column]
         batch = _batch(ids, features, labels, head, model)
         train_op = Solver(batch, problem).minimize(tf1.train.get_global_step())
-    return head.create_estimator_spec(
-        features=features,
-        mode=mode,
-        labels=labels,
-        logits=model.logits,
-        train_op_fn=train_op_fn if mode == ModeKeys.TRAIN else None,
+    return cast(
+        EstimatorSpec,
+        head.create_estimator_spec(
+            features=features,
+            mode=mode,
+            labels=labels,
+            logits=model.logits,
+            train_op_fn=train_op_fn if mode == ModeKeys.TRAIN else None,
+        ),
     )
 
 

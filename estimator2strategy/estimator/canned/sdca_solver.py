@@ -75,7 +75,7 @@ class SolvedWeights(NamedTuple):
     unshrunk: list[Any]
 
     @classmethod
-    def of(cls, variable: Any, suffix: str) -> SolvedWeights:
+    def of_variable(cls, variable: Any, suffix: str) -> SolvedWeights:
         """Those in `variable`, with new ones before regularization, which start at 0.
 
         Args:
@@ -130,8 +130,12 @@ class Solver:
     ):
         self._examples = examples
         self._problem = problem
-        self._sparse = [SolvedWeights.of(variable, suffix) for _, variable in examples.sparse]
-        self._dense = [SolvedWeights.of(variable, suffix) for _, variable in examples.dense]
+        self._sparse = [
+            SolvedWeights.of_variable(variable, suffix) for _, variable in examples.sparse
+        ]
+        self._dense = [
+            SolvedWeights.of_variable(variable, suffix) for _, variable in examples.dense
+        ]
         with tf1.name_scope("ShardedMutableHashTable"):
             # The hash of an id is never 0 or 1.
             self._table = tf.lookup.experimental.DenseHashTable(
@@ -160,7 +164,7 @@ class Solver:
         hashes = tf.raw_ops.SdcaFprint(input=examples.ids)
         features = [feature for feature, _ in examples.sparse]
         used = [tf.unique(feature.ids)[0] for feature in features]
-        found = tf.raw_ops.SdcaOptimizerV2(
+        solved = tf.raw_ops.SdcaOptimizerV2(
             sparse_example_indices=[feature.examples for feature in features],
             sparse_feature_indices=[feature.ids for feature in features],
             sparse_feature_values=[feature.values for feature in features],
@@ -181,12 +185,12 @@ class Solver:
             num_inner_iterations=1,
             adaptive=problem.adaptive,
         )
-        with tf.control_dependencies([found.out_example_state_data]):
-            updates = [self._table.insert(hashes, found.out_example_state_data)]
-            deltas = found.out_delta_sparse_weights
+        with tf.control_dependencies([solved.out_example_state_data]):
+            updates = [self._table.insert(hashes, solved.out_example_state_data)]
+            deltas = solved.out_delta_sparse_weights
             for weights, ids, delta in zip(self._sparse, used, deltas, strict=True):
                 updates += weights.add_at(ids, delta)
-            for weights, delta in zip(self._dense, found.out_delta_dense_weights, strict=True):
+            for weights, delta in zip(self._dense, solved.out_delta_dense_weights, strict=True):
                 updates += weights.add(delta)
         return updates
 

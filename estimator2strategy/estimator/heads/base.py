@@ -150,7 +150,7 @@ class Head(metaclass=_HeadType):
             ) from error
         return spec.as_estimator_spec()
 
-    def _create_tpu_estimator_spec(self, **arguments: Any) -> TPUEstimatorSpec:
+    def _create_tpu_estimator_spec(self, *arguments: Any, **named: Any) -> TPUEstimatorSpec:
         raise NotImplementedError("TPUEstimatorSpec not available for this model head.")
 
     def _summary_key(self, key: str) -> str:
@@ -171,8 +171,14 @@ class BuiltInHead(Head):
         return self._summary_key(key)
 
     def _create_tpu_estimator_spec(
-        self, features, mode, logits, labels=None, regularization_losses=None, **training
-    ):
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        regularization_losses: Sequence[Any] | None = None,
+        **training: Any,
+    ) -> TPUEstimatorSpec:
         with tf1.name_scope(self.name, "head"):
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:
@@ -263,7 +269,9 @@ class SingleHead(BuiltInHead):
     def _predicted(self, logits: tf.Tensor, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         """Predictions by key, those in `wanted` at least."""
 
-    def _served(self, features, logits, predictions):
+    def _served(
+        self, features: Any, logits: Any, predictions: dict[str, tf.Tensor]
+    ) -> dict[str, Any]:
         return self._export_outputs(predictions)
 
     def _loss_dimension(self) -> int:
@@ -272,7 +280,14 @@ class SingleHead(BuiltInHead):
 
     # The same in all heads.
 
-    def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> tf.Tensor:
         del mode
         with tf1.name_scope("losses"):
             logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
@@ -283,20 +298,27 @@ class SingleHead(BuiltInHead):
                 loss += tf.add_n(regularization_losses)
             return loss
 
-    def predictions(self, logits, keys=None):
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, tf.Tensor]:
         wanted = tuple(keys or self._prediction_keys())
         check_prediction_keys(wanted, self._prediction_keys())
         logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
         with tf1.name_scope("predictions"):
-            found = self._predicted(logits, wanted)
-        return {key: found[key] for key in wanted}
+            by_key = self._predicted(logits, wanted)
+        return {key: by_key[key] for key in wanted}
 
-    def metrics(self, regularization_losses=None):
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         with tf1.name_scope("metrics"):
             rows = self._rows_with(regularization_losses)
             return {self._summary_key(row.key): row.keras_metric() for row in rows}
 
-    def update_metrics(self, eval_metrics, features, logits, labels, regularization_losses=None):
+    def update_metrics(  # type: ignore[override]  # without mode, as in TensorFlow
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
         observed = self._observed(features, logits, labels, regularization_losses)
         for row in self._rows_with(regularization_losses):
             row.update(eval_metrics[self._summary_key(row.key)], observed)

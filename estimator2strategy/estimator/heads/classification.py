@@ -65,17 +65,17 @@ class ClassHead(SingleHead):
     def _class_predictions(self, scores: tf.Tensor, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         """Everything that classes are called, from a score of each: [D0, D1, ... DN, classes]."""
         keys = PredictionKeys
-        found = {
+        by_key = {
             keys.PROBABILITIES: tf.nn.softmax(scores, name=keys.PROBABILITIES),
             keys.CLASS_IDS: tf.argmax(scores, axis=-1, name=keys.CLASS_IDS)[..., tf.newaxis],
             keys.ALL_CLASS_IDS: base.all_class_ids(scores, self._n_classes),
             keys.ALL_CLASSES: base.all_classes(scores, self._n_classes, self._label_vocabulary),
         }
         if keys.CLASSES in wanted:
-            found[keys.CLASSES] = self._class_names(found[keys.CLASS_IDS])
-        return found
+            by_key[keys.CLASSES] = self._class_names(by_key[keys.CLASS_IDS])
+        return by_key
 
-    def _export_outputs(self, predictions):
+    def _export_outputs(self, predictions: dict[str, tf.Tensor]) -> dict[str, Any]:
         probabilities = predictions[PredictionKeys.PROBABILITIES]
         output = base.classification_output(probabilities, self._n_classes, self._label_vocabulary)
         return {
@@ -120,10 +120,10 @@ class BinaryClassHead(ClassHead):
         self._thresholds = head_checks.checked_thresholds(thresholds)
         super().__init__(1, weight_column, loss_reduction, loss_fn, name)
 
-    def _prediction_keys(self):
+    def _prediction_keys(self) -> tuple[str, ...]:
         return (PredictionKeys.LOGITS, PredictionKeys.LOGISTIC, *_CLASS_KEYS)
 
-    def _predicted(self, logits, wanted):
+    def _predicted(self, logits: Any, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         two = tf.concat([tf.zeros_like(logits), logits], axis=-1, name="two_class_logits")
         return {
             PredictionKeys.LOGITS: logits,
@@ -131,16 +131,16 @@ class BinaryClassHead(ClassHead):
             **self._class_predictions(two, wanted),
         }
 
-    def _processed_labels(self, logits, labels):
+    def _processed_labels(self, logits: Any, labels: Any) -> tf.Tensor:
         labels = head_checks.check_dense_labels_match_logits_and_reshape(labels, logits, 1)
         if self._label_vocabulary is not None:
             labels = self._class_id_table.lookup(labels)
         return head_checks.check_label_range(tf.cast(labels, tf.float32), n_classes=2)
 
-    def _unweighted_loss(self, labels, logits):
+    def _unweighted_loss(self, labels: Any, logits: Any) -> tf.Tensor:
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
-    def _rows(self):
+    def _rows(self) -> list[HeadMetric]:
         keys = MetricKeys
         by_class, by_score = ("labels", "class_ids"), ("labels", "logistic")
         return [
@@ -155,7 +155,7 @@ class BinaryClassHead(ClassHead):
             *threshold_rows(self._thresholds, by_score),
         ]
 
-    def _export_outputs(self, predictions):
+    def _export_outputs(self, predictions: dict[str, tf.Tensor]) -> dict[str, Any]:
         value = predictions[PredictionKeys.LOGISTIC]
         outputs = super()._export_outputs(predictions)
         return {**outputs, REGRESS_SERVING_KEY: export.RegressionOutput(value=value)}
@@ -213,13 +213,13 @@ class MultiClassHead(ClassHead):
         self._label_vocabulary = head_checks.checked_vocabulary(label_vocabulary, names)
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
 
-    def _prediction_keys(self):
+    def _prediction_keys(self) -> tuple[str, ...]:
         return (PredictionKeys.LOGITS, *_CLASS_KEYS)
 
-    def _predicted(self, logits, wanted):
+    def _predicted(self, logits: Any, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         return {PredictionKeys.LOGITS: logits, **self._class_predictions(logits, wanted)}
 
-    def _processed_labels(self, logits, labels):
+    def _processed_labels(self, logits: Any, labels: Any) -> tf.Tensor:
         labels = head_checks.check_dense_labels_match_logits_and_reshape(labels, logits, 1)
         if self._label_vocabulary is not None:
             if labels.dtype != tf.string:
@@ -232,13 +232,13 @@ class MultiClassHead(ClassHead):
             raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
         return head_checks.check_label_range(labels, self._n_classes)
 
-    def _unweighted_loss(self, labels, logits):
+    def _unweighted_loss(self, labels: Any, logits: Any) -> tf.Tensor:
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels=tf.squeeze(labels, -1), logits=logits
         )
         return losses[..., tf.newaxis]
 
-    def _rows(self):
+    def _rows(self) -> list[HeadMetric]:
         return [HeadMetric(MetricKeys.ACCURACY, "accuracy", ("labels", "class_ids"))]
 
 

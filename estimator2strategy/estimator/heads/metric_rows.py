@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -35,7 +35,7 @@ def accuracy_at_threshold(
 ) -> tuple[Any, Any]:
     """The accuracy if predictions of at least `threshold` mean 1."""
     positive = tf.cast(predictions >= threshold, tf.float32)
-    return tf1.metrics.accuracy(labels, positive, weights, name=name)
+    return cast(tuple[Any, Any], tf1.metrics.accuracy(labels, positive, weights, name=name))
 
 
 def _squeezed(function: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
@@ -113,7 +113,10 @@ class HeadMetric(NamedTuple):
         """`(value, update_op)`, by `tf.metrics`, for batches like this one."""
         values, weights = self._values_and_weights(observed)
         at = {} if self.threshold is None else {"threshold": self.threshold}
-        return _KINDS[self.kind].pair(*values, weights=weights, name=self.key, **at)
+        return cast(
+            tuple[tf.Tensor, tf.Tensor],
+            _KINDS[self.kind].pair(*values, weights=weights, name=self.key, **at),
+        )
 
     def _values_and_weights(self, observed: Observed) -> tuple[list[Any], Any]:
         values = [observed[name] for name in self.of]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -16,7 +16,7 @@ from estimator2strategy.estimator.heads.keys import (
     MetricKeys,
 )
 from estimator2strategy.estimator.heads.metric_rows import HeadMetric, regularization_row
-from estimator2strategy.estimator.specs import EstimatorSpec
+from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 
 tf1 = tf.compat.v1
 
@@ -66,9 +66,16 @@ class MultiHead(BuiltInHead):
             raise ValueError(
                 f"The loss_reduction must be the same for different heads. Given: {reductions}"
             )
-        return reductions[0]
+        return cast(str, reductions[0])
 
-    def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> tf.Tensor:
         by_name = self._logits_by_name(logits, labels)
         losses = [
             head.loss(
@@ -82,7 +89,7 @@ class MultiHead(BuiltInHead):
                 merged += tf.add_n(regularization_losses)
             return merged
 
-    def predictions(self, logits, keys=None):
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, tf.Tensor]:
         del keys
         by_name = self._logits_by_name(logits)
         with tf1.name_scope("merge_pred"):
@@ -92,7 +99,7 @@ class MultiHead(BuiltInHead):
                 for key, value in head.predictions(logits=by_name[head.name]).items()
             }
 
-    def metrics(self, regularization_losses=None):
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         rows = (
             {} if regularization_losses is None else {self._regularization_key(): _REGULARIZATION}
         )
@@ -100,7 +107,14 @@ class MultiHead(BuiltInHead):
             rows.update({_head_loss_key(head): _LOSS for head in self._heads})
             return {key: row.keras_metric(key) for key, row in rows.items()}
 
-    def update_metrics(self, eval_metrics, features, logits, labels, regularization_losses=None):
+    def update_metrics(  # type: ignore[override]  # without mode, as in TensorFlow
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
         by_name = self._logits_by_name(logits, labels)
         if regularization_losses is not None:
             observed = {MetricKeys.LOSS_REGULARIZATION: tf.add_n(regularization_losses)}
@@ -112,17 +126,21 @@ class MultiHead(BuiltInHead):
             eval_metrics.update(head.update_metrics(head.metrics(), *batch) or {})
         return eval_metrics
 
-    def _create_tpu_estimator_spec(self, features, mode, logits, labels=None, **rest):
+    def _create_tpu_estimator_spec(  # type: ignore[override]  # the rest goes to the heads
+        self, features: Any, mode: str, logits: Any, labels: Any = None, **rest: Any
+    ) -> TPUEstimatorSpec:
         if mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             raise ValueError(f"mode={mode} unrecognized")
         if mode == ModeKeys.TRAIN:
             self._specs(features, mode, logits, labels)  # for the heads' own summaries
         return super()._create_tpu_estimator_spec(features, mode, logits, labels, **rest)
 
-    def _served(self, features, logits, predictions):
+    def _served(
+        self, features: Any, logits: Any, predictions: dict[str, tf.Tensor]
+    ) -> dict[str, Any]:
         return self._merged_export_outputs(self._specs(features, ModeKeys.PREDICT, logits, None))
 
-    def _loss_key(self, key):
+    def _loss_key(self, key: str) -> str:
         return key
 
     # Parts that TF 1's multi_head shares (v1.py).

@@ -62,10 +62,10 @@ class MultiLabelHead(ClassHead):
         )
         super().__init__(n_classes, weight_column, loss_reduction, loss_fn, name)
 
-    def _prediction_keys(self):
+    def _prediction_keys(self) -> tuple[str, ...]:
         return (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES, PredictionKeys.CLASSES)
 
-    def _predicted(self, logits, wanted):
+    def _predicted(self, logits: Any, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         names = self._label_vocabulary
         return {
             PredictionKeys.LOGITS: logits,
@@ -73,7 +73,7 @@ class MultiLabelHead(ClassHead):
             PredictionKeys.CLASSES: base.all_classes(logits, self._n_classes, names),
         }
 
-    def _processed_labels(self, logits, labels):
+    def _processed_labels(self, logits: Any, labels: Any) -> tf.Tensor:
         if labels is None:
             raise ValueError(head_checks.NO_LABELS)
         if isinstance(labels, tf.SparseTensor):
@@ -98,13 +98,13 @@ class MultiLabelHead(ClassHead):
         sparse = tf.SparseTensor(labels.indices, ids, labels.dense_shape)
         return tf.cast(tf.sparse.to_indicator(sparse, self._n_classes), tf.int64)
 
-    def _unweighted_loss(self, labels, logits):
+    def _unweighted_loss(self, labels: Any, logits: Any) -> tf.Tensor:
         losses = tf.nn.sigmoid_cross_entropy_with_logits(
             labels=tf.cast(labels, logits.dtype), logits=logits
         )
         return tf.reduce_mean(losses, axis=-1, keepdims=True)
 
-    def _rows(self):
+    def _rows(self) -> list[HeadMetric]:
         keys = MetricKeys
         of = ("labels", "probabilities")
         return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -59,33 +59,33 @@ class RegressionHead(SingleHead):
         self._inverse_link_fn = inverse_link_fn
         super().__init__(label_dimension, weight_column, loss_reduction, loss_fn, name)
 
-    def _prediction_keys(self):
+    def _prediction_keys(self) -> tuple[str, ...]:
         logits = (PredictionKeys.LOGITS,) if self._inverse_link_fn else ()
         return (PredictionKeys.PREDICTIONS, *logits)
 
-    def _predicted(self, logits, wanted):
+    def _predicted(self, logits: Any, wanted: Sequence[str]) -> dict[str, tf.Tensor]:
         value = self._inverse_link_fn(logits) if self._inverse_link_fn else logits
         return {PredictionKeys.PREDICTIONS: value, PredictionKeys.LOGITS: logits}
 
-    def _loss_dimension(self):
+    def _loss_dimension(self) -> int:
         return self._logits_dimension
 
-    def _processed_labels(self, logits, labels):
+    def _processed_labels(self, logits: Any, labels: Any) -> tf.Tensor:
         labels = head_checks.check_dense_labels_match_logits_and_reshape(
             labels, logits, self._logits_dimension
         )
         return tf.cast(labels, tf.float32)
 
-    def _unweighted_loss(self, labels, logits):
+    def _unweighted_loss(self, labels: Any, logits: Any) -> tf.Tensor:
         return tf.math.squared_difference(logits, labels)
 
-    def _rows(self):
+    def _rows(self) -> list[HeadMetric]:
         return [
             HeadMetric(MetricKeys.PREDICTION_MEAN, "mean", ("predictions",)),
             HeadMetric(MetricKeys.LABEL_MEAN, "mean", ("labels",)),
         ]
 
-    def _export_outputs(self, predictions):
+    def _export_outputs(self, predictions: dict[str, tf.Tensor]) -> dict[str, Any]:
         output = export.RegressionOutput(value=predictions[PredictionKeys.PREDICTIONS])
         return {
             DEFAULT_SERVING_KEY: output,

@@ -13,14 +13,15 @@ Source: tensorflow_estimator 2.15 head/sequential_head.py.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import tensorflow as tf
 
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.estimator.heads.base import Head
 from estimator2strategy.estimator.heads.multi_head import MultiHead
+from estimator2strategy.estimator.specs import EstimatorSpec, TPUEstimatorSpec
 
 tf1 = tf.compat.v1
 
@@ -71,11 +72,11 @@ class SequentialHeadWrapper(SequentialHead):
 
     @property
     def logits_dimension(self) -> int:
-        return self._static_head.logits_dimension
+        return cast(int, self._static_head.logits_dimension)
 
     @property
     def loss_reduction(self) -> str:
-        return self._static_head.loss_reduction
+        return cast(str, self._static_head.loss_reduction)
 
     @property
     def input_sequence_mask_key(self) -> str:
@@ -86,34 +87,59 @@ class SequentialHeadWrapper(SequentialHead):
         """The head for single examples."""
         return self._static_head
 
-    def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> tf.Tensor:
         labels, logits, features = self._flat(labels, logits, features)
         return self._static_head.loss(labels, logits, features, mode, regularization_losses)
 
-    def predictions(self, logits, keys=None):
-        return self._static_head.predictions(logits, keys=keys)
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, tf.Tensor]:
+        return cast(dict[str, tf.Tensor], self._static_head.predictions(logits, keys=keys))
 
-    def metrics(self, regularization_losses=None):
-        return self._static_head.metrics(regularization_losses)
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
+        return cast(dict[str, Any], self._static_head.metrics(regularization_losses))
 
-    def update_metrics(self, eval_metrics, features, logits, labels, regularization_losses=None):
+    def update_metrics(  # type: ignore[override]  # without mode, as in TensorFlow
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
         labels, logits, features = self._flat(labels, logits, features)
-        return self._static_head.update_metrics(
-            eval_metrics, features, logits, labels, regularization_losses
+        return cast(
+            dict[str, Any],
+            self._static_head.update_metrics(
+                eval_metrics, features, logits, labels, regularization_losses
+            ),
         )
 
-    def create_estimator_spec(self, features, mode, logits, labels=None, **rest):
+    def create_estimator_spec(  # type: ignore[override]  # the rest goes to the wrapped head
+        self, features: Any, mode: str, logits: Any, labels: Any = None, **rest: Any
+    ) -> EstimatorSpec:
         if mode == ModeKeys.PREDICT:
             spec = self._static_head.create_estimator_spec(
                 features=features, mode=mode, logits=logits
             )
-            return spec._replace(predictions={**spec.predictions, self._mask: features[self._mask]})
+            return cast(
+                EstimatorSpec,
+                spec._replace(predictions={**spec.predictions, self._mask: features[self._mask]}),
+            )
         labels, logits, features = self._flat(labels, logits, features)
-        return self._static_head.create_estimator_spec(
-            features=features, mode=mode, logits=logits, labels=labels, **rest
+        return cast(
+            EstimatorSpec,
+            self._static_head.create_estimator_spec(
+                features=features, mode=mode, logits=logits, labels=labels, **rest
+            ),
         )
 
-    def _create_tpu_estimator_spec(self, **arguments):
+    def _create_tpu_estimator_spec(self, **arguments: Any) -> TPUEstimatorSpec:
         raise NotImplementedError("Heads of sequences were not made for TPUs")
 
     def _flat(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -62,7 +62,7 @@ class _V1(SingleHead):
         unweighted, weights = self._unweighted_loss_and_weights(logits, labels, features)
         return LossSpec(self._reduced(unweighted, weights), unweighted, weights, labels)
 
-    def create_estimator_spec(self, *args, **kwargs):
+    def create_estimator_spec(self, *args: Any, **kwargs: Any) -> EstimatorSpec:
         """The spec that a model_fn returns.
 
         Takes features, mode, logits, labels, optimizer, train_op_fn and regularization_losses, in
@@ -73,16 +73,16 @@ class _V1(SingleHead):
         """
         return self._create_tpu_estimator_spec(*args, **kwargs).as_estimator_spec()
 
-    def _create_tpu_estimator_spec(
+    def _create_tpu_estimator_spec(  # type: ignore[override]  # the arguments are TF 1's
         self,
-        features,
-        mode,
-        logits,
-        labels=None,
-        optimizer=None,
-        train_op_fn=None,
-        regularization_losses=None,
-    ):
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        train_op_fn: Any = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> TPUEstimatorSpec:
         with tf1.name_scope(self._name, "head"):
             logits = head_checks.check_logits_final_dim(logits, self._logits_dimension)
             predictions = self.predictions(logits)
@@ -187,8 +187,15 @@ class Binary(_V1, BinaryClassHead):
     __init__ = summed(BinaryClassHead.__init__)
 
     def _eval_metric_ops(
-        self, labels, logits, logistic, class_ids, weights, unreduced_loss, regularization_loss
-    ):
+        self,
+        labels: Any,
+        logits: Any,
+        logistic: Any,
+        class_ids: Any,
+        weights: Any,
+        unreduced_loss: Any,
+        regularization_loss: Any,
+    ) -> Any:
         return self._metric_pairs(
             labels=labels,
             logistic=logistic,
@@ -206,7 +213,14 @@ class MultiClass(_V1, MultiClassHead):
     _measured = (("class_ids", PredictionKeys.CLASS_IDS),)
     __init__ = summed(MultiClassHead.__init__)
 
-    def _eval_metric_ops(self, labels, class_ids, weights, unreduced_loss, regularization_loss):
+    def _eval_metric_ops(
+        self,
+        labels: Any,
+        class_ids: Any,
+        weights: Any,
+        unreduced_loss: Any,
+        regularization_loss: Any,
+    ) -> Any:
         return self._metric_pairs(
             labels=labels,
             class_ids=class_ids,
@@ -223,8 +237,13 @@ class Regression(_V1, RegressionHead):
     __init__ = summed(RegressionHead.__init__)
 
     def _eval_metric_ops(
-        self, predicted_value, labels, weights, unreduced_loss, regularization_loss
-    ):
+        self,
+        predicted_value: Any,
+        labels: Any,
+        weights: Any,
+        unreduced_loss: Any,
+        regularization_loss: Any,
+    ) -> Any:
         return self._metric_pairs(
             predictions=predicted_value,
             labels=labels,
@@ -237,7 +256,14 @@ class Regression(_V1, RegressionHead):
 class _MultiLabel(_V1, MultiLabelHead):
     _measured = (("probabilities", PredictionKeys.PROBABILITIES),)
 
-    def _eval_metric_ops(self, labels, probabilities, weights, unreduced_loss, regularization_loss):
+    def _eval_metric_ops(
+        self,
+        labels: Any,
+        probabilities: Any,
+        weights: Any,
+        unreduced_loss: Any,
+        regularization_loss: Any,
+    ) -> Any:
         return self._metric_pairs(
             labels=labels,
             probabilities=probabilities,
@@ -246,7 +272,7 @@ class _MultiLabel(_V1, MultiLabelHead):
             regularization_loss=regularization_loss,
         )
 
-    def _prediction_keys(self):
+    def _prediction_keys(self) -> tuple[str, ...]:
         return (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES)
 
 
@@ -271,9 +297,15 @@ class _Multi(MultiHead):
             {name: part.processed_labels for name, part in parts.items()},
         )
 
-    def create_estimator_spec(  # the arguments are TF 1's
-        self, features, mode, logits, labels=None, optimizer=None, train_op_fn=None
-    ):
+    def create_estimator_spec(  # type: ignore[override]  # the arguments are TF 1's
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        train_op_fn: Any = None,
+    ) -> EstimatorSpec:
         if mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             raise ValueError(f"mode={mode} unrecognized")
         specs = self._specs(features, mode, logits, labels)
@@ -322,7 +354,7 @@ def binary_classification_head(
             f"label_vocabulary should be a list or tuple. Given type: {type(label_vocabulary)}"
         )
     reduction = _reducing(loss_reduction)
-    return Binary(weight_column, thresholds, label_vocabulary, reduction, loss_fn, name)
+    return cast(_V1, Binary(weight_column, thresholds, label_vocabulary, reduction, loss_fn, name))
 
 
 def multi_class_head(
@@ -335,7 +367,9 @@ def multi_class_head(
 ) -> _V1:
     """More than two classes, by a logit for each: softmax cross entropy."""
     reduction = _reducing(loss_reduction)
-    return MultiClass(n_classes, weight_column, label_vocabulary, reduction, loss_fn, name)
+    return cast(
+        _V1, MultiClass(n_classes, weight_column, label_vocabulary, reduction, loss_fn, name)
+    )
 
 
 def regression_head(
@@ -348,7 +382,9 @@ def regression_head(
 ) -> _V1:
     """Real values, by a logit for each: squared error."""
     reduction = _reducing(loss_reduction)
-    return Regression(label_dimension, weight_column, reduction, loss_fn, inverse_link_fn, name)
+    return cast(
+        _V1, Regression(label_dimension, weight_column, reduction, loss_fn, inverse_link_fn, name)
+    )
 
 
 def poisson_regression_head(

@@ -176,7 +176,7 @@ def _resolve(home: str) -> Any:
         value = getattr(value, attribute)
     if isinstance(value, types.FunctionType) and value.__module__.startswith(slim_copy.PREFIX):
         return stand_ins.entering(value)
-    return stand_ins.of(value)
+    return stand_ins.stand_in_for(value)
 
 
 # Libraries that names live on in -> what to say where they are not installed.

@@ -6,7 +6,7 @@ Shapes in this module: potentials, or `inputs`, are [batch, time, tags] unary sc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -165,11 +165,11 @@ class _TagCell(tf1.nn.rnn_cell.RNNCell):
 
     @property
     def state_size(self) -> int:
-        return self._num_tags
+        return cast(int, self._num_tags)
 
     @property
     def output_size(self) -> int:
-        return self._num_tags
+        return cast(int, self._num_tags)
 
     def _scores(self, state: tf.Tensor) -> tf.Tensor:
         """[batch, from, to]"""

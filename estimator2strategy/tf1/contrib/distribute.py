@@ -97,7 +97,7 @@ class DistributeConfig(
 
     def __new__(
         cls, train_distribute: Any = None, eval_distribute: Any = None, remote_cluster: Any = None
-    ):
+    ) -> DistributeConfig:
         if remote_cluster is not None:
             raise UnsupportedError(
                 "remote_cluster: one client that drives the servers of a cluster is not supported. "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -32,7 +32,7 @@ class _SequenceNumericColumn(
 
     @property
     def _parse_example_spec(self) -> dict[str, Any]:
-        return self.parse_example_spec
+        return cast(dict[str, Any], self.parse_example_spec)
 
     @property
     def _variable_shape(self) -> tf.TensorShape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -44,7 +44,7 @@ def fwd_gradients(
             gradients = list(tf.identity_n(gradients))
     for x, gradient in zip(xs, gradients, strict=True):
         gradient.set_shape(x.shape)
-    return _v1.gradients(gradients, us, grad_ys=grad_xs)
+    return cast(list[Any], _v1.gradients(gradients, us, grad_ys=grad_xs))
 
 
 def scaled_softplus(x: Any, alpha: Any, clip: Any = None, name: str | None = None) -> tf.Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -71,7 +71,7 @@ class Predictor:
             raise ValueError(f"Got unexpected keys in input_dict: {unknown}; expected {known}.")
         given = {key: value for key, value in input_dict.items() if value is not None}
         feeds = {self.feed_tensors[key]: value for key, value in given.items()}
-        return self.session.run(self.fetch_tensors, feeds)
+        return cast(dict[str, Any], self.session.run(self.fetch_tensors, feeds))
 
 
 class SavedModelPredictor(Predictor):

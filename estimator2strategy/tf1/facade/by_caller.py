@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+from typing import Any
 
 import tensorflow as tf
 import wrapt
@@ -81,7 +82,7 @@ def _sizes_may_be_floats() -> None:
     before = cls.__init__
 
     @functools.wraps(before)
-    def init(self, value):
+    def init(self: Any, value: Any) -> None:
         try:
             before(self, value)
         except TypeError:
@@ -105,7 +106,9 @@ def _parallel_calls_may_be_int32() -> None:
     before = cls.map
 
     @functools.wraps(before)
-    def map_(self, map_func, num_parallel_calls=None, *args, **kwargs):
+    def map_(
+        self: Any, map_func: Any, num_parallel_calls: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
         if tf.is_tensor(num_parallel_calls) and num_parallel_calls.dtype == tf.int32:
             num_parallel_calls = tf.cast(num_parallel_calls, tf.int64)
         return before(self, map_func, num_parallel_calls, *args, **kwargs)
@@ -117,7 +120,7 @@ def _layers_can_be_applied() -> None:
     """`layer.apply(inputs)` of TF 1.15, which is `layer(inputs)`: Keras 2 dropped it later."""
     import tf_keras
 
-    def apply(layer, inputs, *args, **kwargs):
+    def apply(layer: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         return layer(inputs, *args, **kwargs)
 
     if not hasattr(tf_keras.layers.Layer, "apply"):

@@ -22,7 +22,7 @@ def _with_output_shape(
     signature = inspect.signature(convolution)
 
     @functools.wraps(convolution)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         output = convolution(*args, **kwargs)
         shape = _known(signature.bind(*args, **kwargs).arguments[argument])
         if not tf.executing_eagerly() and output.shape.is_compatible_with(shape):

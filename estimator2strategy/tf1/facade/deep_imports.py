@@ -11,6 +11,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -31,7 +32,9 @@ class DeepImports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     finders would find a file of TensorFlow's in it, and run it a second time.
     """
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> Any:
         if not fullname.startswith(_PREFIX):
             return None
         parent, _, name = fullname.rpartition(".")
@@ -46,7 +49,7 @@ class DeepImports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         spec.loader_state = value
         return spec
 
-    def exec_module(self, module):
+    def exec_module(self, module: ModuleType) -> None:
         """Puts the facade's own module in the place of the new one."""
         assert module.__spec__ is not None
         value = module.__spec__.loader_state

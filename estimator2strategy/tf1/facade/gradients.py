@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -37,7 +37,7 @@ class RegisterGradient:
         if self._op_type in _replaceable:
             _replaceable.remove(self._op_type)
             _tf_private.forget_gradient(self._op_type)
-        return self._register(function)
+        return cast(Callable[..., Any], self._register(function))
 
 
 class RegisterShape:

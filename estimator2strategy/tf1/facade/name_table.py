@@ -105,12 +105,12 @@ def rows() -> dict[str, Symbol]:
 @functools.cache
 def parents() -> frozenset[str]:
     """Every prefix of a row's name: modules of which some part is not as in `tf.compat.v1`."""
-    found = set()
+    names = set()
     for name in rows():
         while "." in name:
             name = name.rpartition(".")[0]
-            found.add(name)
-    return frozenset(found)
+            names.add(name)
+    return frozenset(names)
 
 
 @functools.cache

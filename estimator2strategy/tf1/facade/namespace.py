@@ -62,7 +62,7 @@ class _Flat(Namespace):
                     "It was private to tensorflow_estimator, and nothing here stands for it. "
                     "See migration_guide/unsupported.md.",
                 )
-            value = value if self._tf2 else stand_ins.of(value)
+            value = value if self._tf2 else stand_ins.stand_in_for(value)
         setattr(self, name, value)
         return value
 
@@ -99,8 +99,8 @@ def attribute(value: Any, name: str) -> Any:
     Raises:
         AttributeError: There is no such name.
     """
-    found = _first([value], name)
-    return getattr(value, name) if found is _MISSING else found
+    member = _first([value], name)
+    return getattr(value, name) if member is _MISSING else member
 
 
 def member(path: str, bases: Sequence[Any], name: str, tf2: bool = False) -> Any:
@@ -110,7 +110,7 @@ def member(path: str, bases: Sequence[Any], name: str, tf2: bool = False) -> Any
         AttributeError: TF 1.15 had no such name there.
     """
     value = _member(path, bases, name, tf2)
-    return value if tf2 else stand_ins.of(value)
+    return value if tf2 else stand_ins.stand_in_for(value)
 
 
 def _member(path: str, bases: Sequence[Any], name: str, tf2: bool) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -23,7 +23,7 @@ def load_global_step_from_checkpoint_dir(checkpoint_dir: str) -> int:
     """
     try:
         reader = tf1.train.NewCheckpointReader(tf.train.latest_checkpoint(checkpoint_dir))
-        return reader.get_tensor(tf1.GraphKeys.GLOBAL_STEP)
+        return cast(int, reader.get_tensor(tf1.GraphKeys.GLOBAL_STEP))
     except Exception:  # as the original: whatever is wrong, training starts at 0
         return 0
 

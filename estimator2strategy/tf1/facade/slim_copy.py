@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import types
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 PREFIX = f"{__name__.rpartition('.')[0]}._"
@@ -121,13 +122,19 @@ def _import_later(name: str) -> types.ModuleType:
 _IMPORTLIB = types.SimpleNamespace(import_module=_import_later)
 
 
-def import_slim(name, globals=None, locals=None, fromlist=(), level=0):  # noqa: A002
+def import_slim(
+    name: str,
+    globals: Mapping[str, Any] | None = None,  # noqa: A002
+    locals: Mapping[str, Any] | None = None,  # noqa: A002
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> Any:
     if name.partition(".")[0] == "tf_slim":
-        found = module(name)
+        imported = module(name)
         for part in fromlist or ():
-            if part != "*" and not hasattr(found, part):
+            if part != "*" and not hasattr(imported, part):
                 module(f"{name}.{part}")
-        return found if fromlist else module("tf_slim")
+        return imported if fromlist else module("tf_slim")
     if fromlist and f"{name}.{fromlist[0]}" in _MOVED:
         return types.SimpleNamespace(**{n: _Overlay(f"{name}.{n}") for n in fromlist})
     if name == "importlib":

@@ -1,6 +1,6 @@
 """The facade's own functions and classes, in the place of TensorFlow's: they build as TF 1.15 did.
 
-    of(tf1.cond)    # `tf.cond` of TF 1.15
+    stand_in_for(tf1.cond)    # `tf.cond` of TF 1.15
 
 A `Graph` of the facade is TF 1.15's from the first op on. In graphs that other code has made, the
 functions in `_BUILDERS` enter TF 1.15's behaviour while they run; see `engine/behavior.py`. Only
@@ -15,7 +15,7 @@ import re
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -60,7 +60,7 @@ MODULES = frozenset(
 )
 
 
-def of(value: Any) -> Any:
+def stand_in_for(value: Any) -> Any:
     """The facade's own function or class for one of TensorFlow's; `value` if it has none."""
     if _is_estimator(value):
         return estimator_of_tf115(value)
@@ -71,7 +71,7 @@ def of(value: Any) -> Any:
             return tf_record_iterator
         if own := _OF_V2_BEHAVIOR.get((value.__module__, value.__name__)):
             return getattr(modes, own)
-        if known := static_shapes.of(value):
+        if known := static_shapes.stand_in_for(value):
             return known
         return entering(value) if id(value) in _builders() else value
     return _classes().get(value, value) if isinstance(value, type) else value
@@ -106,15 +106,15 @@ def entering(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _builders() -> dict[int, Callable[..., Any]]:
-    found: dict[int, Callable[..., Any]] = {}
+    stand_ins: dict[int, Callable[..., Any]] = {}
     for path, patterns in _BUILDERS.items():
         module = getattr(tf1, path) if path else tf1
         is_builder = re.compile("|".join(map(fnmatch.translate, patterns.split()))).match
         for name in filter(is_builder, dir(module)):
             function = getattr(module, name)
             if isinstance(function, types.FunctionType):
-                found[id(function)] = function
-    return found
+                stand_ins[id(function)] = function
+    return stand_ins
 
 
 @functools.cache
@@ -170,7 +170,7 @@ def estimator_of_tf115(real: Any) -> type:
     Instances of `real` and of its subclasses are instances of it too.
     """
     if real._of_tf115:
-        return real
+        return cast(type, real)
 
     def subclasshook(cls: type, subclass: type) -> Any:
         # Not by `issubclass`, which would ask all subclasses of `real`, and so this one, again.
@@ -193,4 +193,4 @@ def estimator_of_tf115(real: Any) -> type:
     # Attributes that a program sets in `tf.estimator.Estimator` are in its subclasses, too.
     parents = [estimator_of_tf115(base) for base in real.__bases__ if _is_estimator(base)]
     made = type(real)(real.__name__, (real, *parents), attributes)
-    return made
+    return cast(type, made)

@@ -1,6 +1,6 @@
 """Functions whose results had a static shape in TF 1.15 that TensorFlow 2 does not know.
 
-    of(tf.compat.v1.parse_example)    # gives [?, 4] for records of unknown shape
+    stand_in_for(tf.compat.v1.parse_example)    # gives [?, 4] for records of unknown shape
 
 TensorFlow 2 lets these ops take inputs of more ranks. Programs of TF 1.15 go on with the shape.
 """
@@ -16,7 +16,7 @@ import tensorflow as tf
 tf1 = tf.compat.v1
 
 
-def of(function: Any) -> Any:
+def stand_in_for(function: Any) -> Any:
     """The function with TF 1.15's shapes for one of TensorFlow's; None if it needs none."""
     return _replaced().get(function)
 

@@ -6,7 +6,7 @@ those that TensorBoard's plugins read.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -76,7 +76,7 @@ class _Tag:
         self._scope = scope
 
     def __enter__(self) -> str:
-        return self._scope.__enter__()[0]
+        return cast(str, self._scope.__enter__()[0])
 
     def __exit__(self, *error: Any) -> Any:
         return self._scope.__exit__(*error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -25,7 +25,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         job_name: The job of its tasks.
         coordinator_name, coordinator_address: The job and the address of this process, where a TPU
             with a name is to know them.
-        **kwargs: As of `tf.distribute.cluster_resolver.TPUClusterResolver`.
+        **kwargs: As for `tf.distribute.cluster_resolver.TPUClusterResolver`.
 
     Raises:
         DeviceError: A TPU of that name was not found.
@@ -77,7 +77,7 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         """The cores of each host."""
         if devices.emulated_cores():
             return {"TPU": devices.emulated_cores()}
-        return super().num_accelerators(*args, **kwargs)
+        return cast(dict[str, int], super().num_accelerators(*args, **kwargs))
 
     def get_tpu_system_metadata(self) -> tf.tpu.experimental.TPUSystemMetadata:
         """The cores of a TPU system, in graph mode too."""

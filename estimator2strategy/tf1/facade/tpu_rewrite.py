@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.runtime import devices
+from estimator2strategy.engine.runtime.tpu_system import EMULATE_VARIABLE
 from estimator2strategy.errors import DeviceError, UnsupportedError
 
 _tpu = tf.compat.v1.tpu
@@ -35,7 +36,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> A
         raise DeviceError(
             "tpu.initialize_system: no TPU is attached. To run the computation on emulated cores: "
             "e2s run --emulate-tpu-cores=1 ..., or "
-            f"{devices.EMULATE_VARIABLE}=1 in the environment."
+            f"{EMULATE_VARIABLE}=1 in the environment."
         )
     return _tpu.initialize_system(embedding_config, job)
 
@@ -61,7 +62,7 @@ def replicate(
         UnsupportedError: Cores are emulated, and it is for several.
     """
     if not devices.emulated_cores():
-        return _tpu.replicate(computation, inputs, *args, **kwargs)
+        return cast(list[Any], _tpu.replicate(computation, inputs, *args, **kwargs))
     of_cores = inputs or [[]]
     _one_core("replicate", len(of_cores))
     return [_on_host(computation, of_cores[0])]

@@ -76,14 +76,21 @@ def _function(
     everywhere, own, along_batch = (
         NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), (REPLICAS,), (None, REPLICAS))
     )
-    shape = jax.ShapeDtypeStruct
     shared = len(step.variables) - streams
     variables = (
-        *(shape(v.shape, v.dtype, sharding=everywhere) for v in step.variables[:shared]),
-        *(shape((replicas, *v.shape), v.dtype, sharding=own) for v in step.variables[shared:]),
+        *(
+            jax.ShapeDtypeStruct(v.shape, v.dtype, sharding=everywhere)
+            for v in step.variables[:shared]
+        ),
+        *(
+            jax.ShapeDtypeStruct((replicas, *v.shape), v.dtype, sharding=own)
+            for v in step.variables[shared:]
+        ),
     )
     whole = tuple(
-        shape((steps, feed.shape[1] * replicas, *feed.shape[2:]), feed.dtype, sharding=along_batch)
+        jax.ShapeDtypeStruct(
+            (steps, feed.shape[1] * replicas, *feed.shape[2:]), feed.dtype, sharding=along_batch
+        )
         for feed in feeds
     )
     return dealt, (variables, whole, count)

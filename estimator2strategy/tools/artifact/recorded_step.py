@@ -62,11 +62,10 @@ class RecordedStep:
 
     def _places(self, stream: tf.Variable, replica: int) -> np.ndarray:
         if replica == 0:
-            return stream.numpy()
+            return np.asarray(stream.numpy())
         twins = self.state.random_streams(replica).counterparts([stream.handle])
-        return tf.raw_ops.ReadVariableOp(
-            resource=twins[id(stream.handle)], dtype=stream.dtype
-        ).numpy()
+        value = tf.raw_ops.ReadVariableOp(resource=twins[id(stream.handle)], dtype=stream.dtype)
+        return np.asarray(value.numpy())
 
 
 @contextlib.contextmanager
@@ -123,10 +122,10 @@ def _start(estimator: Any, checkpoint: str | None) -> dict[str, Any]:
     if checkpoint is None:
         return {"checkpoint_dir": estimator.model_dir}
     if os.path.isdir(checkpoint):
-        found = tf.train.latest_checkpoint(checkpoint)
-        if found is None:
+        latest = tf.train.latest_checkpoint(checkpoint)
+        if latest is None:
             raise RecordingError(f"there is no checkpoint in the folder {checkpoint}")
-        checkpoint = found
+        checkpoint = latest
     return {"checkpoint_path": checkpoint}
 
 

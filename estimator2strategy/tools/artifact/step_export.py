@@ -53,7 +53,7 @@ def export_step(
     Args:
         estimator: An Estimator or a TPUEstimator. With `use_tpu=True` the step is that of its
             cores, emulated ones too, and runs on as many devices.
-        input_fn: As of `Estimator.train`; its first batch is kept as an example.
+        input_fn: As for `Estimator.train`; its first batch is kept as an example.
         folder: The folder to write. One that an earlier export wrote is replaced.
         steps_per_block: The number of steps that run in one call on the device.
         precision: "default", "high" or "highest": the precision of products of float32, where the
@@ -128,10 +128,10 @@ def _save(path: Path, arrays: Mapping[str, Any]) -> None:
 def _lowered(recorded: RecordedStep) -> LoweredStep:
     program = recorded.program
     with modern_world():
-        found = unsupported(program)
-    if found:
-        message, fix = described(found[0])
-        raise _refusal(recorded, found[0].node, message, fix)
+        problems = unsupported(program)
+    if problems:
+        message, fix = described(problems[0])
+        raise _refusal(recorded, problems[0].node, message, fix)
     try:
         return lower_step(program, recorded.state.random_streams())
     except LoweringError as error:

@@ -13,6 +13,8 @@
     variables, outputs = step(variables, batches, step.steps_per_block)
 """
 
+from __future__ import annotations
+
 import argparse
 import hashlib
 import importlib.util
@@ -23,8 +25,12 @@ import sys
 import time
 import zipfile
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+
+Arrays = Mapping[str, np.ndarray]  # by name
 
 FORMAT, VERSION = "estimator2strategy step", 1
 OLDEST_JAX = (0, 10)
@@ -59,7 +65,7 @@ class ExportedStep:
         RefusedStepError: It is damaged, or does not run here.
     """
 
-    def __init__(self, folder, platform=None):
+    def __init__(self, folder: str, platform: str | None = None):
         self.folder = folder
         self.description = described(folder)
         self.feeds, self.variables, self.outputs = (
@@ -73,7 +79,7 @@ class ExportedStep:
         self._whole = self._jax.jit(self._of_all_steps, donate_argnums=0)
         self._part = self._jax.jit(self._exported.call, donate_argnums=0)
 
-    def __call__(self, variables, batches, count):
+    def __call__(self, variables: Sequence[Any], batches: Sequence[Any], count: int) -> Any:
         """Runs a block.
 
         Args:
@@ -92,11 +98,11 @@ class ExportedStep:
                 return self._whole(tuple(variables), batches)
             return self._part(tuple(variables), batches, np.int32(count))
 
-    def _of_all_steps(self, variables, batches):
+    def _of_all_steps(self, variables: Sequence[Any], batches: Sequence[Any]) -> Any:
         # A GPU asks the host before each turn of a loop, unless the program says how many it has.
         return self._exported.call(variables, batches, np.int32(self.steps_per_block))
 
-    def compile(self):
+    def compile(self) -> Any:
         """Compiles a whole block ahead of its first call; returns JAX's compiled function."""
         with self._jax.enable_x64(True):
             given = [self._jax.ShapeDtypeStruct(a.shape, a.dtype) for a in self._exported.in_avals]
@@ -110,7 +116,7 @@ class ExportedStep:
             self._whole = self._whole.lower(*arguments).compile()
         return self._whole
 
-    def on_devices(self, values):
+    def on_devices(self, values: Arrays) -> Any:
         """The variables of the step, of {name: value}, in its order and on its devices.
 
         Raises:
@@ -120,21 +126,21 @@ class ExportedStep:
         with self._jax.enable_x64(True):
             return self._jax.device_put(tuple(fitting), self._shardings[0])
 
-    def on_host(self, variables):
+    def on_host(self, variables: Sequence[Any]) -> Arrays:
         """{name: value} of the step's variables."""
         return {
             row["name"]: np.asarray(v) for row, v in zip(self.variables, variables, strict=True)
         }
 
-    def values(self, path=None):
+    def values(self, path: str | None = None) -> Arrays:
         """{name: value}: the initial values, or those of a file that `--save` wrote."""
         return arrays_in(path or self._file("values.npz"))
 
-    def first_batch(self):
+    def first_batch(self) -> Arrays:
         """The first batch of the program's input: {name: array}."""
         return arrays_in(self._file("first_batch.npz"))
 
-    def stacked(self, batches):
+    def stacked(self, batches: Sequence[Arrays]) -> list[np.ndarray]:
         """An array for each feed, of up to `steps_per_block` batches of all replicas.
 
         Raises:
@@ -144,15 +150,16 @@ class ExportedStep:
         arrays = [[checked(batch, row, "batch") for row in self.feeds] for batch in batches]
         return [np.stack(of_feed) for of_feed in zip(*arrays, strict=True)]
 
-    def losses(self, outputs, count):
+    def losses(self, outputs: Sequence[Any], count: int) -> np.ndarray:
         """The loss of each step: the mean of the replicas'."""
         losses = np.asarray(outputs[self.description["loss"]], np.float64)
-        return losses.reshape(len(self.devices), self.steps_per_block, -1).mean((0, 2))[:count]
+        means: np.ndarray = losses.reshape(len(self.devices), self.steps_per_block, -1).mean((0, 2))
+        return means[:count]
 
-    def _file(self, name):
+    def _file(self, name: str) -> str:
         return verified(self.folder, name, self.description["files"])
 
-    def _devices(self, platform):
+    def _devices(self, platform: str | None) -> list[Any]:
         jax, wanted = self._jax, self.description["replicas"]
         if wanted > 1 and "device_count" not in os.environ.get("XLA_FLAGS", ""):
             jax.config.update("jax_num_cpu_devices", wanted)  # of no effect on other platforms
@@ -169,9 +176,9 @@ class ExportedStep:
                 f"of the platform {found[0].platform}: export it for {len(found)}, or give "
                 "--platform cpu, which makes as many as it needs"
             )
-        return found[:wanted]
+        return list(found[:wanted])
 
-    def _deserialized(self):
+    def _deserialized(self) -> Any:
         with open(self._file("step.bin"), "rb") as file:
             serialized = file.read()
         try:
@@ -193,7 +200,7 @@ class ExportedStep:
             raise RefusedStepError("description.json does not fit step.bin: export the step again")
         return exported
 
-    def _placed(self):
+    def _placed(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The shardings of the variables, and of the feeds."""
         sharding = self._jax.sharding
         if len(self.devices) == 1:
@@ -201,7 +208,7 @@ class ExportedStep:
             return tuple(one for _ in self.variables), tuple(one for _ in self.feeds)
         mesh = sharding.Mesh(np.array(self.devices), (REPLICAS,))
 
-        def placed(*axes):
+        def placed(*axes: str | None) -> Any:
             return sharding.NamedSharding(mesh, sharding.PartitionSpec(*axes))
 
         own = {True: placed(REPLICAS), False: placed()}
@@ -209,7 +216,7 @@ class ExportedStep:
         return variables, tuple(placed(None, REPLICAS) for _ in self.feeds)
 
 
-def described(folder):
+def described(folder: str) -> dict[str, Any]:
     """The description of an exported step.
 
     Raises:
@@ -235,7 +242,7 @@ def described(folder):
     return description
 
 
-def verified(folder, name, checksums):
+def verified(folder: str, name: str, checksums: Mapping[str, str]) -> str:
     """The path of a file of the folder.
 
     Raises:
@@ -244,10 +251,10 @@ def verified(folder, name, checksums):
     path = os.path.join(folder, name)
     try:
         with open(path, "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RefusedStepError(f"{path} cannot be read: {first_line(error)}") from error
-    if found != checksums.get(name):
+    if digest != checksums.get(name):
         raise RefusedStepError(
             f"{path} is damaged: its checksum is not that of description.json. Copy the folder "
             "again, or export the step again"
@@ -255,7 +262,7 @@ def verified(folder, name, checksums):
     return path
 
 
-def imported_jax():
+def imported_jax() -> Any:
     """The module jax.
 
     Raises:
@@ -272,7 +279,7 @@ def imported_jax():
     return jax
 
 
-def arrays_in(path):
+def arrays_in(path: str) -> Arrays:
     """{name: array} of a .npz file; nothing in it is unpickled.
 
     Raises:
@@ -285,7 +292,7 @@ def arrays_in(path):
         raise RefusedStepError(f"{path} is no .npz file of arrays: {first_line(error)}") from error
 
 
-def checked(arrays, row, what):
+def checked(arrays: Arrays, row: Mapping[str, Any], what: str) -> np.ndarray:
     """One of `arrays`, as a row of the description wants it."""
     name, shape, dtype = row["name"], tuple(row["shape"]), row["dtype"]
     if name not in arrays:
@@ -304,14 +311,14 @@ def checked(arrays, row, what):
     return array
 
 
-def batches_of(step, path):
+def batches_of(step: ExportedStep, path: str | None) -> Iterator[Arrays]:
     """Yields {name: array}, a batch for each step."""
     names = [row["name"] for row in step.feeds]
     if path is None:
         yield from itertools.repeat(step.first_batch())
     elif path.endswith(".py"):
         spec = importlib.util.spec_from_file_location("batches", path)
-        if spec is None or not os.path.isfile(path):
+        if spec is None or spec.loader is None or not os.path.isfile(path):
             raise RefusedStepError(f"there is no file {path}")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -339,14 +346,22 @@ def batches_of(step, path):
             yield {name: array[number] for name, array in stacked.items()}
 
 
-def blocks_of(step, batches, steps):
+def blocks_of(
+    step: ExportedStep, batches: Iterable[Arrays], steps: int
+) -> Iterator[tuple[list[np.ndarray], int]]:
     """Yields (stacked batches, number of steps) until there are `steps`, or no more batches."""
     batches = itertools.islice(batches, steps)
     while block := list(itertools.islice(batches, step.steps_per_block)):
         yield step.stacked(block), len(block)
 
 
-def train(step, values, batches, steps, say):
+def train(
+    step: ExportedStep,
+    values: Arrays,
+    batches: Iterable[Arrays],
+    steps: int,
+    say: Callable[[str], None],
+) -> tuple[Arrays, list[float]]:
     """Trains; says losses and times.
 
     Returns:
@@ -377,12 +392,13 @@ def train(step, values, batches, steps, say):
     return step.on_host(variables), losses
 
 
-def save(path, values):
+def save(path: str, values: Arrays) -> None:
     """Writes a .npz file, whole or not at all."""
     scratch = f"{path}.{os.getpid()}.tmp"
     try:
         with open(scratch, "wb") as file:
-            np.savez(file, **values)
+            arrays: dict[str, Any] = dict(values)
+            np.savez(file, **arrays)
         os.replace(scratch, path)
     except OSError as error:
         raise RefusedStepError(f"{path} cannot be written: {first_line(error)}") from error
@@ -391,12 +407,12 @@ def save(path, values):
             os.remove(scratch)
 
 
-def first_line(error):
+def first_line(error: BaseException) -> str:
     """The first line of an error's message."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(description="Trains an exported step, without TensorFlow.")
     here = os.path.dirname(os.path.abspath(__file__))
@@ -408,7 +424,7 @@ def main(arguments=None):
     parser.add_argument("--platform", choices=("cpu", "cuda", "tpu"), help="default: JAX's choice")
     options = parser.parse_args(arguments)
 
-    def say(text):
+    def say(text: str) -> None:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from estimator2strategy.engine import patches, quiet_import
 from estimator2strategy.engine.command_line import Parser
+from estimator2strategy.errors import SavedModelError
 from estimator2strategy.tools.untrusted import printable
 
 _EXAMPLE = """\
@@ -36,8 +37,6 @@ def main(argv: Sequence[str]) -> int:
         return 2
     quiet_import.import_tensorflow()
     import tensorflow as tf
-
-    from estimator2strategy.errors import SavedModelError
 
     try:
         said = _write_parts(options) if options.parts else _write_one(options)
@@ -74,7 +73,7 @@ def _write_parts(options: argparse.Namespace) -> str:
     from estimator2strategy.engine.saved_models import model_files, served_parts, split_plan
 
     if options.tf:
-        raise model_files.SavedModelError("--parts and --tf exclude each other: split first")
+        raise SavedModelError("--parts and --tf exclude each other: split first")
     model = model_files.read(options.folder)
     made = served_parts.split(model, (options.tags or _SERVE).split(","), options.signature)
     target = _target(options)
@@ -107,11 +106,11 @@ def _for_tf115(model: object) -> str:
 
 
 def _for_tf2(model: object) -> str:
-    from estimator2strategy.engine.saved_models import model_files, resource_variables
+    from estimator2strategy.engine.saved_models import resource_variables
 
     count = resource_variables.with_resource_variables(model)
     if not count:
-        raise model_files.SavedModelError(
+        raise SavedModelError(
             "there are no reference variables: TensorFlow 2 loads and trains it as it is"
         )
     return f"{count} reference variables are resource variables now, which TensorFlow 2 trains"

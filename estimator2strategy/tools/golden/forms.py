@@ -91,14 +91,16 @@ def _problem(where: str, value: Any, form: Any) -> str | None:
     if isinstance(form, list):
         if not isinstance(value, list):
             return f"{where} is {_shown(value)}, and should be a list"
-        found = (_problem(f"{where}[{i}]", part, form[0]) for i, part in enumerate(value))
-        return next(filter(None, found), None)
+        problems = (_problem(f"{where}[{i}]", part, form[0]) for i, part in enumerate(value))
+        return next(filter(None, problems), None)
     if not isinstance(value, dict):
         return f"{where} is {_shown(value)}, and should be an object"
     for key, inner in form.items():
         if key is str:
-            found = (_problem(f"{where}.{name}".strip("."), v, inner) for name, v in value.items())
-            wrong = next(filter(None, found), None)
+            problems = (
+                _problem(f"{where}.{name}".strip("."), v, inner) for name, v in value.items()
+            )
+            wrong = next(filter(None, problems), None)
         elif key.rstrip("?") in value:
             name = key.rstrip("?")
             wrong = _problem(f"{where}.{name}".strip("."), value[name], inner)

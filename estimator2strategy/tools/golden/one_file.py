@@ -62,8 +62,8 @@ def _body(path: Path, imports: set[str]) -> str:
     for node in reversed(ast.parse(text).body):
         is_import = isinstance(node, (ast.Import, ast.ImportFrom))
         if is_import or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            found = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-            if is_import and "estimator2strategy" not in found:
-                imports.add(found)
+            source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            if is_import and "estimator2strategy" not in source:
+                imports.add(source)
             del lines[node.lineno - 1 : node.end_lineno]
     return "\n".join(lines).strip() + "\n"

@@ -79,22 +79,22 @@ def _check_files(folder: str) -> None:
     for at, folders, names in os.walk(folder, onerror=fail):
         for name in (*folders, *names):
             path = os.path.join(at, name)
-            found = os.lstat(path)
+            status = os.lstat(path)
             shown = printable(os.path.relpath(path, folder))
             if os.path.islink(path):
                 raise _WrongError(f"{shown} is a link; a golden has none")
-            problem = irregular(path, found, _LARGEST_FILE)
-            if problem and not stat.S_ISDIR(found.st_mode):
+            problem = irregular(path, status, _LARGEST_FILE)
+            if problem and not stat.S_ISDIR(status.st_mode):
                 raise _WrongError(f"{shown} is {problem}; a golden has none")
 
 
 def _check_about(about: Any) -> None:
     if not isinstance(about, dict):
         raise _WrongError("golden.json is no object of JSON")
-    found = about.get("format"), about.get("version")
-    if found != (FORMAT, VERSION):
+    form = about.get("format"), about.get("version")
+    if form != (FORMAT, VERSION):
         raise _WrongError(
-            f"it is of format {found[0]!r}, version {found[1]}; this reads {FORMAT!r}, "
+            f"it is of format {form[0]!r}, version {form[1]}; this reads {FORMAT!r}, "
             f"version {VERSION}"
         )
     problem = forms.problem(about)
@@ -186,15 +186,15 @@ def _array(arrays: Any, name: str) -> np.ndarray:
     if f"{name}|bytes" in kinds:
         if lengths not in kinds:
             raise _WrongError(f"{printable(name)} has bytes, and no lengths of its strings")
-        found, data = arrays[lengths], arrays[f"{name}|bytes"]
-        if found.dtype.kind != "i" or (found < 0).any() or found.sum() != data.nbytes:
+        stored, data = arrays[lengths], arrays[f"{name}|bytes"]
+        if stored.dtype.kind != "i" or (stored < 0).any() or stored.sum() != data.nbytes:
             raise _WrongError(f"{printable(name)} has lengths of strings that do not fit its bytes")
-        return np.empty(found.shape, object)
+        return np.empty(stored.shape, object)
     if f"{name}|bfloat16" in kinds:
-        found = arrays[f"{name}|bfloat16"]
-        if found.dtype != np.uint16:
+        stored = arrays[f"{name}|bfloat16"]
+        if stored.dtype != np.uint16:
             raise _WrongError(f"{printable(name)} is no bfloat16")
-        return np.empty(found.shape, np.float32)
+        return np.empty(stored.shape, np.float32)
     if name not in kinds:
         raise _WrongError(f"the array {printable(name)} is missing")
     array: np.ndarray = arrays[name]

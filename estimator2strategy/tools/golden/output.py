@@ -91,7 +91,7 @@ def _in_colour(comparison: Comparison) -> bool:
 def json_of(comparison: Comparison) -> str:
     """A JSON object; its keys are stable."""
     sides = {"golden": comparison.golden, "here": comparison.here}
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "verdict": "different" if comparison.exit_code else "same",
         "exit_code": comparison.exit_code,
         "cause": comparison.cause or None,
@@ -115,21 +115,21 @@ def json_of(comparison: Comparison) -> str:
         ],
         "losses": {n: s.results["train/losses"].tolist() for n, s in sides.items()},
     }
-    return json.dumps(found, indent=1) + "\n"
+    return json.dumps(report, indent=1) + "\n"
 
 
 def junit_of(comparison: Comparison) -> str:
     """JUnit XML: a suite for each tier, a case for each check."""
     suites = ElementTree.Element("testsuites", name="e2s verify")
     for tier in comparison.tiers:
-        found = [check.status for check in tier.checks]
+        statuses = [check.status for check in tier.checks]
         suite = ElementTree.SubElement(
             suites,
             "testsuite",
             name=tier.name,
-            tests=str(len(found)),
-            failures=str(found.count(CheckStatus.FAILED)),
-            skipped=str(found.count(CheckStatus.UNCHECKED)),
+            tests=str(len(statuses)),
+            failures=str(statuses.count(CheckStatus.FAILED)),
+            skipped=str(statuses.count(CheckStatus.UNCHECKED)),
         )
         for check in tier.checks:
             case = ElementTree.SubElement(

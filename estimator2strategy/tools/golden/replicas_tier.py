@@ -224,23 +224,23 @@ def _checked(golden: Golden, side: Side, watch: CoresWatch, how: Any, *, adds: b
         },
     )
     training = Training(side, here, dict.fromkeys(_TRAINING, how.factor))
-    found = training.divergence()
+    divergence = training.divergence()
     what = f"{how.what} ({how.cores})"
-    if found is None:
+    if divergence is None:
         share = training.largest_share()
         return Check(what, CheckStatus.PASSED, _AS, share, f"{training.steps} steps")
-    if adds and _is_sum(found, how.cores):
-        return Check(what, CheckStatus.EXPLAINED, _AS, found.share, f"{_ADDED}; {found}")
+    if adds and _is_sum(divergence, how.cores):
+        return Check(what, CheckStatus.EXPLAINED, _AS, divergence.share, f"{_ADDED}; {divergence}")
     causes = _causes(watch) if isinstance(how, _Dealt) else []
     if causes:
-        detail = f"{' and '.join(causes)} within each core's part, so it differs; {found}"
-        return Check(what, CheckStatus.EXPLAINED, _AS, found.share, detail)
+        detail = f"{' and '.join(causes)} within each core's part, so it differs; {divergence}"
+        return Check(what, CheckStatus.EXPLAINED, _AS, divergence.share, detail)
     hints = {
         _Tiled: "a sum over the cores for a mean?",
         _Dealt: "a loss that is no plain mean over the examples?",
     }
-    detail = f"{found}; {hints[type(how)]}"
-    return Check(what, CheckStatus.FAILED, _AS, found.share, detail)
+    detail = f"{divergence}; {hints[type(how)]}"
+    return Check(what, CheckStatus.FAILED, _AS, divergence.share, detail)
 
 
 def _is_sum(found: Divergence, cores: int) -> bool:
@@ -286,11 +286,11 @@ def _predicted(golden: Golden, side: Side, estimator: Any, cores: int, factor: f
         return data.map(lambda *parts: rebuilt(about["structure"], parts))
 
     path = golden.checkpoint("last")
-    found = list(on_cores(estimator, cores, size).predict(input_fn, checkpoint_path=path))
+    predicted = list(on_cores(estimator, cores, size).predict(input_fn, checkpoint_path=path))
     checks = []
     for name in names:
         key = name[len("predict/last/") :]
-        here = np.array([row[key] if key else row for row in found])
+        here = np.array([row[key] if key else row for row in predicted])
         checks.append(compared(what, side.results[name], here, ROWS.times(factor)))
     failed = [check for check in checks if check.status is CheckStatus.FAILED]
     return failed[0] if failed else max(checks, key=lambda check: check.share or 0.0)

@@ -121,9 +121,9 @@ class GoldenTier:
     @property
     def status(self) -> CheckStatus:
         """The worst of its checks; not checked if none was."""
-        found = {check.status for check in self.checks}
+        statuses = {check.status for check in self.checks}
         for status in (CheckStatus.FAILED, CheckStatus.EXPLAINED, CheckStatus.PASSED):
-            if status in found:
+            if status in statuses:
                 return status
         return CheckStatus.UNCHECKED
 

@@ -119,15 +119,15 @@ class Training:
 
     def noisy(self, step: int) -> set[str]:
         """Variables, slots included, that rounding alone moves up to this step."""
-        found = set()
+        small = set()
         for earlier in range(step + 1):
             gradients, _ = self.sized(Quantity.GRADIENTS, earlier)
             norms = np.nan_to_num(gradients[:, 0])
             largest = norms.max(initial=0.0)
             for name, norm in zip(self.trainable, norms, strict=True):
                 if 0 < norm < _NOISE * largest:
-                    found.add(name)
-        return {v for v in self.variables if any(v == n or v.startswith(n + "/") for n in found)}
+                    small.add(name)
+        return {v for v in self.variables if any(v == n or v.startswith(n + "/") for n in small)}
 
     def shares(
         self, kind: Quantity, step: int, tolerance: Tolerance, raced: bool = True
@@ -194,8 +194,8 @@ class Training:
 
     def divergence(self) -> Divergence | None:
         """The first step and tensor that differ; None: none does."""
-        found = (self.divergence_at(step) for step in range(self.steps))
-        return next((divergence for divergence in found if divergence), None)
+        divergences = (self.divergence_at(step) for step in range(self.steps))
+        return next((divergence for divergence in divergences if divergence), None)
 
 
 def one_step(training: Training) -> list[Check]:
@@ -234,10 +234,10 @@ def all_steps(training: Training) -> list[Check]:
     tolerance = training.allowed(TierName.N_STEPS, LATER_LOSS)
     shares = tolerance.shares(golden, here)
     share = float(shares.max(initial=0.0))
-    found = training.divergence() if share > 1 else None
+    divergence = training.divergence() if share > 1 else None
     status = CheckStatus.FAILED if share > 1 else CheckStatus.PASSED
-    detail = str(found) if found else f"{len(golden)} steps"
-    if share > 1 and not found and training.race_step is not None:
+    detail = str(divergence) if divergence else f"{len(golden)} steps"
+    if share > 1 and not divergence and training.race_step is not None:
         status, detail = CheckStatus.EXPLAINED, _RACE
     checks = [Check("loss of each step", status, str(tolerance), share, detail)]
     return [*checks, _drift(training)]
@@ -246,8 +246,8 @@ def all_steps(training: Training) -> list[Check]:
 def _drift(training: Training) -> Check:
     """The check that variables ended where the golden's did, in shares of how far those moved."""
     what = "variables after the last step"
-    found = training.sides[1].results.get("train/drift")
-    if found is None:
+    moves = training.sides[1].results.get("train/drift")
+    if moves is None:
         return unchecked(what, "the last checkpoints could not be read")
     noisy = training.noisy(training.steps - 1)
     names = [v["name"] for v in training.sides[0].about["train"]["variables"]]
@@ -256,7 +256,7 @@ def _drift(training: Training) -> Check:
     quiet = {n for n in names if n in noisy or (noisy and not _depends(n, trained))}
     tolerance = training.allowed(TierName.N_STEPS, DRIFT)
     shares = np.zeros(len(names))
-    for i, (difference, moved, size) in enumerate(found):
+    for i, (difference, moved, size) in enumerate(moves):
         if names[i] not in quiet:
             shares[i] = difference / (tolerance.relative * moved + 1e-6 * size + 1e-12)
     share = float(shares.max(initial=0.0))
@@ -264,7 +264,7 @@ def _drift(training: Training) -> Check:
     if share > 1:
         worst = int(np.argmax(shares))
         first = training.divergence()
-        ends = f"{names[worst]} ends {found[worst][0]:.3g} away, having moved {found[worst][1]:.3g}"
+        ends = f"{names[worst]} ends {moves[worst][0]:.3g} away, having moved {moves[worst][1]:.3g}"
         detail = f"{first}; {ends}" if first else ends
     status = CheckStatus.FAILED if share > 1 else CheckStatus.PASSED
     if share > 1 and training.race_step is not None and not training.divergence():

@@ -24,20 +24,20 @@ def main(argv: Sequence[str]) -> int:
     if folder is None:
         sys.stderr.write(f"e2s guide: no migration_guide in {' or '.join(map(str, _PLACES))}\n")
         return 1
-    found = pages(folder)
+    of_guide = pages(folder)
     if options.page is None:
-        width = max(map(len, found))
-        lines = [f"  {name:{width}}  {_title(path)}" for name, path in found.items()]
+        width = max(map(len, of_guide))
+        lines = [f"  {name:{width}}  {_title(path)}" for name, path in of_guide.items()]
         sys.stdout.write("\n".join([str(folder), "", *lines, ""]))
         return 0
     name = options.page.removeprefix("migration_guide/").partition("#")[0].removesuffix(".md")
-    if name not in found:
-        hint = did_you_mean(name, found, "Without a page, all are listed.")
+    if name not in of_guide:
+        hint = did_you_mean(name, of_guide, "Without a page, all are listed.")
         if re.fullmatch(r"E2S\d+", name):
             hint = f"`e2s explain {name}` explains a rule."
         sys.stderr.write(f"e2s guide: there is no page {name!r}. {hint}\n")
         return 2
-    sys.stdout.write(found[name].read_text(encoding="utf-8"))
+    sys.stdout.write(of_guide[name].read_text(encoding="utf-8"))
     return 0
 
 

@@ -35,7 +35,7 @@ def program():
 
 
 def run(program, count: int, value: float = 0.5, **how):
-    replay = Replay.of(program.recorded.graph)
+    replay = Replay.of_graph(program.recorded.graph)
     lowered = lower_step(program, replay.state.random_streams())
     step = StepFunction(lowered, Precision.HIGHEST)
     with jax.enable_x64(True):
@@ -74,7 +74,7 @@ def test_it_tells_the_step_since_which_the_loss_is_nan(program):
 
 
 def test_variables_after_a_block_have_the_memory_of_those_before(program):
-    lowered = lower_step(program, Replay.of(program.recorded.graph).state.random_streams())
+    lowered = lower_step(program, Replay.of_graph(program.recorded.graph).state.random_streams())
     step = StepFunction(lowered)
     with jax.enable_x64(True):
         block = jax.jit(block_of(step, STEPS, loss=0), donate_argnums=0)

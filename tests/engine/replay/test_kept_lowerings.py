@@ -93,7 +93,7 @@ def step(rate: float = 0.5, seed: int | None = 1, in_branch: bool = False):
         update = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, name="train")
     program = CoreProgram(RecordedGraph(graph), ("x:0",), (loss.name,), (update.name,))
     specs = [tf.TensorSpec([4, 3])]
-    return kept.kept_step(program, Replay.of(graph).state.random_streams(), specs, [])
+    return kept.kept_step(program, Replay.of_graph(graph).state.random_streams(), specs, [])
 
 
 @pytest.mark.usefixtures("folder")

@@ -139,7 +139,7 @@ def test_variables_that_the_host_uses_are_told_from_those_of_cores_alone():
 
     splice = Splice("cores", (values[1].name,), (), trace, ops=(called.name,))
     with modern_world():
-        dataclasses.replace(Replay.of(graph), splices=(splice,)).function((fetched.name,))
+        dataclasses.replace(Replay.of_graph(graph), splices=(splice,)).function((fetched.name,))
     assert found == [{"v0", "v1", "v2"}]
 
 

@@ -46,19 +46,19 @@ def test_no_lock_is_trusted_where_file_systems_cannot_be_told(monkeypatch):
 
 
 def test_a_lock_is_held_until_it_is_released(tmp_path):
-    lock = FolderLock.of(str(tmp_path))
+    lock = FolderLock.of_folder(str(tmp_path))
     assert is_held(str(tmp_path))
     with pytest.raises(BlockingIOError):
-        FolderLock.of(str(tmp_path))
+        FolderLock.of_folder(str(tmp_path))
     lock.release()
     assert not is_held(str(tmp_path))
-    FolderLock.of(str(tmp_path)).release()
+    FolderLock.of_folder(str(tmp_path)).release()
 
 
 def test_a_lock_is_of_the_folder_and_not_of_its_name(tmp_path):
     folder = tmp_path / "temp-1"
     folder.mkdir()
-    lock = FolderLock.of(str(folder))
+    lock = FolderLock.of_folder(str(folder))
     assert lock.is_of(folder)
     folder.rename(tmp_path / "1")
     assert not lock.is_of(folder)

@@ -213,7 +213,7 @@ class TestWhereTheStepsAreDone:
 
     def test_it_changes_nothing_while_another_training_holds_the_folder(self, done):
         before = sorted(os.listdir(done.model_dir))
-        lock = FolderLock.of(done.model_dir)
+        lock = FolderLock.of_folder(done.model_dir)
         done.train(numbers(9), max_steps=4)
         lock.release()
         assert sorted(os.listdir(done.model_dir)) == before

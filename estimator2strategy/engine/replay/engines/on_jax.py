@@ -450,10 +450,10 @@ def _nan_since(launches: Sequence[_Launch], done: int) -> int:
     since = done
     for launch in reversed(launches):
         of_replicas = np.atleast_1d(np.asarray(launch.nan_since))
-        found = [int(number) for number in of_replicas if number]
-        if not found:
+        numbers = [int(number) for number in of_replicas if number]
+        if not numbers:
             break
-        since = launch.first + min(found)
-        if min(found) > 1:
+        since = launch.first + min(numbers)
+        if min(numbers) > 1:
             break
     return since

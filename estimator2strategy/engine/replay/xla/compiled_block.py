@@ -25,7 +25,7 @@ class CompiledBlock:
     """The programs of a block.
 
     Args:
-        block: As of `block_of`.
+        block: As for `block_of`.
         platform: The name of JAX's platform.
         how: For `jax.jit`.
 

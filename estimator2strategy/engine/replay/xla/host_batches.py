@@ -120,12 +120,12 @@ class HostBatches:
         return (self._of_lists(lists, there) if there else []), there
 
     def _up_to_failure(self, optionals: Sequence[tf.Tensor]) -> tuple[list[Taken], Exception]:
-        found: list[Taken] = []
+        blocks: list[Taken] = []
         for optional in optionals:
             try:
-                found += self._prepared([optional])[0]
+                blocks += self._prepared([optional])[0]
             except tf.errors.OpError as error:
-                return found, error
+                return blocks, error
         raise RuntimeError("The same batches failed together, and not one by one.")
 
     def _take_one(self, feeds: Sequence[tf.Tensor]) -> tuple[list[Taken], Exception | None]:
@@ -140,14 +140,14 @@ class HostBatches:
 
     def _optionals(self, most: int) -> tuple[list[tf.Tensor], Exception | None]:
         assert self._next
-        found: list[tf.Tensor] = []
+        optionals: list[tf.Tensor] = []
         until = time.perf_counter() + _TAKING
-        while not found or (len(found) < most and time.perf_counter() < until):
+        while not optionals or (len(optionals) < most and time.perf_counter() < until):
             try:
-                found.append(self._next.optional())
+                optionals.append(self._next.optional())
             except tf.errors.OpError as error:
-                return found, error
-        return found, None
+                return optionals, error
+        return optionals, None
 
     def _of_lists(self, lists: Sequence[tf.Tensor], count: int) -> list[Taken]:
         handles = dict(zip(self._names, lists, strict=True))
@@ -217,11 +217,11 @@ class HostBatches:
 
 def _runs_of_one_shape(each: Sequence[Sequence[np.ndarray]], kept: Kept) -> list[Taken]:
     """Batches of several shapes: those of one shape that follow one another are put together."""
-    found: list[Taken] = []
+    batches: list[Taken] = []
     first = 0
     for _, run in itertools.groupby(each, lambda feeds: [feed.shape for feed in feeds]):
         feeds = [np.stack(of_feed) for of_feed in zip(*run, strict=True)]
         count = len(feeds[0])
-        found.append(Taken(count, feeds, _counted_from(first, kept)))
+        batches.append(Taken(count, feeds, _counted_from(first, kept)))
         first += count
-    return found
+    return batches

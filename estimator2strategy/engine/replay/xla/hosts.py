@@ -36,15 +36,15 @@ def of_each(what: str, mine: Sequence[int]) -> np.ndarray:
     told = np.zeros(_NUMBERS, np.int64)
     told[0], told[1 : len(mine) + 1] = zlib.crc32(what.encode()), mine
     with jax.enable_x64(True):
-        found: np.ndarray = multihost_utils.process_allgather(told)
-    others = np.flatnonzero(found[:, 0] != told[0])
+        gathered: np.ndarray = multihost_utils.process_allgather(told)
+    others = np.flatnonzero(gathered[:, 0] != told[0])
     if len(others):
         raise DeviceError(
             f"The hosts are at different places of the program: this one is at {what!r}, host "
             f"{', '.join(map(str, others))} is elsewhere. All must call train and evaluate in the "
             "same order, and hooks must end training at the same step in all."
         )
-    return found[:, 1 : len(mine) + 1]
+    return gathered[:, 1 : len(mine) + 1]
 
 
 def texts(mine: bytes) -> list[bytes]:

@@ -50,11 +50,11 @@ def kept(function: Callable[..., Any]) -> Callable[..., Any]:
 def kept_compilations() -> Iterator[None]:
     """Lets JAX look for compilations on disk, and keep new ones there."""
     of_program = getattr(jax.config, _FOLDER)
-    folder = None if of_program else kept_folder.of("jax")
+    folder = None if of_program else kept_folder.folder_of("jax")
     if folder is None:
         yield
         return
-    found = {name: getattr(jax.config, name) for name in _SETTINGS} | {_FOLDER: of_program}
+    settings = {name: getattr(jax.config, name) for name in _SETTINGS} | {_FOLDER: of_program}
     patches.noted("kept compilations")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -62,7 +62,7 @@ def kept_compilations() -> Iterator[None]:
         try:
             yield
         finally:
-            _set(found)
+            _set(settings)
     others = [w for w in said if not str(w.message).startswith(_DAMAGED)]
     for other in others:
         warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)

@@ -38,16 +38,16 @@ def kept_step(
     watched: Sequence[Failure],
 ) -> LoweredStep:
     """As `lower_step`, or what another process has made by it."""
-    folder = kept_folder.of("jax")
+    folder = kept_folder.folder_of("jax")
     key = _key(program, specs, watched) if folder else None
     if key is None or folder is None:
         return lower_step(program, streams, specs, watched)
     path = folder / f"{key}.step"
-    found = _read(path, program, streams)
-    if found is None:
-        found = lower_step(program, streams, specs, watched)
-        _write(path, found, streams)
-    return found
+    lowered = _read(path, program, streams)
+    if lowered is None:
+        lowered = lower_step(program, streams, specs, watched)
+        _write(path, lowered, streams)
+    return lowered
 
 
 def _key(

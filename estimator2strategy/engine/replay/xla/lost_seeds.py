@@ -20,7 +20,7 @@ _told: set[str] = set()
 
 def lost_seeds(recorded: RecordedGraph, names: Iterable[str]) -> dict[str, str]:
     """The user's line that made a branch or a loop -> the random op inside it, for `names`."""
-    found: dict[str, str] = {}
+    seeds: dict[str, str] = {}
     for name in names:
         inside = [
             node.op
@@ -30,8 +30,8 @@ def lost_seeds(recorded: RecordedGraph, names: Iterable[str]) -> dict[str, str]:
         ]
         if inside:
             line = user_line(recorded.graph.get_operation_by_name(name).traceback)
-            found.setdefault(line, inside[0])
-    return found
+            seeds.setdefault(line, inside[0])
+    return seeds
 
 
 def warn_of_lost_seeds(recorded: RecordedGraph, names: Iterable[str]) -> None:

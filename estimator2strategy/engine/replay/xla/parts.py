@@ -99,12 +99,12 @@ def _around_segment(recorded: RecordedGraph, request: Request) -> StepParts | No
     def on_host(name: str) -> bool:
         return any(map(why_not_compiled, recorded.with_functions([name])))
 
-    found = segments.compiled(recorded, request.tensors, request.ops, on_host, request.feeds)
-    if not found:
+    compiled = segments.compiled(recorded, request.tensors, request.ops, on_host, request.feeds)
+    if not compiled:
         return None
-    if len(found) > 1:
-        raise _in_the_middle(recorded, found, on_host)
-    (segment,) = found
+    if len(compiled) > 1:
+        raise _in_the_middle(recorded, compiled, on_host)
+    (segment,) = compiled
     program = CoreProgram(recorded, segment.takes, segment.gives, segment.ops, done=segment.done)
     fed = set(map(input_node, request.feeds))
     roots = [*map(input_node, request.tensors), *request.ops]

@@ -53,7 +53,7 @@ class Watch:
             return
         of_steps = [np.asarray(of_launch).reshape(-1, count) for of_launch in flags]
         happened = np.concatenate(of_steps).any(axis=0)
-        found = [self.failures[number] for number in np.flatnonzero(happened)]
-        if found:
-            messages = [told(self._recorded, failure) for failure in found]
+        failures = [self.failures[number] for number in np.flatnonzero(happened)]
+        if failures:
+            messages = [told(self._recorded, failure) for failure in failures]
             raise tf.errors.InvalidArgumentError(None, None, "\n".join(messages))

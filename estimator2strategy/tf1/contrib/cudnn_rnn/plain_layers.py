@@ -261,12 +261,12 @@ class _CudnnRNN(tf1.layers.Layer):
             if layer and training and self._dropout:
                 outputs = _v1.nn.dropout(outputs, rate=self._dropout, seed=self._seed)
             ways = range(layer * self.num_dirs, (layer + 1) * self.num_dirs)
-            found = [
+            states = [
                 self._one_way(blocks[way], outputs, sequence_lengths, starts[way], way != ways[0])
                 for way in ways
             ]
-            outputs = tf.concat([each for each, _ in found], 2)
-            ends += [end for _, end in found]
+            outputs = tf.concat([each for each, _ in states], 2)
+            ends += [end for _, end in states]
         return ordered(outputs), tuple(ordered(tf.stack(each)) for each in zip(*ends, strict=True))
 
     def _one_way(

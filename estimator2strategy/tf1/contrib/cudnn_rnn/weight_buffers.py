@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -32,7 +32,7 @@ class Blocks(NamedTuple):
 
     @property
     def units(self) -> int:
-        return self.of_state.shape.as_list()[1]
+        return cast(int, self.of_state.shape.as_list()[1])
 
 
 class OneKernel(NamedTuple):
@@ -52,7 +52,7 @@ class OneKernel(NamedTuple):
     def gates(self) -> int:
         return len(self.order)
 
-    def of(self, blocks: Blocks) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+    def weights_and_biases(self, blocks: Blocks) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         kernel = self._ordered(tf.concat([blocks.of_input, blocks.of_state], 1), self.order)
         bias = self._ordered(blocks.input_bias + blocks.state_bias, self.order)
         return [tf.transpose(kernel)], [bias]
@@ -86,7 +86,7 @@ class GruKernels(NamedTuple):
         "candidate/hidden_projection/bias",
     )
 
-    def of(self, blocks: Blocks) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+    def weights_and_biases(self, blocks: Blocks) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         units = blocks.units
         gates = tf.concat([blocks.of_input, blocks.of_state], 1)[: 2 * units]
         of_input, of_state = blocks.of_input[2 * units :], blocks.of_state[2 * units :]
@@ -152,8 +152,8 @@ class Layout:
         rows = gates * self.units
         shapes = [(rows, columns) for _, columns in matrices] + [(rows,)] * len(matrices)
         parts = tf.split(buffer, [math.prod(shape) for shape in shapes])
-        found = [tf.reshape(part, shape) for part, shape in zip(parts, shapes, strict=True)]
-        weights, biases = found[: len(matrices)], found[len(matrices) :]
+        blocks = [tf.reshape(part, shape) for part, shape in zip(parts, shapes, strict=True)]
+        weights, biases = blocks[: len(matrices)], blocks[len(matrices) :]
         return [Blocks(*weights[i : i + 2], *biases[i : i + 2]) for i in range(0, len(weights), 2)]
 
     def join(self, blocks: Sequence[Blocks]) -> tf.Tensor:
@@ -189,12 +189,12 @@ class CanonicalWeights(SaveableObject):
     def __init__(self, kernel: tf.Variable, layout: Layout, scope: str, name: str):
         self._kernel, self._layout = kernel, layout
         form = layout.form
-        found = [form.of(blocks) for blocks in layout.split(kernel)]
+        pairs = [form.weights_and_biases(blocks) for blocks in layout.split(kernel)]
         prefix = scope and scope + "/"
         names = [prefix + at + each for at in layout.prefixes for each in form.weights]
         names += [prefix + at + each for at in layout.prefixes for each in form.biases]
-        tensors = [each for weights, _ in found for each in weights]
-        tensors += [each for _, biases in found for each in biases]
+        tensors = [each for weights, _ in pairs for each in weights]
+        tensors += [each for _, biases in pairs for each in biases]
         specs = [SaveSpec(tensor, "", key) for tensor, key in zip(tensors, names, strict=True)]
         super().__init__(tf.identity(kernel), specs, name)
 

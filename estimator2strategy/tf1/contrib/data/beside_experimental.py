@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -31,8 +31,11 @@ def sloppy_interleave(
     map_func: Callable[..., Any], cycle_length: int, block_length: int = 1
 ) -> _Transformation:
     """`dataset.apply` function: an interleave that does not wait for a slow source."""
-    return _v1.data.experimental.parallel_interleave(
-        map_func, cycle_length, block_length, sloppy=True
+    return cast(
+        _Transformation,
+        _v1.data.experimental.parallel_interleave(
+            map_func, cycle_length, block_length, sloppy=True
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -51,7 +51,9 @@ class Dataset(_class_of_datasets()):  # type: ignore[misc]
 
     def dense_to_sparse_batch(self, batch_size: Any, row_shape: Any) -> Dataset:
         """Batches of elements of different shapes, each a SparseTensor."""
-        return self.apply(_v1.data.experimental.dense_to_sparse_batch(batch_size, row_shape))
+        return cast(
+            Dataset, self.apply(_v1.data.experimental.dense_to_sparse_batch(batch_size, row_shape))
+        )
 
 
 def _of_1_4(method: Callable[..., Any]) -> Callable[..., Any]:

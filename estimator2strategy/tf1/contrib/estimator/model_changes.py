@@ -39,7 +39,7 @@ def forward_features(
                 f"type: {type(key)}"
             )
 
-    def model_fn(features, labels, mode, config):
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         spec = estimator.model_fn(features, labels, mode, config)
         if spec.predictions is None:
             return spec

@@ -18,14 +18,18 @@ from typing import Any
 import tensorflow as tf
 
 import estimator2strategy.tf1 as tf1
-from estimator2strategy.engine.wrong_argument import checked_init
 from estimator2strategy.estimator.canned import columns, construction
+from estimator2strategy.estimator.canned.construction import (
+    USE_DEFAULT,
+    Arguments,
+    CannedEstimator,
+    ModelFn,
+    canned,
+)
 from estimator2strategy.estimator.canned.networks import SMALL, partitioner
 from estimator2strategy.estimator.canned.optimizers import get_optimizer_instance
 from estimator2strategy.estimator.canned.recurrent_rules import RECURRENT_RULES, check_cells
-from estimator2strategy.estimator.estimator import Estimator
 from estimator2strategy.estimator.heads.sequential import check_for_sequences
-from estimator2strategy.estimator.heads.v1 import Reduction
 from estimator2strategy.estimator.run_config import RunConfig
 from estimator2strategy.tf1.contrib.estimator.model_changes import clip_gradients_by_norm
 from estimator2strategy.tf1.contrib.feature_column import sequence_input_layer
@@ -34,7 +38,6 @@ from estimator2strategy.tf1.contrib.rnn.sequence_outputs import select_last_acti
 _v1 = tf.compat.v1
 _cells = tf1.nn.rnn_cell
 
-USE_DEFAULT = object()
 _LEARNING_RATE = 0.05
 _CLIP_NORM = 5.0
 _CELLS = {
@@ -55,7 +58,7 @@ class _Rnn:
     input_partitioner: Callable[..., Any] | None = None
 
     @classmethod
-    def of(cls, given: construction.Arguments) -> _Rnn:
+    def from_arguments(cls, given: Arguments) -> _Rnn:
         """From what a constructor is given."""
         check_cells(given["rnn_cell_fn"], given["num_units"], given["cell_type"] is not USE_DEFAULT)
         kind = "basic_rnn" if given["cell_type"] is USE_DEFAULT else given["cell_type"]
@@ -106,8 +109,8 @@ def _stack(num_units: Iterable[int], kind: Any) -> Callable[[str], Any]:
     return cell_of
 
 
-def _model_fn(head: Any, network: _Rnn, optimizer: Any) -> construction.ModelFn:
-    def model_fn(features, labels, mode, config):
+def _model_fn(head: Any, network: _Rnn, optimizer: Any) -> ModelFn:
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> Any:
         columns.check_features(features)
         instance = optimizer
         if not isinstance(instance, _v1.train.Optimizer):
@@ -128,8 +131,22 @@ def _model_fn(head: Any, network: _Rnn, optimizer: Any) -> construction.ModelFn:
     return model_fn
 
 
-@checked_init(RECURRENT_RULES)
-class RNNClassifier(Estimator):
+def _of_classes(given: Arguments) -> tuple[Any, ...]:
+    return _arguments(given, construction.classifier_v1(given))
+
+
+def _under_head(given: Arguments) -> tuple[Any, ...]:
+    check_for_sequences(given["head"], given["return_sequences"])
+    return _arguments(given, given["head"])
+
+
+def _arguments(given: Arguments, head: Any) -> tuple[Any, ...]:
+    model_fn = _model_fn(head, _Rnn.from_arguments(given), given["optimizer"])
+    return construction.estimator_arguments(given, model_fn)
+
+
+@canned("tf.contrib.estimator.RNNClassifier", _of_classes, rules=RECURRENT_RULES)
+class RNNClassifier(CannedEstimator):
     """Classes of sequences, by a recurrent network: the output of each one's last step.
 
     Args:
@@ -139,9 +156,9 @@ class RNNClassifier(Estimator):
         num_units: The sizes of the layers.
         cell_type: "basic_rnn" (the default), "lstm", "gru", or a subclass of `RNNCell`.
         rnn_cell_fn: Makes the cell of the mode, in the place of `num_units` and `cell_type`.
-        model_dir, config: As of `Estimator`.
-        n_classes, weight_column, label_vocabulary, loss_reduction: As of `DNNClassifier`.
-        optimizer: As of `DNNClassifier`. One that is no instance has a learning rate of 0.05, and
+        model_dir, config: As for `Estimator`.
+        n_classes, weight_column, label_vocabulary, loss_reduction: As for `DNNClassifier`.
+        optimizer: As for `DNNClassifier`. One that is no instance has a learning rate of 0.05, and
             clips gradients to the norm 5.
         input_layer_partitioner: Cuts up variables of the columns.
 
@@ -149,29 +166,9 @@ class RNNClassifier(Estimator):
         ValueError: An argument is not as above; while training, that features are no dict.
     """
 
-    def __init__(
-        self,
-        sequence_feature_columns: Iterable[Any],
-        context_feature_columns: Iterable[Any] | None = None,
-        num_units: Iterable[int] | None = None,
-        cell_type: Any = USE_DEFAULT,
-        rnn_cell_fn: Callable[[str], Any] | None = None,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        weight_column: Any = None,
-        label_vocabulary: Sequence[str] | None = None,
-        optimizer: Any = "Adagrad",
-        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-    ):
-        given = locals()
-        model_fn = _model_fn(construction.classifier_v1(given), _Rnn.of(given), optimizer)
-        super().__init__(*construction.estimator_arguments(given, model_fn))
 
-
-@checked_init(RECURRENT_RULES)
-class RNNEstimator(Estimator):
+@canned("tf.contrib.estimator.RNNEstimator", _under_head, rules=RECURRENT_RULES)
+class RNNEstimator(CannedEstimator):
     """A recurrent network under any head.
 
     Args:
@@ -180,22 +177,3 @@ class RNNEstimator(Estimator):
 
     The other arguments are those of `RNNClassifier`.
     """
-
-    def __init__(
-        self,
-        head: Any,
-        sequence_feature_columns: Iterable[Any],
-        context_feature_columns: Iterable[Any] | None = None,
-        num_units: Iterable[int] | None = None,
-        cell_type: Any = USE_DEFAULT,
-        rnn_cell_fn: Callable[[str], Any] | None = None,
-        return_sequences: bool = False,
-        model_dir: Any = None,
-        optimizer: Any = "Adagrad",
-        input_layer_partitioner: Callable[..., Any] | None = None,
-        config: RunConfig | None = None,
-    ):
-        given = locals()
-        check_for_sequences(head, return_sequences)
-        model_fn = _model_fn(head, _Rnn.of(given), optimizer)
-        super().__init__(*construction.estimator_arguments(given, model_fn))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -28,14 +28,14 @@ def _parts(tensor: Any, number: int) -> Sequence[Any]:
     if tensor is None:
         return [None] * number
     if isinstance(tensor, tf.SparseTensor):
-        return _v1.sparse_split(sp_input=tensor, num_split=number, axis=0)
+        return cast(Sequence[Any], _v1.sparse_split(sp_input=tensor, num_split=number, axis=0))
     tensor = tf.convert_to_tensor(tensor)
     size = tensor.shape[:1].as_list()[0]
     if size is not None and size % number:
         raise ValueError(
             f"Batch size {size} needs to be divisible by the number of GPUs, which is {number}."
         )
-    return tf.split(tensor, number)
+    return cast(Sequence[Any], tf.split(tensor, number))
 
 
 def joined(towers: Sequence[Any]) -> Any:

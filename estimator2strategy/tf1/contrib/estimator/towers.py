@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -48,7 +48,9 @@ def replicate_model_fn(
         return model_fn
     takes = inspect.signature(model_fn).parameters
 
-    def replicated(features, labels, mode, params=None, config=None):
+    def replicated(
+        features: Any, labels: Any, mode: str, params: Any = None, config: Any = None
+    ) -> Any:
         offered = {"mode": mode, "params": params, "config": config}
         given = {name: value for name, value in offered.items() if name in takes}
         towers = _Towers(len(names), loss_reduction == _v1.losses.Reduction.SUM)
@@ -144,10 +146,13 @@ def _except_variables(device: str) -> Callable[[Any], str]:
 
     def chosen(op: Any) -> str:
         where = "/CPU:0" if op.type in _VARIABLES else device
-        return (
-            tf.DeviceSpec.from_string(where)
-            .make_merged_spec(tf.DeviceSpec.from_string(op.device or ""))
-            .to_string()
+        return cast(
+            str,
+            (
+                tf.DeviceSpec.from_string(where)
+                .make_merged_spec(tf.DeviceSpec.from_string(op.device or ""))
+                .to_string()
+            ),
         )
 
     return chosen
@@ -187,7 +192,7 @@ class TowerOptimizer(_v1.train.Optimizer):
         return self._given
 
     def get_name(self) -> str:
-        return self._wrapped.get_name()
+        return cast(str, self._wrapped.get_name())
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> Any:
         for towers in _v1.get_collection(_TOWERS):
@@ -196,10 +201,10 @@ class TowerOptimizer(_v1.train.Optimizer):
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, **kwargs: Any) -> Any:
         """Updates the variables; before the last tower, an op that only computes the gradients."""
-        found = _v1.get_collection(_TOWERS)
-        if not found:
+        kept = _v1.get_collection(_TOWERS)
+        if not kept:
             return self._wrapped.apply_gradients(grads_and_vars, global_step, **kwargs)
-        (towers,) = found
+        (towers,) = kept
         towers.are_optimized = True
         own = list(grads_and_vars)
         gathered = towers.gathered(own)

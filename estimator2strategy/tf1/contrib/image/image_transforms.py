@@ -71,8 +71,8 @@ def _projective(
         )
 
     @tf.custom_gradient
-    def forward(images):
-        def gradient(upstream):
+    def forward(images: tf.Tensor) -> Any:
+        def gradient(upstream: tf.Tensor) -> Any:
             inverse = tf.linalg.inv(flat_transforms_to_matrices(transforms))
             shape = tf.shape(images)[1:3]
             return kernel(upstream, matrices_to_flat_transforms(inverse), shape)

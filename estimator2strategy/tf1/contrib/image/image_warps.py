@@ -182,7 +182,7 @@ def sparse_image_warp(
         image: [batch, height, width, channels], of a known shape.
         source_control_point_locations: [batch, points, 2].
         dest_control_point_locations: Where these points move to.
-        interpolation_order, regularization_weight: As of `interpolate_spline`.
+        interpolation_order, regularization_weight: As for `interpolate_spline`.
         num_boundary_points: Above 0: the corners stay in place, and so many points less one on
             each border.
         name: Of the name scope.

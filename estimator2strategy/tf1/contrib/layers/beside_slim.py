@@ -117,9 +117,9 @@ def embedding_lookup_unique(
     with _v1.name_scope(name, "EmbeddingLookupUnique"):
         ids = tf.convert_to_tensor(ids)
         distinct, places = tf.unique(tf.reshape(ids, [-1]))
-        found = _v1.nn.embedding_lookup(params, distinct, partition_strategy)
-        rows = tf.gather(found, places)
-        return tf.reshape(rows, tf.concat([tf.shape(ids), tf.shape(found)[1:]], 0))
+        looked_up = _v1.nn.embedding_lookup(params, distinct, partition_strategy)
+        rows = tf.gather(looked_up, places)
+        return tf.reshape(rows, tf.concat([tf.shape(ids), tf.shape(looked_up)[1:]], 0))
 
 
 def bow_encoder(

@@ -50,8 +50,8 @@ class Column:
 
     def _transform_feature(self, inputs: Any) -> Any:
         def get(key: Any) -> Any:
-            found = inputs.get(key)
-            return key.hidden(found) if isinstance(key, Column) else found
+            tensor = inputs.get(key)
+            return key.hidden(tensor) if isinstance(key, Column) else tensor
 
         return self.shown(self.transform(get))
 

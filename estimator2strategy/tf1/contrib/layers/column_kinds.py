@@ -10,7 +10,7 @@ Source: `tf.contrib.layers` feature_column.py, TF 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -137,11 +137,11 @@ class _OfIds:
 
     @property
     def length(self) -> int:
-        return self.sparse_id_column.length
+        return cast(int, self.sparse_id_column.length)
 
     @property
     def config(self) -> dict[str, Any]:
-        return self.sparse_id_column.config
+        return cast(dict[str, Any], self.sparse_id_column.config)
 
     def transform(self, get: Get) -> Any:
         return get(self.sparse_id_column)
@@ -160,7 +160,7 @@ class _WeightedSparseColumn(_OfIds, IdColumn, _Weighted):
 
     @property
     def combiner(self) -> str:
-        return self.sparse_id_column.combiner
+        return cast(str, self.sparse_id_column.combiner)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class _BucketizedColumn(IdColumn, DenseColumn, _Bucketized):
 
     @property
     def _num_buckets(self) -> int:
-        return self.length * self.source_column.dimension
+        return cast(int, self.length * self.source_column.dimension)
 
     dimension = _num_buckets
 
@@ -245,11 +245,11 @@ class _BucketizedColumn(IdColumn, DenseColumn, _Bucketized):
             tf.raw_ops.Bucketize(input=get(self.source_column), boundaries=boundaries)
         )
 
-    def of_buckets(self, found: tf.Tensor) -> tuple[Any, Any]:
+    def of_buckets(self, looked_up: tf.Tensor) -> tuple[Any, Any]:
         """The result of `transform` for numbers in these buckets."""
-        found = tf.reshape(found, [-1, self.source_column.dimension])
-        found += self.length * tf.range(self.source_column.dimension)
-        return _without(tf.cast(found, tf.int64), -1), None
+        looked_up = tf.reshape(looked_up, [-1, self.source_column.dimension])
+        looked_up += self.length * tf.range(self.source_column.dimension)
+        return _without(tf.cast(looked_up, tf.int64), -1), None
 
     def shown(self, transformed: Any) -> Any:
         dimension = self.source_column.dimension

@@ -64,10 +64,10 @@ def counts(length: int, ids: tf.SparseTensor, weights: tf.SparseTensor | None) -
     is_id = ids.values >= 0
     places = tf.stack([ids.indices[:, 0], tf.cast(ids.values, tf.int64)], 1)
     shape = tf.stack([ids.dense_shape[0], tf.constant(length, tf.int64)])
-    found = tf.scatter_nd(
+    scattered = tf.scatter_nd(
         tf.boolean_mask(places, is_id), tf.boolean_mask(weights.values, is_id), shape
     )
-    return tf.ensure_shape(found, [None, length])
+    return tf.ensure_shape(scattered, [None, length])
 
 
 def looked_up(
@@ -116,8 +116,8 @@ def scattered_embedding_lookup(
         flat = tf.reshape(values, [-1, 1])
         places = tf.tile(tf.range(dimension)[None, :], tf.shape(flat))
         ids = tf.sparse.to_dense(crossed([places, flat], _size(params), hash_key))
-        found = _v1.nn.embedding_lookup(params, ids, partition_strategy="div")
-        return tf.reshape(found, tf.concat([tf.shape(values), [dimension]], 0))
+        looked_up = _v1.nn.embedding_lookup(params, ids, partition_strategy="div")
+        return tf.reshape(looked_up, tf.concat([tf.shape(values), [dimension]], 0))
 
 
 def _size(params: Any) -> int:
@@ -143,7 +143,7 @@ def scattered_embedding_lookup_sparse(
         combiner: "mean", which is the default, "sqrtn" or "sum".
         default_value: The value of an example that has none; by default one that is rarely met.
         name: Of the scope.
-        hash_key: As of `scattered_embedding_lookup`.
+        hash_key: As for `scattered_embedding_lookup`.
 
     Returns:
         Floats [batch, dimension].

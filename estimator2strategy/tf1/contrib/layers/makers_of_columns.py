@@ -314,7 +314,7 @@ def shared_embedding_columns(
         shared_embedding_name: Of the variable; by default made of the columns' names.
         dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt: As of
             `embedding_column`.
-        max_norm, trainable: As of `embedding_column`.
+        max_norm, trainable: As for `embedding_column`.
 
     Raises:
         TypeError: The columns are no list, or one is not of ids.
@@ -401,9 +401,9 @@ def scattered_embedding_column(
 def _has_ids_of(column: Any, other: Any) -> bool:
     ids, others = (getattr(c, "sparse_id_column", c) for c in (column, other))
     if ids.lookup_config and others.lookup_config:
-        return ids.lookup_config == others.lookup_config
+        return bool(ids.lookup_config == others.lookup_config)
     same_kind = ids.dtype == others.dtype or (ids.dtype.is_integer and others.dtype.is_integer)
-    return ids.length == others.length and same_kind
+    return bool(ids.length == others.length and same_kind)
 
 
 def _shared_name(columns: list[Any]) -> str:

@@ -3,7 +3,7 @@
 | file | what |
 | --- | --- |
 | `early_estimator.py`, `model_fn_ops.py` | `Estimator`, `ModelFnOps` and their kin |
-| `canned_models.py`, `combined_models.py`, `dynamic_rnn.py`, `exact_linear.py` | ready models |
+| `canned_models.py`, `dynamic_rnn.py`, `exact_linear.py` | ready models |
 | `heads_of_learn.py`, `model_parts.py` | what these are made of |
 | `experiment_runs.py`, `export_*.py`, `kept_exports.py`, `early_run_config.py` | what drives them |
 | `monitor_*.py`, `validation_monitor.py` | monitors, which came before hooks |

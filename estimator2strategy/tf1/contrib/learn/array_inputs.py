@@ -6,7 +6,7 @@ Sources: `tf.contrib.learn` data_feeder.py and estimator.py, TF 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -158,8 +158,11 @@ class SKCompat:
         name: str | None = None,
     ) -> dict[str, Any]:
         """The metrics on arrays."""
-        return self._estimator.evaluate(
-            input_fn=input_fn_of(x, y, batch_size), steps=steps, metrics=metrics, name=name
+        return cast(
+            dict[str, Any],
+            self._estimator.evaluate(
+                input_fn=input_fn_of(x, y, batch_size), steps=steps, metrics=metrics, name=name
+            ),
         )
 
     def predict(self, x: Any, batch_size: int | None = 128, outputs: Any = None) -> Any:

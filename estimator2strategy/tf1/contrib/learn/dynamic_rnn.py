@@ -135,7 +135,7 @@ def construct_rnn_cell(
     Args:
         num_units: Sizes of the layers.
         cell_type: "basic_rnn", "lstm", "gru", or a subclass of `RNNCell`.
-        dropout_keep_probabilities: As of `apply_dropout`; None for no dropout.
+        dropout_keep_probabilities: As for `apply_dropout`; None for no dropout.
 
     Raises:
         ValueError: There is no such cell, or the numbers do not fit.
@@ -262,7 +262,7 @@ def construct_rnn(
         sequence_input: [batch, longest, width].
         cell: The cell.
         num_label_columns: Number of logits.
-        dtype, parallel_iterations, swap_memory: As of `tf.nn.dynamic_rnn`.
+        dtype, parallel_iterations, swap_memory: As for `tf.nn.dynamic_rnn`.
     """
     with tf.name_scope("RNN"):
         outputs, state = tf1.nn.dynamic_rnn(
@@ -286,14 +286,14 @@ class DynamicRnnEstimator(Estimator):
     Args:
         problem_type: `ProblemType.CLASSIFICATION` or `LINEAR_REGRESSION`.
         prediction_type: `PredictionType.SINGLE_VALUE`, or `MULTIPLE_VALUE` for all steps.
-        sequence_feature_columns, context_feature_columns: As of `build_sequence_input`.
+        sequence_feature_columns, context_feature_columns: As for `build_sequence_input`.
         num_classes: Number of classes.
-        num_units, cell_type, dropout_keep_probabilities: As of `construct_rnn_cell`; there is
+        num_units, cell_type, dropout_keep_probabilities: As for `construct_rnn_cell`; there is
             dropout in training only.
-        optimizer, learning_rate, gradient_clipping_norm: As of `tf.contrib.layers.optimize_loss`.
+        optimizer, learning_rate, gradient_clipping_norm: As for `tf.contrib.layers.optimize_loss`.
         predict_probabilities: True for the probabilities of classes, too.
         momentum: For the optimizer "Momentum".
-        model_dir, feature_engineering_fn, config: As of `learn.Estimator`.
+        model_dir, feature_engineering_fn, config: As for `learn.Estimator`.
 
     Raises:
         ValueError: A type is none of these, or `num_classes` is missing.
@@ -346,7 +346,7 @@ def _model_fn(problem: _Problem, given: Mapping[str, Any]) -> Callable[..., Mode
     classifies = problem.key == PredictionKey.CLASSES
     scope = _SCOPES[given["prediction_type"]] + ("Classifier" if classifies else "Regressor")
 
-    def model_fn(features, labels, mode):
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
         with tf.name_scope(scope):
             lengths = features.get(RNNKeys.SEQUENCE_LENGTH_KEY)
             inputs = build_sequence_input(
@@ -395,7 +395,9 @@ def _predictions(
     return {PredictionKey.PROBABILITIES: tf.reshape(probabilities, shape), problem.key: classes}
 
 
-def _accuracy(predictions: Mapping[str, tf.Tensor], labels: Any, lengths: Any, of_steps: bool):
+def _accuracy(
+    predictions: Mapping[str, tf.Tensor], labels: Any, lengths: Any, of_steps: bool
+) -> Any:
     classes = predictions[PredictionKey.CLASSES]
     if of_steps:
         classes, labels = mask_activations_and_labels(classes, labels, lengths)

@@ -106,7 +106,7 @@ class Estimator(core.Estimator):
         self._metrics: Mapping[Any, Any] = {}
         self._served: dict[str, Any] = {}  # what an export asks of `estimator_spec`
 
-        def core_model_fn(features, labels, mode, params, config):
+        def core_model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
             if feature_engineering_fn is not None:
                 features, labels = feature_engineering_fn(features, labels)
             offered = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}
@@ -289,8 +289,8 @@ class Estimator(core.Estimator):
             export_dir_base: The folder to write a folder into, which is named after the time.
             serving_input_fn: Returns `InputFnOps` or a ServingInputReceiver.
             default_output_alternative_key: The output that is served by default.
-            assets_extra, as_text, checkpoint_path: As of `tf.estimator.Estimator`.
-            **more: As of `tf.estimator.Estimator.export_savedmodel`.
+            assets_extra, as_text, checkpoint_path: As for `tf.estimator.Estimator`.
+            **more: As for `tf.estimator.Estimator.export_savedmodel`.
         """
 
         def receiver() -> Any:

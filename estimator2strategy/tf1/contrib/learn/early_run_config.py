@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -87,4 +87,4 @@ class RunConfig(core.RunConfig):
     @property
     def environment(self) -> str:
         """Either "local" or "cloud", as `TF_CONFIG` says."""
-        return self._environment
+        return cast(str, self._environment)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -132,4 +132,4 @@ def sdca_model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, An
         solver = Solver(examples, problem, "_unshrinked/SDCAOptimizer")
         return solver.minimize(_v1.train.get_global_step())
 
-    return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+    return cast(ModelFnOps, head.create_model_fn_ops(features, mode, labels, train_op_fn, logits))

@@ -7,7 +7,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -30,7 +30,7 @@ class ExportStrategy(
 
     def __new__(
         cls, name: str, export_fn: Callable[..., Any], strip_default_attrs: bool | None = None
-    ):
+    ) -> ExportStrategy:
         return super().__new__(cls, name, export_fn, strip_default_attrs)
 
     def export(
@@ -65,7 +65,12 @@ def make_export_strategy(
 
     key = default_output_alternative_key
 
-    def export_fn(estimator, export_dir_base, checkpoint_path=None, strip_default_attrs=False):
+    def export_fn(
+        estimator: Any,
+        export_dir_base: str,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = False,
+    ) -> Any:
         if isinstance(estimator, Estimator):
             how = (key, assets_extra, as_text, checkpoint_path)
             strip = bool(strip_default_attrs)
@@ -77,8 +82,9 @@ def make_export_strategy(
                 f"default_output_alternative_key is not supported in core Estimator. Given: {key}"
             )
         else:
-            how = (assets_extra, as_text, checkpoint_path)
-            path = estimator.export_saved_model(export_dir_base, serving_input_fn, *how)
+            path = estimator.export_saved_model(
+                export_dir_base, serving_input_fn, assets_extra, as_text, checkpoint_path
+            )
         garbage_collect_exports(export_dir_base, exports_to_keep)
         return path
 
@@ -250,7 +256,7 @@ class Experiment:
         if self._checkpoint_and_export and saves:
             listener = _AfterSave(self._evaluate_and_export)
             self._train(max_steps=self.train_steps, listeners=[listener])
-            return listener.result
+            return cast(tuple[Any, list[Any]], listener.result)
         hooks, listeners = [], []
         if every := self._min_eval_frequency:
             folder = self.estimator.model_dir

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import cast
 
 import tensorflow as tf
 
@@ -18,7 +19,7 @@ def get_timestamped_export_dir(export_dir_base: str | bytes) -> bytes:
         seconds = str(int(time.time()))
         path = os.path.join(tf.compat.as_bytes(export_dir_base), tf.compat.as_bytes(seconds))
         if not tf.io.gfile.exists(path):
-            return path
+            return cast(bytes, path)
         time.sleep(1)
     raise RuntimeError(
         "Failed to obtain a unique export directory name after "
@@ -29,7 +30,7 @@ def get_timestamped_export_dir(export_dir_base: str | bytes) -> bytes:
 def get_temp_export_dir(timestamped_export_dir: str | bytes) -> bytes:
     """The path beside an export's whose name starts with "temp-", which a server does not load."""
     folder, name = os.path.split(tf.compat.as_bytes(timestamped_export_dir))
-    return os.path.join(folder, b"temp-" + name)
+    return cast(bytes, os.path.join(folder, b"temp-" + name))
 
 
 def _versioned(path: kept_exports.Path) -> kept_exports.Path | None:

@@ -41,7 +41,7 @@ def make_parsing_export_strategy(
         feature_columns: Columns of `tf.contrib.layers`: the features of an Example.
         target_core: True for a `tf.estimator.Estimator`.
         default_output_alternative_key, assets_extra, as_text, exports_to_keep,
-            strip_default_attrs: As of `make_export_strategy`.
+            strip_default_attrs: As for `make_export_strategy`.
     """
     spec = create_feature_spec_for_parsing(feature_columns)
     build = core.export.build_parsing_serving_input_receiver_fn
@@ -59,7 +59,7 @@ def _is_better(best: Mapping[str, Any] | None, candidate: Mapping[str, Any] | No
     for what, result in (("curr_best", best), ("cand", candidate)):
         if not result or MetricKey.LOSS not in result:
             raise ValueError(f"{what}_eval_result cannot be empty or no loss is found in it.")
-    return best[MetricKey.LOSS] > candidate[MetricKey.LOSS]  # type: ignore[index]
+    return bool(best[MetricKey.LOSS] > candidate[MetricKey.LOSS])  # type: ignore[index]
 
 
 class BestModelSelector:
@@ -114,13 +114,13 @@ def make_best_model_export_strategy(
     """A strategy "best_model" that exports a checkpoint if its evaluation is the best so far.
 
     Args:
-        serving_input_fn: As of `make_export_strategy`.
+        serving_input_fn: As for `make_export_strategy`.
         exports_to_keep: Exports of one checkpoint to keep.
         model_dir: The folder that `event_file_pattern` starts from.
         event_file_pattern: Event files of earlier evaluations; without them and `model_dir`,
             a program that starts again forgets them.
-        compare_fn: As of `BestModelSelector`.
-        default_output_alternative_key, strip_default_attrs: As of `make_export_strategy`.
+        compare_fn: As for `BestModelSelector`.
+        default_output_alternative_key, strip_default_attrs: As for `make_export_strategy`.
     """
     exporting = make_export_strategy(
         serving_input_fn,
@@ -132,7 +132,12 @@ def make_best_model_export_strategy(
     files = os.path.join(model_dir, event_file_pattern) if known else None  # type: ignore[arg-type]
     selector = BestModelSelector(files, compare_fn)
 
-    def export_fn(estimator, export_dir_base, checkpoint_path, eval_result=None):
+    def export_fn(
+        estimator: Any,
+        export_dir_base: str,
+        checkpoint_path: str | None,
+        eval_result: Mapping[str, Any] | None = None,
+    ) -> Any:
         checkpoint_path = checkpoint_path or _v1.train.latest_checkpoint(estimator.model_dir)
         best, result = selector.update(checkpoint_path, eval_result)
         if not best or result is None:
@@ -157,7 +162,7 @@ def extend_export_strategy(
         post_export_name: Name of the strategy, by default that of the other.
     """
 
-    def export_fn(estimator, export_dir_base, checkpoint_path=None):
+    def export_fn(estimator: Any, export_dir_base: str, checkpoint_path: str | None = None) -> Any:
         export_dir_base = tf.compat.as_str_any(export_dir_base)
         before, after = (_new_folder(export_dir_base, kind) for kind in ("base", "post"))
         exported = base_export_strategy.export(estimator, before, checkpoint_path)

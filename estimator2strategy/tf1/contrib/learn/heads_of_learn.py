@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator2strategy.estimator.heads import metric_rows
 from estimator2strategy.tf1.contrib import layers
 from estimator2strategy.tf1.contrib.learn.model_fn_ops import (
     ModeKeys,
@@ -19,6 +20,7 @@ from estimator2strategy.tf1.contrib.learn.model_fn_ops import (
 )
 
 _v1 = tf.compat.v1
+_Tensors = Mapping[str, tf.Tensor]
 _Losses = tuple[tf.Tensor, tf.Tensor]  # for training, and to report
 
 
@@ -105,10 +107,10 @@ class Head:
                     raise ValueError("train_op_fn can not be None in TRAIN mode")
                 train_op = self._train_op(loss, labels, train_op_fn, bias, logits, weights)
             with _v1.name_scope("metrics"):
-                found = self._metrics(predictions, labels, weights)
+                by_key = self._metrics(predictions, labels, weights)
                 if self.head_name:
-                    found["loss"] = _v1.metrics.mean(reported)
-            named = {self._key(name): metric for name, metric in found.items()}
+                    by_key["loss"] = _v1.metrics.mean(reported)
+            named = {self._key(name): metric for name, metric in by_key.items()}
             # What an Estimator reports as "loss" is the mean of this.
             shown = reported if mode == ModeKeys.EVAL else loss
             return ModelFnOps(mode, predictions, shown, train_op, named, outputs)
@@ -146,7 +148,9 @@ class Head:
         _v1.logging.warning(f"Weights {name} has shape {weights.shape}, expanding to make it 2d.")
         return tf.reshape(weights, [-1, 1])
 
-    def _train_op(self, loss, labels, train_op_fn, bias, logits, weights) -> Any:
+    def _train_op(
+        self, loss: tf.Tensor, labels: Any, train_op_fn: Any, bias: Any, logits: Any, weights: Any
+    ) -> Any:
         steps = []
         if bias is not None:
             with _v1.name_scope(None, "centered_bias_step") as name:
@@ -168,9 +172,7 @@ class Head:
     def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         raise NotImplementedError
 
-    def _metrics(
-        self, predictions: Mapping[str, tf.Tensor], labels: Any, weights: Any
-    ) -> dict[str, Any]:
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         raise NotImplementedError
 
 
@@ -220,20 +222,20 @@ class _RegressionHead(Head):
         self._losses = _averaged(loss_fn)
         self._link_fn = link_fn
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         labels, logits = _column(labels), _column(logits)
         logits.shape.assert_is_compatible_with(labels.shape)
         return self._losses(labels, logits, weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         if self.logits_dimension == 1:
             logits = tf.squeeze(logits, [1], name=PredictionKey.SCORES)
         return {PredictionKey.SCORES: self._link_fn(logits)}
 
-    def _exported(self, predictions):
+    def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return predictions
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         return {}
 
 
@@ -242,7 +244,7 @@ class _ClassHead(Head):
 
     _label_keys: Sequence[str] | None = None
 
-    def _exported(self, predictions):
+    def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Probabilities, and the name of each class beside its probability."""
         probabilities = predictions[PredictionKey.PROBABILITIES]
         size = tf.shape(probabilities)
@@ -251,6 +253,13 @@ class _ClassHead(Head):
         if not self._label_keys:
             classes = tf.as_string(classes)
         return {PredictionKey.PROBABILITIES: probabilities, PredictionKey.CLASSES: classes}
+
+
+_AT_THRESHOLD: Mapping[str, Callable[..., Any]] = {
+    "accuracy/": metric_rows.accuracy_at_threshold,
+    "precision/positive_": metric_rows.precision_at_threshold,
+    "recall/positive_": metric_rows.recall_at_threshold,
+}
 
 
 class _BinaryLogisticHead(_ClassHead):
@@ -262,10 +271,10 @@ class _BinaryLogisticHead(_ClassHead):
         self._losses = _custom(loss_fn) if loss_fn else _averaged(_log_loss)
         self._thresholds = thresholds or (0.5,)
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         return self._losses(labels, logits, weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         both = tf.concat([tf.zeros_like(logits), logits], 1)
         return {
             PredictionKey.LOGITS: logits,
@@ -274,14 +283,14 @@ class _BinaryLogisticHead(_ClassHead):
             PredictionKey.CLASSES: tf.argmax(both, 1, name=PredictionKey.CLASSES),
         }
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         metrics = _v1.metrics
         logistic = predictions[PredictionKey.LOGISTIC]
         numbers = tf.cast(labels, tf.float32)
         of_labels = None if weights is None else _as(numbers, weights)
         of_logistic = None if weights is None else _as(logistic, weights)
         is_one = tf.cast(labels, tf.bool)
-        found = {
+        by_key = {
             "accuracy": metrics.accuracy(labels, predictions[PredictionKey.CLASSES], weights),
             "labels/prediction_mean": metrics.mean(logistic, of_logistic),
             "labels/actual_label_mean": metrics.mean(numbers, of_labels),
@@ -290,16 +299,10 @@ class _BinaryLogisticHead(_ClassHead):
             "auc_precision_recall": metrics.auc(is_one, logistic, of_logistic, curve="PR"),
         }
         for threshold in self._thresholds:
-            above = tf.cast(logistic >= threshold, tf.float32)
-            at = f"threshold_{threshold:f}_mean"
-            found[f"accuracy/{at}"] = metrics.accuracy(labels, above, weights)
-            for name, metric in (
-                ("precision", metrics.precision_at_thresholds),
-                ("recall", metrics.recall_at_thresholds),
-            ):
-                value, update = metric(labels, logistic, (threshold,), weights)
-                found[f"{name}/positive_{at}"] = (tf.squeeze(value), tf.squeeze(update))
-        return found
+            for name, metric in _AT_THRESHOLD.items():
+                key = f"{name}threshold_{threshold:f}_mean"
+                by_key[key] = metric(labels, logistic, weights, threshold)
+        return by_key
 
 
 def _log_loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -311,19 +314,19 @@ class _BinarySvmHead(Head):
     def __init__(self, *common: Any):
         super().__init__("binary_svm_head", ProblemType.LOGISTIC_REGRESSION, 1, *common)
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         signs = 2.0 * tf.cast(tf.reshape(labels, [-1, 1]), tf.float32) - 1.0
         return _losses(tf.nn.relu(1.0 - signs * logits), weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         both = tf.concat([tf.zeros_like(logits), logits], 1)
         classes = tf.argmax(both, 1, name=PredictionKey.CLASSES)
         return {PredictionKey.LOGITS: logits, PredictionKey.CLASSES: classes}
 
-    def _exported(self, predictions):
+    def _exported(self, predictions: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return predictions
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         classes = predictions[PredictionKey.CLASSES]
         return {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}
 
@@ -355,10 +358,10 @@ class _MultiClassHead(_ClassHead):
         )
         return tf.lookup.StaticHashTable(keys, -1, name="label_id_lookup").lookup(labels)
 
-    def _loss(self, labels, logits, weights):
+    def _loss(self, labels: Any, logits: Any, weights: Any) -> _Losses:
         return self._losses(self._ids(labels), logits, weights)
 
-    def _predictions(self, logits):
+    def _predictions(self, logits: Any) -> dict[str, tf.Tensor]:
         classes = tf.argmax(logits, 1, name=PredictionKey.CLASSES)
         if self._label_keys:
             classes = tf.gather(tf.constant(list(self._label_keys)), classes)
@@ -368,10 +371,10 @@ class _MultiClassHead(_ClassHead):
             PredictionKey.CLASSES: classes,
         }
 
-    def _metrics(self, predictions, labels, weights):
+    def _metrics(self, predictions: _Tensors, labels: Any, weights: Any) -> dict[str, Any]:
         mean = _v1.metrics.mean
         classes = predictions[PredictionKey.CLASSES]
-        found = {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}
+        by_key = {"accuracy": _v1.metrics.accuracy(labels, classes, weights)}
         for number in () if self._label_keys else self._metric_class_ids:
             means = {
                 "labels/prediction_mean": tf.equal(classes, number),
@@ -382,8 +385,8 @@ class _MultiClassHead(_ClassHead):
             for name, values in means.items():
                 values = tf.cast(values, tf.float32)
                 own = None if weights is None else _as(values, weights)
-                found[f"{name}/class{number}"] = mean(values, own)
-        return found
+                by_key[f"{name}/class{number}"] = mean(values, own)
+        return by_key
 
 
 def _softmax_loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -414,7 +417,7 @@ def multi_class_head(
         metric_class_ids: Classes with metrics of their own.
         loss_fn: Takes labels, logits and, where there are any, weights; gives the loss.
         label_keys: The names of the classes, which labels then are.
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
 
     Raises:
         ValueError: There are too few classes, or an argument does not go with so many.
@@ -440,7 +443,7 @@ def binary_svm_head(
     """The head of two classes that a margin divides: hinge loss.
 
     Args:
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
         thresholds: Not used, as in TF 1.15.
     """
     del thresholds
@@ -460,7 +463,7 @@ def regression_head(
     Args:
         label_dimension: Number of labels of an example.
         link_fn: Makes predictions of logits; by default they are the same.
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
     """
     common = (label_name, weight_column_name, enable_centered_bias, head_name)
     return _RegressionHead(_squared, link_fn or tf.identity, label_dimension, *common)
@@ -481,7 +484,7 @@ def poisson_regression_head(
 
     Args:
         label_dimension: Number of labels of an example.
-        label_name, weight_column_name, enable_centered_bias, head_name: As of `Head`.
+        label_name, weight_column_name, enable_centered_bias, head_name: As for `Head`.
     """
     common = (label_name, weight_column_name, enable_centered_bias, head_name)
     return _RegressionHead(_poisson, tf.exp, label_dimension, *common)

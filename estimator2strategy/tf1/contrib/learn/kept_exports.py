@@ -33,8 +33,8 @@ def get_paths(base_dir: str | bytes, parser: Callable[[Path], Path | None]) -> l
     folder = tf.compat.as_str_any(base_dir)
     # In a bucket, names of folders end in a slash.
     names = [tf.compat.as_str_any(name).rstrip("/") for name in tf.io.gfile.listdir(folder)]
-    found = [parser(Path(os.path.join(folder, name), None)) for name in names]
-    return sorted(path for path in found if path)
+    exports = [parser(Path(os.path.join(folder, name), None)) for name in names]
+    return sorted(path for path in exports if path)
 
 
 def largest_export_versions(n: int) -> Filter:

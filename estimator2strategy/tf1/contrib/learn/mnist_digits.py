@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -45,7 +45,7 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = _CLASSES) -
 
 def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
     """Rows with a one at the place of each label, float64."""
-    return np.eye(num_classes)[labels_dense.ravel()]
+    return cast(np.ndarray, np.eye(num_classes)[labels_dense.ravel()])
 
 
 class DataSet:
@@ -167,7 +167,7 @@ def read_data_sets(
     def read(name: str, extract: Any) -> np.ndarray:
         url = (source_url or DEFAULT_SOURCE_URL) + name
         with tf.io.gfile.GFile(maybe_download(name, train_dir, url), "rb") as file:
-            return extract(file)
+            return cast(np.ndarray, extract(file))
 
     def labels_of(file: Any) -> np.ndarray:
         return extract_labels(file, one_hot=one_hot)
@@ -198,8 +198,8 @@ def _extract(f: Any, magic: int, what: str, dimensions: int) -> tuple[list[int],
     name = os.fspath(getattr(f, "name", "?"))
     print("Extracting", name)  # noqa: T201 as it did
     with gzip.GzipFile(fileobj=f) as unpacked:
-        found = int.from_bytes(unpacked.read(4), "big")
-        if found != magic:
-            raise ValueError(f"Invalid magic number {found} in MNIST {what} file: {name}")
+        begins_with = int.from_bytes(unpacked.read(4), "big")
+        if begins_with != magic:
+            raise ValueError(f"Invalid magic number {begins_with} in MNIST {what} file: {name}")
         sizes = np.frombuffer(unpacked.read(4 * dimensions), ">u4").tolist()
         return sizes, np.frombuffer(unpacked.read(int(np.prod(sizes))), np.uint8)

@@ -111,7 +111,7 @@ class ModelFnOps(
         training_chief_hooks: Any = None,
         training_hooks: Any = None,
         scaffold: Any = None,
-    ):
+    ) -> ModelFnOps:
         ModeKeys.validate(mode)
         if train_op is None and mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op.")
@@ -172,12 +172,12 @@ _ONLY = "default_input_alternative:None"  # a signature of an output without a n
 
 def _export_output(kind: int, tensors: Mapping[str, Any], of_examples: bool) -> Any:
     if of_examples and kind in (ProblemType.CLASSIFICATION, ProblemType.LOGISTIC_REGRESSION):
-        found = {
+        given = {
             "classes": tensors.get(PredictionKey.CLASSES),
             "scores": tensors.get(PredictionKey.PROBABILITIES),
         }
-        if found != {"classes": None, "scores": None}:
-            return core.export.ClassificationOutput(**found)
+        if given != {"classes": None, "scores": None}:
+            return core.export.ClassificationOutput(**given)
     if of_examples and kind == ProblemType.LINEAR_REGRESSION and len(tensors) == 1:
         return core.export.RegressionOutput(*tensors.values())
     return core.export.PredictOutput(tensors)
@@ -189,7 +189,7 @@ def build_parsing_serving_input_fn(
     """A serving_input_fn that takes serialized `tf.Example`s, named "examples".
 
     Args:
-        feature_spec: As of `tf.parse_example`.
+        feature_spec: As for `tf.parse_example`.
         default_batch_size: Number of examples; any if None.
     """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -39,7 +39,9 @@ def linear_model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, 
             pairs = zip(gradients, variables, strict=True)
             return optimizer.apply_gradients(pairs, _v1.train.get_global_step())
 
-        return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+        return cast(
+            ModelFnOps, head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+        )
 
 
 def dnn_model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, Any]) -> ModelFnOps:
@@ -66,7 +68,9 @@ def dnn_model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, Any
                 params["gradient_clip_norm"],
             )
 
-        return head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+        return cast(
+            ModelFnOps, head.create_model_fn_ops(features, mode, labels, train_op_fn, logits)
+        )
 
 
 def combined_model_fn(
@@ -111,7 +115,7 @@ def combined_model_fn(
             return _v1.assign_add(_v1.train.get_global_step(), 1)
 
     total = parts[0].logits if len(parts) == 1 else parts[0].logits + parts[1].logits
-    return head.create_model_fn_ops(features, mode, labels, train_op_fn, total)
+    return cast(ModelFnOps, head.create_model_fn_ops(features, mode, labels, train_op_fn, total))
 
 
 class _Part(NamedTuple):

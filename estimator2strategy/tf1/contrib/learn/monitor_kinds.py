@@ -72,7 +72,7 @@ class PrintTensor(EveryN):
 
     Args:
         tensor_names: Names of tensors; or what to call them, and their names.
-        every_n, first_n: As of `EveryN`.
+        every_n, first_n: As for `EveryN`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LoggingTrainable(EveryN):
 
     Args:
         scope: Begins the names of those that are logged; all by default.
-        every_n, first_n: As of `EveryN`.
+        every_n, first_n: As for `EveryN`.
     """
 
     def __init__(self, scope: str | None = None, every_n: int = 100, first_n: int = 1):
@@ -123,7 +123,7 @@ class CaptureVariable(EveryN):
 
     Args:
         var_name: Its name, with ":0" at the end.
-        every_n, first_n: As of `EveryN`.
+        every_n, first_n: As for `EveryN`.
     """
 
     def __init__(self, var_name: str, every_n: int = 100, first_n: int = 1):
@@ -199,7 +199,7 @@ class StepCounter(EveryN):
 
     Args:
         every_n_steps: Number of steps from one time to the next.
-        output_dir, summary_writer: As of `SummarySaver`.
+        output_dir, summary_writer: As for `SummarySaver`.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ def get_default_monitors(
 
     Args:
         loss_op: The loss.
-        summary_op, save_summary_steps, output_dir, summary_writer: As of `SummarySaver`.
+        summary_op, save_summary_steps, output_dir, summary_writer: As for `SummarySaver`.
     """
     made: list[BaseMonitor] = []
     if loss_op is not None:

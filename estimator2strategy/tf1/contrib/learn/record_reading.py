@@ -10,7 +10,7 @@ Source: `tf.contrib.learn` learn_io/graph_io.py, TF 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import tensorflow as tf
 
@@ -54,8 +54,8 @@ def _fixed_lengths(reader: tf.Operation) -> _Records:
     sizes = [reader.get_attr(f"{part}_bytes") for part in ("record", "header", "footer")]
 
     def records(file: tf.Tensor) -> tf.data.Dataset:
-        found = tf.data.FixedLengthRecordDataset(file, *sizes).enumerate()
-        return found.map(lambda number, record: (_key(file, number), record))
+        numbered = tf.data.FixedLengthRecordDataset(file, *sizes).enumerate()
+        return numbered.map(lambda number, record: (_key(file, number), record))
 
     return records
 
@@ -148,7 +148,9 @@ def read_keyed_batch_examples(
         if randomize_input:
             records = records.shuffle(max(queue_capacity - 3 * batch_size, batch_size), seed)
         batches = records.batch(batch_size, drop_remainder=num_epochs is None)
-        return _v1.data.make_one_shot_iterator(batches.prefetch(1)).get_next()
+        return cast(
+            tuple[tf.Tensor, Any], _v1.data.make_one_shot_iterator(batches.prefetch(1)).get_next()
+        )
 
 
 def _records_of(reader: Callable[[], Any]) -> _Records:
@@ -203,7 +205,7 @@ def read_keyed_batch_features(
         features: As for `tf.parse_example`.
         reader_num_threads, feature_queue_capacity, num_enqueue_threads: Not used.
         parse_fn: Makes Examples of records.
-        read_batch_size: As of `read_keyed_batch_examples`; `batch_size` by default.
+        read_batch_size: As for `read_keyed_batch_examples`; `batch_size` by default.
         file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity, name: As of
             `read_keyed_batch_examples`.
 

@@ -14,7 +14,7 @@ import copy
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -27,7 +27,7 @@ class ValidationMonitor(EveryN):
     """Evaluates each new checkpoint, and ends the training when a metric gets no better.
 
     Args:
-        x, y, input_fn, batch_size, metrics, hooks, name: As of `evaluate` of the Estimator.
+        x, y, input_fn, batch_size, metrics, hooks, name: As for `evaluate` of the Estimator.
         eval_steps: Its `steps`.
         every_n_steps: Number of steps from one look for a checkpoint to the next.
         early_stopping_rounds: Number of steps without a better value after which training ends.
@@ -103,10 +103,10 @@ class ValidationMonitor(EveryN):
             _log.debug("Skipping evaluation at step %d: there is no new checkpoint.", step)
             return False
         self._evaluated = latest
-        found = self._evaluate()
-        listed = ", ".join(f"{name} = {value}" for name, value in found.items())
+        results = self._evaluate()
+        listed = ", ".join(f"{name} = {value}" for name, value in results.items())
         _log.info("Validation (step %d): %s", step, listed)
-        return self.early_stopping_rounds is not None and self._is_over(step, found)
+        return self.early_stopping_rounds is not None and self._is_over(step, results)
 
     def _is_time_to_look(self) -> bool:
         now = time.time()
@@ -138,13 +138,13 @@ class ValidationMonitor(EveryN):
             "metrics": self.metrics,
         }
         if hasattr(self._estimator, "fit"):  # an Estimator of tf.contrib.learn
-            return self._estimator.evaluate(**common, **of_learn)
+            return cast(dict[str, Any], self._estimator.evaluate(**common, **of_learn))
         if any(value is not None for value in of_learn.values()):
             raise ValueError(
                 "tf.estimator.Estimator does not support following arguments: x, y, batch_size, "
                 "metrics. Should set as `None` in ValidationMonitor"
             )
-        return self._estimator.evaluate(**common)
+        return cast(dict[str, Any], self._estimator.evaluate(**common))
 
     def _is_over(self, step: int, found: dict[str, Any]) -> bool:
         metric = self.early_stopping_metric

@@ -7,7 +7,7 @@ import math
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -211,4 +211,4 @@ class VocabularyProcessor:
     def restore(cls, filename: str) -> VocabularyProcessor:
         """The object that `save` wrote."""
         with tf.io.gfile.GFile(filename, "rb") as file:
-            return pickle.loads(file.read())
+            return cast(VocabularyProcessor, pickle.loads(file.read()))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -60,7 +60,7 @@ def attention_decoder(
     """`rnn_decoder` that looks at all states of an encoder in each step (arXiv:1412.7449).
 
     Args:
-        decoder_inputs, initial_state, cell, loop_function, scope: As of `rnn_decoder`.
+        decoder_inputs, initial_state, cell, loop_function, scope: As for `rnn_decoder`.
         attention_states: [batch, steps, size].
         output_size: Of an output; that of the cell by default.
         num_heads: Times that a step looks.
@@ -116,7 +116,7 @@ def _attention(states: Any, num_heads: int, dtype: Any) -> Callable[[Any], list[
         weights.append(tf1.get_variable(f"AttnV_{head}", [depth], dtype))
 
     def look(query: Any) -> list[Any]:
-        found = []
+        outputs = []
         query = tf.concat(tf.nest.flatten(query), 1)
         for head in range(num_heads):
             with tf1.variable_scope(f"Attention_{head}"):
@@ -124,8 +124,8 @@ def _attention(states: Any, num_heads: int, dtype: Any) -> Callable[[Any], list[
                 hidden = tf.tanh(features[head] + asked)
                 score = tf.reduce_sum(weights[head] * hidden, [2, 3])
                 mask = tf.cast(tf.nn.softmax(tf.cast(score, tf.float32)), dtype)
-                found.append(tf.reduce_sum(mask[..., None] * states, 1))
-        return found
+                outputs.append(tf.reduce_sum(mask[..., None] * states, 1))
+        return outputs
 
     return look
 
@@ -211,10 +211,10 @@ def _fed(feed_previous: Any, decode: Callable[[bool, bool], _Outputs]) -> _Outpu
     def branch(fed: bool) -> list[Any]:
         with tf1.variable_scope(tf1.get_variable_scope(), reuse=None if fed else True):
             made[fed] = decode(fed, False)
-            return tf.nest.flatten(made[fed])
+            return cast(list[Any], tf.nest.flatten(made[fed]))
 
     flat = tf1.cond(feed_previous, lambda: branch(True), lambda: branch(False))
-    return tf.nest.pack_sequence_as(made[True], flat)
+    return cast(_Outputs, tf.nest.pack_sequence_as(made[True], flat))
 
 
 def embedding_rnn_seq2seq(
@@ -370,7 +370,7 @@ def model_with_buckets(
         encoder_inputs, decoder_inputs, targets, weights: Lists as long as the longest bucket.
         buckets: (encoder length, decoder length), the longest last.
         seq2seq: Makes a model of encoder inputs and decoder inputs.
-        softmax_loss_function: As of `sequence_loss`.
+        softmax_loss_function: As for `sequence_loss`.
         per_example_loss: True for a loss of each example.
         name: Of the name scope.
 

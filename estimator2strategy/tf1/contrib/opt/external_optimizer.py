@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tensorflow as tf
@@ -108,10 +108,10 @@ class ExternalOptimizerInterface:
 
             def evaluate(vector: _Vector) -> Any:
                 feeds = dict(zip(self._vars, self._parts(vector), strict=True))
-                found = session.run(wanted + fetches, {**feeds, **(feed_dict or {})})
+                values = session.run(wanted + fetches, {**feeds, **(feed_dict or {})})
                 if callback is not None:
-                    callback(*found[len(wanted) :])
-                return found[: len(wanted)]
+                    callback(*values[len(wanted) :])
+                return values[: len(wanted)]
 
             return evaluate
 
@@ -202,7 +202,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         for what, name in (("iterations", "nit"), ("functions evaluations", "nfev")):
             if hasattr(result, name):
                 _v1.logging.info("  Number of %s: %d", what, getattr(result, name))
-        return result["x"]
+        return cast(_Vector, result["x"])
 
 
 def _one(evaluate: Callable[..., Any]) -> Callable[..., Any]:

@@ -469,14 +469,14 @@ class MovingAverageOptimizer(_v1.train.Optimizer):
 
 def _by_saved_name(variables: Sequence[Any]) -> dict[str, Any]:
     """Variables by the names that a Saver gives them: slices of one variable are one list."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for var in variables:
         part = var._get_save_slice_info()
         if part is None:
-            found[var.op.name] = var
+            by_name[var.op.name] = var
         else:
-            found.setdefault(part.full_name, []).append(var)
-    return found
+            by_name.setdefault(part.full_name, []).append(var)
+    return by_name
 
 
 def clip_gradients_by_global_norm(

@@ -25,7 +25,7 @@ class AttentionCellWrapper(_Wrapper):
         input_size: Size of the cell's input; that of the first input by default.
         state_is_tuple: True if the state is (the cell's state, the last attention, the outputs);
             else these are side by side in one tensor.
-        reuse: As of `tf.layers`.
+        reuse: As for `tf.layers`.
 
     Raises:
         TypeError: `cell` is no cell.
@@ -247,7 +247,7 @@ class NASCell(_cells.RNNCell):
         num_units: Size of the cell.
         num_proj: Size of the outputs, if they are projected.
         use_bias: True if there is a bias.
-        reuse: As of `tf.layers`.
+        reuse: As for `tf.layers`.
         **kwargs: Of `tf.layers.Layer`.
 
     Source: `tf.contrib.rnn.NASCell`, TF 1.15; https://arxiv.org/abs/1611.01578.
@@ -308,7 +308,7 @@ class UGRNNCell(_cells.RNNCell):
         initializer: Of the variables.
         forget_bias: Added to the gate.
         activation: Of what the inputs become.
-        reuse: As of `tf.layers`.
+        reuse: As for `tf.layers`.
 
     Source: `tf.contrib.rnn.UGRNNCell`, TF 1.15; https://arxiv.org/abs/1611.09913.
     """
@@ -356,7 +356,7 @@ class IntersectionRNNCell(_cells.RNNCell):
         initializer: Of the variables.
         forget_bias: Added to the gates.
         y_activation: Of the output.
-        reuse: As of `tf.layers`.
+        reuse: As for `tf.layers`.
 
     Raises:
         ValueError: Inputs have another size, and are not to be projected.

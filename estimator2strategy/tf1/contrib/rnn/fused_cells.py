@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -140,12 +140,14 @@ def _lstm_step(
     """New c and h, by the kernel LSTMBlockCell, whose gradient left TensorFlow with tf.contrib."""
 
     @tf.custom_gradient
-    def step(x, cs_prev, h_prev, w, b, wci, wcf, wco):
+    def step(
+        x: Any, cs_prev: Any, h_prev: Any, w: Any, b: Any, wci: Any, wcf: Any, wco: Any
+    ) -> Any:
         inputs = {"x": x, "cs_prev": cs_prev, "h_prev": h_prev, "w": w, "b": b}
         inputs.update(wci=wci, wcf=wcf, wco=wco, use_peephole=use_peephole)
         made = tf.raw_ops.LSTMBlockCell(forget_bias=forget_bias, cell_clip=cell_clip, **inputs)
 
-        def gradient(cs_grad, h_grad):
+        def gradient(cs_grad: Any, h_grad: Any) -> Any:
             gates = {name: getattr(made, name) for name in ("i", "cs", "f", "o", "ci", "co")}
             back = tf.raw_ops.LSTMBlockCellGrad(cs_grad=cs_grad, h_grad=h_grad, **gates, **inputs)
             size = tf.shape(x)[1]
@@ -165,7 +167,10 @@ def _lstm_step(
         return [made.cs, made.h], gradient
 
     names = ("w", "b", "wci", "wcf", "wco")
-    return step(x, cs_prev, h_prev, *(tf.convert_to_tensor(weights[name]) for name in names))
+    return cast(
+        list[tf.Tensor],
+        step(x, cs_prev, h_prev, *(tf.convert_to_tensor(weights[name]) for name in names)),
+    )
 
 
 class FusedRNNCell(abc.ABC):

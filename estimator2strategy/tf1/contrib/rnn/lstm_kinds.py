@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -24,7 +24,7 @@ def _columns(inputs: tf.Tensor) -> int:
     columns = tf.compat.dimension_value(inputs.shape.with_rank(2)[1])
     if columns is None:
         raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
-    return columns
+    return cast(int, columns)
 
 
 def _sharded(name: str, shape: list[int], dtype: Any, shards: int) -> tf.Tensor:

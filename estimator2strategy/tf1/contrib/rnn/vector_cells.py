@@ -22,7 +22,7 @@ class _VectorCell(MatrixCell):
 
     Args:
         activation: Of new inputs; tanh by default.
-        num_units, reuse, **kwargs: As of `MatrixCell`.
+        num_units, reuse, **kwargs: As for `MatrixCell`.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class _GatedCell(_VectorCell):
         reuse: True if variables are those that the scope has.
         kernel_initializer: Of the matrices; the scope's by default.
         bias_initializer: Of the biases; by default ones for a GRU's gates and else zeros.
-        name, dtype: As of `tf.layers`.
+        name, dtype: As for `tf.layers`.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class _GatedCell(_VectorCell):
 class IndyGRUCell(_GatedCell):
     """A GRU of independent units.
 
-    Args: As of `_GatedCell`.
+    Args: As for `_GatedCell`.
 
     Source: `tf.contrib.rnn.IndyGRUCell`, TF 1.15; https://arxiv.org/abs/1803.04831.
     """
@@ -164,7 +164,7 @@ class IndyLSTMCell(_GatedCell):
 
     Args:
         forget_bias: Added to the forget gate.
-        num_units, and the others: As of `_GatedCell`.
+        num_units, and the others: As for `_GatedCell`.
 
     Source: `tf.contrib.rnn.IndyLSTMCell`, TF 1.15; https://arxiv.org/abs/1903.08023.
     """

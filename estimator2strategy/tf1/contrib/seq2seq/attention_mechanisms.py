@@ -75,7 +75,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         unseen = -math.inf if score_mask_value is None else score_mask_value
         # Mechanisms of programs call it, and some set their own: the name, and both arguments, are
         # those of TF 1.15.
-        self._probability_fn = lambda score, state: probability_fn(
+        self._probability_fn: Callable[..., tf.Tensor] = lambda score, state: probability_fn(
             maybe_mask_score(score, lengths, score_mask_value=unseen), state
         )
         self._name = name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -38,7 +38,9 @@ class AttentionWrapperState(
                 new.set_shape(old.shape)
             return new
 
-        return tf.nest.map_structure(like, self, self._replace(**kwargs))
+        return cast(
+            AttentionWrapperState, tf.nest.map_structure(like, self, self._replace(**kwargs))
+        )
 
 
 class AttentionWrapper(tf1.nn.rnn_cell.RNNCell):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -254,10 +254,10 @@ class BeamSearchDecoder(Decoder):
             return None
         states = [cell_state] if isinstance(cell_state, AttentionWrapperState) else cell_state
         states = states if isinstance(states, tuple | list) else []
-        found = [_mean(s.alignments) for s in states if isinstance(s, AttentionWrapperState)]
-        if not found:
+        means = [_mean(s.alignments) for s in states if isinstance(s, AttentionWrapperState)]
+        if not means:
             raise ValueError("coverage_penalty_weight must be 0.0 if no cell is attentional.")
-        return _mean(tuple(found))
+        return _mean(tuple(means))
 
     def _merged(self, tensor: tf.Tensor) -> tf.Tensor:
         """[batch * beams, ...] of [batch, beams, ...]."""
@@ -292,7 +292,7 @@ class BeamSearchDecoder(Decoder):
             return True
         beams = shape.rank >= 2 and shape[1] is not None
         split = not beams or shape[:2] == [self._static_batch, self._beam_width]
-        return split and shape[0] == self._static_batch * self._beam_width
+        return bool(split and shape[0] == self._static_batch * self._beam_width)
 
     def _reordered(self, history: Any, parent_ids: tf.Tensor, lengths: tf.Tensor) -> Any:
         """A TensorArray's elements, stacked, each where the sequence that it led to is."""
@@ -324,7 +324,7 @@ def _rank(value: Any) -> int:
         return -1
     if value.shape.rank is None:
         raise ValueError(f"Expected tensor ({value}) to have known rank, but ndims == None.")
-    return value.shape.rank
+    return cast(int, value.shape.rank)
 
 
 def _mean(tensors: Any) -> tf.Tensor:

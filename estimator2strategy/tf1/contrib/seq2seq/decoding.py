@@ -145,7 +145,9 @@ def dynamic_decode(
 def _loop_body(decoder: Decoder, impute_finished: bool) -> Callable[..., Any]:
     """A step of `decoder` as the body of a loop; its outputs go into TensorArrays."""
 
-    def step(time, arrays, state, inputs, finished, lengths):
+    def step(
+        time: tf.Tensor, arrays: Any, state: Any, inputs: Any, finished: Any, lengths: Any
+    ) -> Any:
         outputs, after, inputs_after, now = decoder.step(time, inputs, state)
         if not decoder.tracks_own_finished:
             now |= finished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -98,7 +98,10 @@ class CustomHelper(Helper):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        return self._next_inputs_fn(time=time, outputs=outputs, state=state, sample_ids=sample_ids)
+        return cast(
+            tuple[Any, Any, Any],
+            self._next_inputs_fn(time=time, outputs=outputs, state=state, sample_ids=sample_ids),
+        )
 
 
 class _ScalarIds(Helper):
@@ -455,7 +458,7 @@ class InferenceHelper(Helper):
 
 def _embedding_fn(embedding: Any) -> Callable[..., Any]:
     if callable(embedding):
-        return embedding
+        return cast(Callable[..., Any], embedding)
     return lambda ids: _v1.nn.embedding_lookup(embedding, ids)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -295,14 +295,14 @@ def _queues(layout: _Layout, stored: list[_Stored], shapes: Any) -> _Queues:
 def _restored(batch: list[Any], stored: list[_Stored]) -> list[Any]:
     if not any(part.map_name for part in stored):
         return batch
-    found = [
+    restored = [
         _take(tensor, part) if part.sparse is not None else tensor
         for tensor, part in zip(batch, stored, strict=True)
     ]
     # Whichever of them is read, all handles are taken out of their maps.
-    values = [f.values if isinstance(f, tf.SparseTensor) else f for f in found]
+    values = [f.values if isinstance(f, tf.SparseTensor) else f for f in restored]
     with tf.control_dependencies(values):
-        return tf.nest.map_structure(tf.identity, found, expand_composites=True)
+        return cast(list[Any], tf.nest.map_structure(tf.identity, restored, expand_composites=True))
 
 
 def _take(handles: tf.Tensor, part: _Stored) -> tf.SparseTensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from typing import cast
 
 import tensorflow as tf
 
@@ -62,4 +63,4 @@ def byte_size_load_fn(op: tf.Operation) -> int:
         # Of a scalar variable the output's shape is set after the op was placed.
         shape = tf.TensorShape(op.get_attr("shape"))
     shape.assert_is_fully_defined()
-    return shape.num_elements() * dtype.size
+    return cast(int, shape.num_elements() * dtype.size)

@@ -164,7 +164,7 @@ def parse_values(
     Raises:
         ValueError: It cannot be parsed, or a name is unknown or assigned twice.
     """
-    found: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     position = 0
     while position < len(values):
         match = _ASSIGNMENT.match(values, position)
@@ -189,16 +189,18 @@ def parse_values(
                 f"Could not parse hparam '{name}' of type '{type_map[name].__name__}' "
                 f"with value '{text}' in {values}"
             ) from error
+        place: Any  # of values
+        key: Any  # there: a name, or a place in a list
         if index is None:
-            taken, place, key = name in found, found, name
+            taken, place, key = name in values_by_name, values_by_name, name
         else:
-            place, key = found.setdefault(name, {}), int(index)
+            place, key = values_by_name.setdefault(name, {}), int(index)
             taken = not isinstance(place, dict) or key in place
         if taken:
             what = name if index is None or not isinstance(place, dict) else f"{name}[{index}]"
             raise ValueError(f"Multiple assignments to variable '{what}' in {values}")
         place[key] = value
-    return found
+    return values_by_name
 
 
 def _parser(kind: type) -> Callable[[str], Any]:

@@ -118,7 +118,11 @@ def stratified_sample(
 
 
 def resample_at_rate(
-    inputs: Any, rates: Any, scope: str | None = None, seed: int | None = None, back_prop=False
+    inputs: Any,
+    rates: Any,
+    scope: str | None = None,
+    seed: int | None = None,
+    back_prop: bool = False,
 ) -> list[tf.Tensor]:
     """Each example as often as a Poisson distribution of its rate says.
 
@@ -226,11 +230,11 @@ def _checked_examples(
         _check_examples(tensor, labels)
     count = tf.shape(labels)[0]
     some = _v1.assert_positive(count)
-    found = []
+    picked = []
     for tensor in examples:
         as_many = _v1.assert_equal(tf.shape(tensor)[0], count)
         with tf.control_dependencies([c for c in (some, as_many) if c is not None]):
-            found.append(tf.identity(tensor))
+            picked.append(tf.identity(tensor))
     checks = [
         some,
         _v1.assert_integer(labels),
@@ -238,7 +242,7 @@ def _checked_examples(
         _v1.assert_less(labels, tf.cast(classes, labels.dtype)),
     ]
     with tf.control_dependencies([check for check in checks if check is not None]):
-        return found, tf.identity(labels)
+        return picked, tf.identity(labels)
 
 
 def _acceptance(given: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:

@@ -208,11 +208,11 @@ def _imported(name: str, facade: bool) -> Any:
 
 def _install(spec: Any) -> None:
     """From here on modules of the program get TF 1.15's `tensorflow`."""
-    scope = importing.Scope(whole_program=True)
+    scope = legacy_code.Scope(whole_program=True)
     if legacy_code.is_installed(spec.name):
-        scope |= importing.Scope(legacy=frozenset({spec.name.partition(".")[0]}))
+        scope |= legacy_code.Scope(legacy=frozenset({spec.name.partition(".")[0]}))
     migrated = spec.origin is not None and legacy_code.is_migrated(spec.origin)
-    importing.install(scope | importing.Scope(graph_mode=not migrated))
+    importing.install(scope | legacy_code.Scope(graph_mode=not migrated))
 
 
 # Whole programs.

@@ -53,22 +53,22 @@ class Again:
             return
         self._left -= 1
         after_locals = session.run(self._locals) if self._locals else []
-        found = [_changes(before, after, size)]
+        changes = [_changes(before, after, size)]
         begin = time.time()
-        while len(found) < 2 or (len(found) <= _TIMES and self._spent < _SECONDS):
+        while len(changes) < 2 or (len(changes) <= _TIMES and self._spent < _SECONDS):
             _give(session, variables, before)
             _give(session, self._locals, self._before)
             session.run((spec.train_op, spec.loss), feed_dict=feed)
-            found.append(_changes(before, session.run(variables), size))
+            changes.append(_changes(before, session.run(variables), size))
             self._spent, begin = self._spent + time.time() - begin, time.time()
         _give(session, variables, after)
         _give(session, self._locals, after_locals)
-        norms = np.array(found)[:, :, 0]
+        norms = np.array(changes)[:, :, 0]
         spread = norms.max(axis=0) - norms.min(axis=0)
         differing = np.flatnonzero((spread > _DIFFERS * norms.max(axis=0)) & ~np.array(quiet))
         if len(differing):
             self.race = (_STEPS - self._left - 1, [int(i) for i in differing])
-            self.updates = found
+            self.updates = changes
 
 
 def _changes(before, after, size):

@@ -55,9 +55,9 @@ def taken_batches(estimator, input_fn, mode, most):
         about = [{"dtype": leaf.dtype.name, "shape": static(leaf.get_shape())} for leaf in leaves]
     if not batches:
         raise NoBatchError(f"input_fn gave no batch for mode {mode!r}.")
-    found = {"count": len(batches), "structure": tree, "leaves": about}
-    found["shuffle_and_repeat_fusion"] = fused
-    return found, batches
+    summary = {"count": len(batches), "structure": tree, "leaves": about}
+    summary["shuffle_and_repeat_fusion"] = fused
+    return summary, batches
 
 
 def in_order_of_tf2(dataset):

@@ -50,9 +50,9 @@ def unpacked(arrays, name):
     if name + "|bytes" in arrays:
         data, lengths = arrays[name + "|bytes"].tobytes(), arrays[name + "|lengths"]
         ends = np.cumsum(lengths.ravel())
-        found = np.empty(lengths.size, object)
-        found[:] = [data[end - n : end] for end, n in zip(ends, lengths.ravel())]
-        return found.reshape(lengths.shape)
+        objects = np.empty(lengths.size, object)
+        objects[:] = [data[end - n : end] for end, n in zip(ends, lengths.ravel())]
+        return objects.reshape(lengths.shape)
     if name + "|bfloat16" in arrays:
         bits = arrays[name + "|bfloat16"].astype(np.uint32) << 16
         return bits.view(np.float32)

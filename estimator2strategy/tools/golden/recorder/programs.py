@@ -158,12 +158,12 @@ def load(target: str, module: Any = None) -> Any:
     if not place:
         raise RecordError(f"{target!r} is not of the form module:function")
     try:
-        found = (module or module_of)(place)
+        loaded = (module or module_of)(place)
     except ImportError as error:
         raise RecordError(f"{target}: {error}") from error
-    if not hasattr(found, name):
+    if not hasattr(loaded, name):
         raise RecordError(f"{place} has no {name!r}")
-    return getattr(found, name)
+    return getattr(loaded, name)
 
 
 def module_of(name):
