@@ -13,6 +13,7 @@ import dataclasses
 import enum
 
 from estimator2strategy.tools.check.facts import Fact
+from estimator2strategy.tools.reader.python_files import NotChecked
 
 
 class Severity(enum.IntEnum):
@@ -90,15 +91,6 @@ class Finding:
     def key(self) -> tuple[str, str, str, str]:
         """The part of a finding that stays when lines above it change."""
         return (self.rule, self.path, self.symbol, self.text)
-
-
-@dataclasses.dataclass(frozen=True)
-class NotChecked:
-    """Something that the check could not see into; `line` 0 is the whole file."""
-
-    path: str
-    line: int
-    why: str
 
 
 class Outcome(enum.Enum):

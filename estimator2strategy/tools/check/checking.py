@@ -17,42 +17,37 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from estimator2strategy.legacy import python2
-from estimator2strategy.tools.check import (
-    accepted_findings,
-    all_calls,
-    estimator_programs,
-    features,
-    notebooks,
-    own_classes,
-    symbol_uses,
-    unreached,
-)
+from estimator2strategy.tools.check import accepted_findings
 from estimator2strategy.tools.check.all_rules import redirected, rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
     LevelReport,
-    NotChecked,
     Report,
 )
 from estimator2strategy.tools.check.progress import bar_of_files
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.python_files import collect, read_source
-from estimator2strategy.tools.check.python_files import shown as shown_of
 from estimator2strategy.tools.check.rule import Hit, Rule
 from estimator2strategy.tools.check.settings import Settings, Target
-from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
 from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions
-from estimator2strategy.tools.check.symbol_uses import Flavour
-from estimator2strategy.tools.check.unreached import is_reached
+from estimator2strategy.tools.reader import notebooks
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.python_files import (
+    MOST_TOGETHER,
+    NotChecked,
+    Wanted,
+    collect,
+    neighbours,
+    read_source,
+)
+from estimator2strategy.tools.reader.python_files import shown as shown_of
+from estimator2strategy.tools.reader.source import UNREADABLE, Source, parse
+from estimator2strategy.tools.reader.symbol_uses import Flavour, blind_spots
+from estimator2strategy.tools.reader.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable
 
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
 
 _Found = TypeVar("_Found", Finding, NotChecked)
-
-# Bytes of source that are read as one program: their trees take some 70 times as much memory.
-MOST_TOGETHER = 10 * 2**20
 
 # A rule about source -> the rule about graphs that sees the same.
 _SEEN_IN_GRAPHS = {"E2S226": "E2S605"}
@@ -109,7 +104,8 @@ def check(
     """
     start = time.perf_counter()
     reading = _Reading(settings, together)
-    files = list(collect(paths, settings, reading.problems, reading.skipped))
+    wanted = Wanted(settings.exclude, settings.root)
+    files = list(collect(paths, wanted, reading.problems, reading.skipped))
     groups = list(neighbours(files, together))
     if len(groups) > 1:
         why = (
@@ -197,38 +193,7 @@ def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
         for group in groups:
             _read_group(group, reading, update)
             if len(groups) > 1:
-                forget()
-
-
-def forget() -> None:
-    """Frees the files of a group: each that a cache keeps would keep all."""
-    all_calls.forget()
-    estimator_programs.by_kind.cache_clear()
-    estimator_programs.in_input_functions.cache_clear()
-    features.parsed_and_returned.cache_clear()
-    own_classes.forget()
-    symbol_uses.is_legacy.cache_clear()
-    symbol_uses.uses.cache_clear()
-    unreached.answer.cache_clear()
-    unreached.succeeds.cache_clear()
-    gc.collect()  # trees are cycles
-
-
-def neighbours(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
-    """Groups of neighbouring files, at most so many bytes together; a larger file is alone."""
-    group: list[Path] = []
-    size = 0
-    for file in files:
-        try:
-            more = file.stat().st_size
-        except OSError:  # told where it is read
-            more = 0
-        if group and size + more > most:
-            yield group
-            group, size = [], 0
-        group.append(file)
-        size += more
-    yield group
+                gc.collect()  # trees are cycles
 
 
 def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any]) -> None:
@@ -440,26 +405,3 @@ def _weighed(findings: Iterable[Finding], settings: Settings) -> Iterator[Findin
     for finding in findings:
         severity = settings.severity.get(finding.rule)
         yield dataclasses.replace(finding, severity=severity) if severity else finding
-
-
-def blind_spots(source: Source) -> Iterator[NotChecked]:
-    """Places where the program decides what it uses only when it runs."""
-    for call in source.calls:
-        if call.name == "builtins.getattr" and len(call.node.args) > 1:
-            owner = source.name(call.node.args[0], call.scope)
-            named = isinstance(call.node.args[1], ast.Constant)
-            if owner is not None and (owner == "tf" or owner.startswith("tf.")) and not named:
-                why = f"which name of {owner} this is, is decided when it runs"
-                yield NotChecked(source.shown, call.node.lineno, why)
-        elif call.name in ("builtins.exec", "builtins.eval"):
-            why = f"{call.last} runs code that is made when it runs"
-            yield NotChecked(source.shown, call.node.lineno, why)
-        elif call.name in ("importlib.import_module", "builtins.__import__"):
-            argument = call.node.args[0] if call.node.args else None
-            if not isinstance(argument, ast.Constant):
-                why = "which module is imported is decided when it runs"
-                yield NotChecked(source.shown, call.node.lineno, why)
-    for star in source.stars:
-        if source.follow(source, dataclasses.replace(star, name=None)) is None:
-            why = f"names from `from {'.' * star.level}{star.module} import *` are not known"
-            yield NotChecked(source.shown, star.node.lineno, why)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from estimator2strategy.tools.check.comments import comments
-from estimator2strategy.tools.check.source import Source
+from estimator2strategy.tools.reader.python_files import comments
+from estimator2strategy.tools.reader.source import Source
 
 _COMMENT = re.compile(r"#\s*e2s:\s*ignore\b(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$")
 UNREASONED = "E2S004"

@@ -5,7 +5,7 @@ import pytest
 
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tf1.facade.refused import Refused
-from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.names import tables
 
 NAMES = [f"{m}.{n}" for m, names in contrib_names.read().items() for n in names]
 

@@ -8,12 +8,13 @@ import pytest
 from checked_programs import write
 
 from estimator2strategy.tf1.facade import name_table
-from estimator2strategy.tools.check import checking, tables
+from estimator2strategy.tools.check import checking
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rules.tensorflow import unknown_symbol
 from estimator2strategy.tools.check.settings import Settings, Target
+from estimator2strategy.tools.names import tables
+from estimator2strategy.tools.reader.project import Project
 
 
 def names(text, folder=None, **modules):

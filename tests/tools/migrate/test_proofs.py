@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.tf1.facade import namespace
-from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
 from estimator2strategy.tools.migrate.codemods import (
@@ -21,6 +20,7 @@ from estimator2strategy.tools.migrate.codemods import (
     hooks_to_callbacks,
     renames,
 )
+from estimator2strategy.tools.names import tables
 from tests.strategies import mirrored
 
 RENAMES = sorted(renames.table().items())

@@ -18,7 +18,7 @@ from estimator2strategy.tools.check.check_report import (
 )
 from estimator2strategy.tools.check.formats import TARGETS, html_levels
 from estimator2strategy.tools.check.formats.harmless import harmless
-from estimator2strategy.tools.check.python_files import read_source
+from estimator2strategy.tools.reader.python_files import read_source
 from estimator2strategy.tools.untrusted.printable import printable_lines
 
 # Lines of source before and after the one that is meant.

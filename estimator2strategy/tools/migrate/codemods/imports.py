@@ -3,8 +3,6 @@
 import ast
 
 from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
@@ -16,6 +14,8 @@ from estimator2strategy.tools.migrate.era import (
     imports_of_tensorflow,
     is_program,
 )
+from estimator2strategy.tools.names import tables
+from estimator2strategy.tools.reader.source import parents
 
 _FACADE = "estimator2strategy.tf1"
 _ROOTS = ("tensorflow", "tensorflow.compat.v1")

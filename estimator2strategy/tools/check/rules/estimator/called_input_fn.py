@@ -2,10 +2,10 @@
 
 import ast
 
-from estimator2strategy.tools.check.estimator_programs import RUNS, given_input, returned, runs
-from estimator2strategy.tools.check.project import Definition, is_tf
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import Import
+from estimator2strategy.tools.reader.estimator_programs import RUNS, given_input, returned, runs
+from estimator2strategy.tools.reader.project import Definition, is_tf
+from estimator2strategy.tools.reader.source import Import
 
 
 def find(source, context):

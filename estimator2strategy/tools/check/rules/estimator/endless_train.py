@@ -2,8 +2,8 @@
 
 import ast
 
-from estimator2strategy.tools.check.estimator_programs import given_input, runs
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.estimator_programs import given_input, runs
 
 
 def find(source, context):

@@ -2,10 +2,10 @@
 
 import ast
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.estimator_programs import all_of, returned
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.estimator_programs import all_of, returned
+from estimator2strategy.tools.reader.source import parents
 
 _HOMES = ("tf.contrib.learn", "tf.estimator", "tf.estimator.tpu")
 # Functions of NumPy that refuse what is no number.

@@ -1,7 +1,7 @@
 """model_fn with arguments that Estimator does not know."""
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.project import is_tf
 
 _KNOWN = {"features", "labels", "mode", "params", "config", "embedding_lookup", "self"}
 

@@ -1,8 +1,8 @@
 """Subclasses that override what Estimator does not let them."""
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import Function
+from estimator2strategy.tools.reader.project import is_tf
+from estimator2strategy.tools.reader.source import Function
 
 _OWN = {
     "train",

@@ -1,8 +1,8 @@
 """Optimizers that gather gradients in queues."""
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.project import is_tf
 
 _INSIDE = (
     "For cores and replicas use the optimizer inside of it: replicas in step take the same means."

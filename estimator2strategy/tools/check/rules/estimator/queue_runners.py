@@ -1,10 +1,10 @@
 """Queues as input."""
 
-from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import in_input_functions, input_functions
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import arguments_of
+from estimator2strategy.tools.names import tables
+from estimator2strategy.tools.reader.estimator_programs import in_input_functions, input_functions
+from estimator2strategy.tools.reader.source import arguments_of
 
 _QUEUES = {
     f"tf.train.{name}"

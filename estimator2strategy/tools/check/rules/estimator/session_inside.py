@@ -1,8 +1,8 @@
 """Sessions inside of model_fn or input_fn."""
 
-from estimator2strategy.tools.check.estimator_programs import input_functions
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.estimator_programs import input_functions
+from estimator2strategy.tools.reader.project import is_tf
 
 
 def find(source, context):

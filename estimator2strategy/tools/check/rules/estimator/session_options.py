@@ -1,7 +1,7 @@
 """Options for Sessions."""
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.project import is_tf
 
 
 def find(source, context):

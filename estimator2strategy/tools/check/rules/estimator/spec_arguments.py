@@ -1,7 +1,7 @@
 """Arguments that a class of tf.estimator does not have."""
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.project import is_tf
 
 _ARGUMENTS = {
     "TPUEstimatorSpec": "mode predictions loss train_op eval_metrics export_outputs scaffold_fn "

@@ -1,7 +1,7 @@
 """A train op that does not count the global step."""
 
-from estimator2strategy.tools.check.estimator_programs import is_optimizer_step
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.estimator_programs import is_optimizer_step
 
 _COUNTS = ("assign_add", "global_step + 1", "global_step+1", "optimize_loss", "create_train_op")
 

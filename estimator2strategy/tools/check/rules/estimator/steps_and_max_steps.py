@@ -1,7 +1,7 @@
 """Numbers of steps that are refused."""
 
-from estimator2strategy.tools.check.estimator_programs import runs
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.estimator_programs import runs
 
 
 def find(source, context):

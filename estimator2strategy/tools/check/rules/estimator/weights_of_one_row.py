@@ -1,7 +1,7 @@
 """Weights of a metric that were made for one row of a batch."""
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.project import is_tf
 
 _METRICS = ("precision", "recall", "f1", "fbeta")
 _FLAGS = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.", "absl.flags.FLAGS.")

@@ -1,8 +1,8 @@
 """tf.compat.v1.layers beside Keras 3."""
 
-from estimator2strategy.tools.check import symbol_uses
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import symbol_uses
 
 
 def find(source, context):

@@ -1,8 +1,8 @@
 """The copy of Keras inside TensorFlow."""
 
-from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import unreached
 
 
 def find(source, context):

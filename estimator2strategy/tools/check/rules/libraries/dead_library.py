@@ -4,7 +4,7 @@ import ast
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.source import parents
 
 _RUN = "Run the program with `e2s run`."
 _OLD = "it was written for TF 1.x"

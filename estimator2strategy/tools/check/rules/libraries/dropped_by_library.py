@@ -1,10 +1,10 @@
 """Names that the newest releases of libraries built on Estimators have dropped."""
 
 from estimator2strategy.engine.libraries import served, table
-from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.pinned_releases import pinned
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.symbol_uses import imported_and_used
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.symbol_uses import imported_and_used
 
 
 def find(source, context):

@@ -4,13 +4,14 @@ import ast
 import os
 
 from estimator2strategy.legacy import removed_names
-from estimator2strategy.tools.check import libraries, unreached
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import all_of
-from estimator2strategy.tools.check.own_classes import stored
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import MODULES, unguarded
-from estimator2strategy.tools.check.symbol_uses import imported_and_used
+from estimator2strategy.tools.names import libraries
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.estimator_programs import all_of
+from estimator2strategy.tools.reader.own_code import stored
+from estimator2strategy.tools.reader.symbol_uses import imported_and_used
 
 _NEWEST = "3.13"
 # Functions of `string` that are methods of text.

@@ -3,9 +3,9 @@
 import ast
 import string
 
-from estimator2strategy.tools.check.estimator_programs import all_of, length_of
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
+from estimator2strategy.tools.reader.estimator_programs import all_of, length_of
 
 _CONVERSIONS = "diouxXeEfFgGcrsa"
 _ONE_VALUE = {"builtins.float", "builtins.int", "builtins.len", "builtins.str"}

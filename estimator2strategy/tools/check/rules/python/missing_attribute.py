@@ -5,13 +5,12 @@ import os
 import re
 import sys
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.module_names import names, words
-from estimator2strategy.tools.check.own_classes import heirs, is_plain, lineage, stored
-from estimator2strategy.tools.check.project import Definition
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
-from estimator2strategy.tools.check.source import Import
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.own_code import heirs, is_plain, lineage, names, stored, words
+from estimator2strategy.tools.reader.project import Definition
+from estimator2strategy.tools.reader.source import Import
 
 # Words of a file that may give objects attributes which no reading sees.
 _DECORATORS = {"property", "setter", "staticmethod", "classmethod", "abstractmethod"}

@@ -2,10 +2,10 @@
 
 import os
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.module_names import modules_of, names
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.missing_module import is_built, may_be_built
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.own_code import modules_of, names
 
 
 def find(source, context):

@@ -5,10 +5,10 @@ import dataclasses
 import os
 import re
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.python_files import read_source
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.python_files import read_source
 
 # The ends of names that a build may make.
 _BUILT = ("_pb2", "_pb2_grpc", "version", "_ext", "_op", "_ops", "_cuda")

@@ -3,17 +3,17 @@
 import ast
 import os
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.own_classes import (
+from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.check.rules.python.python2_names import unguarded
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.own_code import (
     heirs,
     is_plain,
     methods_of,
     overridden,
     stored,
 )
-from estimator2strategy.tools.check.project import Definition
-from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.rules.python.python2_names import unguarded
+from estimator2strategy.tools.reader.project import Definition
 
 _DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
 

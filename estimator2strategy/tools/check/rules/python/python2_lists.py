@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
-from estimator2strategy.tools.check.source import (
+from estimator2strategy.tools.reader.estimator_programs import all_of
+from estimator2strategy.tools.reader.source import (
     Call,
     LexicalScope,
     Source,

@@ -5,7 +5,7 @@ import re
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.source import parents
 
 BUILTINS = {
     "xrange": "range",

@@ -5,7 +5,7 @@ import re
 
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.source import parents
 
 _TEMPORARY = {"tempfile.NamedTemporaryFile", "tempfile.TemporaryFile"}
 _OPENERS = {"builtins.open", "io.open"}

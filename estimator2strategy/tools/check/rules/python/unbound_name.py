@@ -4,10 +4,10 @@ import ast
 import builtins
 import re
 
-from estimator2strategy.tools.check import unreached
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.source import parents
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _INNER = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)

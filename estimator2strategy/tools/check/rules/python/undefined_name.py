@@ -7,11 +7,11 @@ import re
 import symtable
 from collections.abc import Iterator
 
-from estimator2strategy.tools.check.module_names import BINDERS, brought_by_stars
-from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import BUILTINS, unguarded
-from estimator2strategy.tools.check.source import LexicalScope, Source, parents
+from estimator2strategy.tools.reader.own_code import BINDERS, brought_by_stars
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import LexicalScope, Source, parents
 
 # Names that a module has without binding them, or that notebooks and profilers give it.
 _GIVEN = {

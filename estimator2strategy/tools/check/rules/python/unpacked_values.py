@@ -2,11 +2,11 @@
 
 import ast
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.estimator_programs import length_of, own_nodes
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.own_arguments import called_function, place_of
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.estimator_programs import length_of, own_nodes
 
 
 def find(source, context):

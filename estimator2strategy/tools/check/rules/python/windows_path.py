@@ -3,9 +3,9 @@
 import ast
 import re
 
-from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.estimator_programs import all_of
+from estimator2strategy.tools.reader.source import parents
 
 _PATH = re.compile(r"[\w.:~ -]*(\\[\w.~ -]+)+\\?")
 # Functions whose first argument is a path.

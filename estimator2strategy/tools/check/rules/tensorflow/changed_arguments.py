@@ -2,8 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.check import libraries, symbol_uses, tables, unreached
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.names import libraries, tables
+from estimator2strategy.tools.reader import symbol_uses, unreached
 
 
 def find(source, context):

@@ -3,9 +3,9 @@
 import ast
 
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.estimator_programs import all_of
+from estimator2strategy.tools.reader.source import parents
 
 
 def find(source, context):

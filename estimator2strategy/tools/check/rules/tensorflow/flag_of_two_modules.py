@@ -3,7 +3,7 @@
 import ast
 
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.source import parents
 
 _HOMES = ("tf.flags.DEFINE", "tf.app.flags.DEFINE", "absl.flags.DEFINE")
 # Words of a program that may define a flag again all the same.

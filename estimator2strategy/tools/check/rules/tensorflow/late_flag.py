@@ -8,7 +8,7 @@ from estimator2strategy.tools.check.rules.tensorflow.flag_of_two_modules import 
     flags_at_top,
 )
 from estimator2strategy.tools.check.rules.tensorflow.undeclared_flag import GIVEN
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.source import parents
 
 # absl's own FLAGS parse nothing by themselves.
 _PARSES = ("tf.flags.FLAGS.", "tf.app.flags.FLAGS.")

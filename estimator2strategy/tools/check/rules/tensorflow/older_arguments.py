@@ -2,9 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.check import symbol_uses, unreached
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.python2_names import unguarded
+from estimator2strategy.tools.reader import symbol_uses, unreached
 
 # Function -> its arguments by the names that they had, and have since TensorFlow 1.0.
 _RENAMED = {

@@ -2,10 +2,10 @@
 
 import ast
 
-from estimator2strategy.tools.check import symbol_uses
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import symbol_uses
+from estimator2strategy.tools.reader.estimator_programs import all_of
 
 # Only a Dataset has these, wherever it comes from.
 _DATASET = {

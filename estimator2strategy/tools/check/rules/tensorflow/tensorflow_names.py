@@ -3,10 +3,11 @@
 import ast
 import difflib
 
-from estimator2strategy.tools.check import symbol_uses, tables, tensorflow2_homes, unreached
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.tensorflow.unknown_symbol import LINEAR
+from estimator2strategy.tools.names import tables, tensorflow2_homes
+from estimator2strategy.tools.reader import symbol_uses, unreached
 
 
 def refused(source, context):

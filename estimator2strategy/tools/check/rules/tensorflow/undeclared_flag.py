@@ -3,9 +3,9 @@
 import ast
 import sys
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.own_classes import stored
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.own_code import stored
 
 # Flags that absl and TensorFlow declare, and what the object itself has.
 GIVEN = {

@@ -6,8 +6,9 @@ import sys
 
 from estimator2strategy.engine.spelling import did_you_mean
 from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import symbol_uses, tables, unreached
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.names import tables
+from estimator2strategy.tools.reader import symbol_uses, unreached
 
 # Such programs were told to copy the repository into TensorFlow's folder.
 _MODELS = (

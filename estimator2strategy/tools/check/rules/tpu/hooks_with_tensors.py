@@ -2,8 +2,8 @@
 
 import ast
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.project import is_tf
 
 _HOOKS = ("LoggingTensorHook", "SummarySaverHook", "FinalOpsHook", "NanTensorHook", "FeedFnHook")
 

@@ -2,9 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.check.estimator_programs import captured_tensors
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import Function
+from estimator2strategy.tools.reader.estimator_programs import captured_tensors
+from estimator2strategy.tools.reader.source import Function
 
 _FIELDS = ("host_call", "eval_metrics")
 

@@ -1,7 +1,7 @@
 """Training on cores without a sum over them."""
 
-from estimator2strategy.tools.check.estimator_programs import is_optimizer_step
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader.estimator_programs import is_optimizer_step
 
 _SUMS = {"CrossShardOptimizer", "cross_replica_sum", "all_reduce", "CrossReplicaSum"}
 _TRAINS = {"minimize", "apply_gradients", "optimize_loss"}

@@ -1,7 +1,7 @@
 """Features that an input_fn for TPUs returns as it has parsed them."""
 
-from estimator2strategy.tools.check import features
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import features
 
 
 def text(source, context):

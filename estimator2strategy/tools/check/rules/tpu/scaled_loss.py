@@ -2,9 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import names_in
+from estimator2strategy.tools.reader.project import is_tf
+from estimator2strategy.tools.reader.source import names_in
 
 _CORES = {"num_replicas", "num_shards", "num_cores", "num_tpu_cores", "number_of_shards"}
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.tf1.facade import symbols
-from estimator2strategy.tools.check import tensorflow2_homes
+from estimator2strategy.tools.names import tensorflow2_homes
 
 ADVICE = {
     name: tensorflow2_homes.home(name, row.advice)

@@ -6,17 +6,17 @@ larger than people write. Nothing is opened but regular files of Python, up to a
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import io
 import os
+import re
 import stat
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from estimator2strategy.tools.check import notebooks
-from estimator2strategy.tools.check.check_report import NotChecked
-from estimator2strategy.tools.check.settings import Settings
+from estimator2strategy.tools.reader import notebooks
 from estimator2strategy.tools.untrusted.printable import printable
 from estimator2strategy.tools.untrusted.regular_files import (
     MOST_SOURCE,
@@ -25,9 +25,34 @@ from estimator2strategy.tools.untrusted.regular_files import (
     unreadable,
 )
 
+# Bytes of source that are read as one program: their trees take some 70 times as much memory.
+MOST_TOGETHER = 10 * 2**20
+
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "build", "dist"}
 
 _MACOS = "attributes of another file, which macOS keeps beside it"
+
+
+@dataclasses.dataclass(frozen=True)
+class NotChecked:
+    """Something that the check could not see into; `line` 0 is the whole file."""
+
+    path: str
+    line: int
+    why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """The files that are wanted of a folder.
+
+    Attributes:
+        exclude: Patterns of paths to leave out, relative to the root.
+        root: The folder that shown paths are relative to.
+    """
+
+    exclude: tuple[str, ...] = ()
+    root: Path = dataclasses.field(default_factory=Path.cwd)
 
 
 class EncodingError(ValueError):
@@ -35,13 +60,13 @@ class EncodingError(ValueError):
 
 
 def collect(
-    paths: Iterable[str], settings: Settings, problems: list[str], skipped: list[NotChecked]
+    paths: Iterable[str], wanted: Wanted, problems: list[str], skipped: list[NotChecked]
 ) -> Iterator[Path]:
     """The Python files that are given, and those in folders, each once.
 
     Args:
         paths: Files and folders.
-        settings: What to exclude, and where shown paths start.
+        wanted: What to exclude, and where shown paths start.
         problems: Gets a sentence for each path that cannot be read.
         skipped: Gets the files and folders that are left out.
     """
@@ -57,13 +82,13 @@ def collect(
         if not stat.S_ISDIR(found.st_mode):
             here: Iterable[Path] = [path] if _may_open(path, given, found, problems) else []
         else:
-            here = list(_python_files(path, settings, problems, skipped))
+            here = list(_python_files(path, wanted, problems, skipped))
             if not here:
                 problems.append(
                     f"{printable(given)}: no Python file is in it (or all are excluded)"
                 )
         for file in here:
-            if _is_excluded(file, settings):
+            if _is_excluded(file, wanted):
                 continue
             if os.path.islink(file):
                 links.append(file.absolute())
@@ -71,6 +96,23 @@ def collect(
                 yield from _once(file.absolute(), seen)
     for link in links:  # a file that is also there under its own name is read by that
         yield from _once(link, seen)
+
+
+def neighbours(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
+    """Groups of neighbouring files, at most so many bytes together; a larger file is alone."""
+    group: list[Path] = []
+    size = 0
+    for file in files:
+        try:
+            more = file.stat().st_size
+        except OSError:  # told where it is read
+            more = 0
+        if group and size + more > most:
+            yield group
+            group, size = [], 0
+        group.append(file)
+        size += more
+    yield group
 
 
 def _once(file: Path, seen: set[str]) -> Iterator[Path]:
@@ -96,11 +138,11 @@ def _may_open(path: Path, given: str, found: os.stat_result, problems: list[str]
 
 
 def _python_files(
-    folder: Path, settings: Settings, problems: list[str], skipped: list[NotChecked]
+    folder: Path, wanted: Wanted, problems: list[str], skipped: list[NotChecked]
 ) -> Iterator[Path]:
     def leave_out(path: str, why: str) -> None:
-        if not _is_excluded(Path(path), settings):
-            skipped.append(NotChecked(shown(Path(path).absolute(), settings.root), 0, why))
+        if not _is_excluded(Path(path), wanted):
+            skipped.append(NotChecked(shown(Path(path).absolute(), wanted.root), 0, why))
 
     todo = [str(folder)]
     while todo:
@@ -109,7 +151,7 @@ def _python_files(
             with os.scandir(at) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            where = shown(Path(at).absolute(), settings.root)
+            where = shown(Path(at).absolute(), wanted.root)
             problems.append(
                 f"{printable(where)}: {error.strerror}; nothing in this folder is checked"
             )
@@ -152,11 +194,11 @@ def _why_left_out(path: str) -> str | None:
         return unreadable(path, error)
 
 
-def _is_excluded(path: Path, settings: Settings) -> bool:
-    name = shown(path.absolute(), settings.root)
+def _is_excluded(path: Path, wanted: Wanted) -> bool:
+    name = shown(path.absolute(), wanted.root)
     return any(
         fnmatch.fnmatch(name, pattern) or fnmatch.fnmatch(name, f"{pattern.rstrip('/')}/*")
-        for pattern in settings.exclude
+        for pattern in wanted.exclude
     )
 
 
@@ -192,3 +234,19 @@ def read_source(path: str | os.PathLike[str]) -> str:
         return data.decode("latin-1")
     except (LookupError, UnicodeError) as error:  # rot13, undefined
         raise EncodingError(f"its encoding is none of text: {error}") from error
+
+
+def comments(text: str) -> dict[int, str]:
+    """The comment on each line that has one."""
+    if "#" not in text:
+        return {}
+    found = {}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                found[token.start[0]] = token.string
+    except (tokenize.TokenError, SyntaxError):
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := re.search(r"#.*$", line):
+                found[number] = match[0]
+    return found

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
-import functools
 import re
 from collections.abc import Iterator
 
 from estimator2strategy.tf1.facade.symbols import Symbol
-from estimator2strategy.tools.check import tables, unreached
-from estimator2strategy.tools.check.source import Import, LexicalScope, Source
+from estimator2strategy.tools.names import tables
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.python_files import NotChecked
+from estimator2strategy.tools.reader.source import Import, LexicalScope, Source, kept
 
 
 class Flavour(enum.Enum):
@@ -58,7 +59,7 @@ def flavour(raw: str | None) -> Flavour:
     return Flavour.PLAIN
 
 
-@functools.lru_cache(maxsize=8)
+@kept
 def uses(source: Source, on_tensorflow_2: bool | None = None) -> tuple[Use, ...]:
     """The uses of TensorFlow's names in a file, in order.
 
@@ -170,10 +171,33 @@ def _use(name: str, how: Flavour, node: ast.AST, count: int, is_import: bool) ->
     )
 
 
-@functools.lru_cache(maxsize=4)
+@kept
 def is_legacy(source: Source) -> bool:
     """True if a file is written for TF 1.x: it uses a name that TensorFlow 2 does not have."""
     return any(
         use.flavour is Flavour.PLAIN and use.row is not None and use.in_tensorflow is False
         for use in uses(source)
     )
+
+
+def blind_spots(source: Source) -> Iterator[NotChecked]:
+    """Places where the program decides what it uses only when it runs."""
+    for call in source.calls:
+        if call.name == "builtins.getattr" and len(call.node.args) > 1:
+            owner = source.name(call.node.args[0], call.scope)
+            named = isinstance(call.node.args[1], ast.Constant)
+            if owner is not None and (owner == "tf" or owner.startswith("tf.")) and not named:
+                why = f"which name of {owner} this is, is decided when it runs"
+                yield NotChecked(source.shown, call.node.lineno, why)
+        elif call.name in ("builtins.exec", "builtins.eval"):
+            why = f"{call.last} runs code that is made when it runs"
+            yield NotChecked(source.shown, call.node.lineno, why)
+        elif call.name in ("importlib.import_module", "builtins.__import__"):
+            argument = call.node.args[0] if call.node.args else None
+            if not isinstance(argument, ast.Constant):
+                why = "which module is imported is decided when it runs"
+                yield NotChecked(source.shown, call.node.lineno, why)
+    for star in source.stars:
+        if source.follow(source, dataclasses.replace(star, name=None)) is None:
+            why = f"names from `from {'.' * star.level}{star.module} import *` are not known"
+            yield NotChecked(source.shown, star.node.lineno, why)

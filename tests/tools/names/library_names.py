@@ -1,9 +1,9 @@
-"""Writes estimator2strategy/tools/check/libraries.json: what other libraries have dropped.
+"""Writes estimator2strategy/tools/names/libraries.json: what other libraries have dropped.
 
     OLD=/tmp/old; pip install --target $OLD keras==2.2.4 scipy==1.1.0 pandas==0.24.2 \
         scikit-learn==0.20.4 matplotlib==2.2.5
-    PYTHONPATH=$OLD python3.7 tests/tools/check/library_names.py --old > old.json
-    python tests/tools/check/library_names.py old.json
+    PYTHONPATH=$OLD python3.7 tests/tools/names/library_names.py --old > old.json
+    python tests/tools/names/library_names.py old.json
 
 The same with other libraries, which are then named at the end; what the table has of those that are
 not named, it keeps:
@@ -12,8 +12,8 @@ not named, it keeps:
         opencv-python-headless==4.1.2.30 scikit-image==0.15.0 librosa==0.6.3 h5py==2.10.0 \
         gym==0.12.5 moviepy==1.0.3 seaborn==0.9.1 flask==1.0.4 werkzeug==0.15.6 jinja2==2.10.3 \
         imageio==2.5.0 statsmodels==0.10.2 tensorflow-hub==0.7.0 gin-config==0.1.4
-    python3.7 tests/tools/check/library_names.py --old PIL nltk ... > old.json
-    python tests/tools/check/library_names.py old.json PIL nltk ...
+    python3.7 tests/tools/names/library_names.py --old PIL nltk ... > old.json
+    python tests/tools/names/library_names.py old.json PIL nltk ...
 
 The names and arguments that the releases of TensorFlow 1.15's day have, are tried on those that are
 installed: a name is gone if it cannot be had, an argument if the call says so. What objects of a
@@ -34,7 +34,7 @@ import warnings
 from pathlib import Path
 
 LIBRARIES = ("numpy", "scipy", "pandas", "sklearn", "matplotlib", "keras")
-TABLE = Path(__file__).resolve().parents[3] / "estimator2strategy/tools/check/libraries.json"
+TABLE = Path(__file__).resolve().parents[3] / "estimator2strategy/tools/names/libraries.json"
 _INNER = re.compile(
     r"^gin\.tf\b|^pandas\.(core|io)\.(?!json)|\.(_|tests?(?:_|\b)|testing\b|conftest|setup|f2py|distutils|core\.[a-z]*_api|backends?\.|tools\."
     r"|plotting\.|externals|util\.|compat|sphinxext|cbook\.|applications\.)"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import functools
 from collections.abc import Iterator
 
-from estimator2strategy.tools.check.estimator_programs import own_nodes, returned
-from estimator2strategy.tools.check.project import Project, is_tensorflow, is_tf
-from estimator2strategy.tools.check.source import Call, Function, Source
+from estimator2strategy.tools.reader.estimator_programs import own_nodes, returned
+from estimator2strategy.tools.reader.project import Project, is_tensorflow, is_tf
+from estimator2strategy.tools.reader.source import Call, Function, Source, kept
 
 _PARSERS = ("parse_single_example", "parse_example")
 _CHANGES = ("cast", "to_int32", "to_float", "pop", "decode_raw")
@@ -25,7 +24,7 @@ class Feature:
     kind: str
 
 
-@functools.lru_cache(maxsize=4)
+@kept
 def parsed_and_returned(source: Source, project: Project) -> tuple[Feature, ...]:
     """The features of dicts that a function for TPUs parses and returns untouched."""
     if source not in project.tpu_sources:

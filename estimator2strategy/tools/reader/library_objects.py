@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import re
 
-from estimator2strategy.tools.check import all_calls
-from estimator2strategy.tools.check.estimator_programs import returned
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.source import Call, LexicalScope, Source, arguments_of, parents
+from estimator2strategy.tools.reader import own_code
+from estimator2strategy.tools.reader.estimator_programs import returned
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import Call, LexicalScope, Source, arguments_of, parents
 
 _ITSELF = ""
 _DATA_FRAME, _SERIES = "pandas.DataFrame", "pandas.Series"
@@ -172,7 +172,7 @@ class _Reader:
 
     def _given(self, where, name):
         """The class of what all calls of a function give for an argument."""
-        calls = all_calls.given(where, name, self._project)
+        calls = own_code.given(where, name, self._project)
         if not calls or (where, name) in self._taken:
             return self._taken.get((where, name))
         self._taken[where, name] = None

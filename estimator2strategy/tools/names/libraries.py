@@ -10,8 +10,8 @@
 
     of_python("itertools.izip")          # ("itertools.izip", "3"): no Python 3 has it
 
-`libraries.json` is made by tests/tools/check/library_names.py, which tries every name and call of
-the old releases on the new ones; `python.json` by tests/tools/check/python_names.py.
+`libraries.json` is made by tests/tools/names/library_names.py, which tries every name and call of
+the old releases on the new ones; `python.json` by tests/tools/names/python_names.py.
 `libraries_today.json` is written by hand.
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 
-from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.names import tables
 
 _ROOTS = (
     "tf.estimator.",

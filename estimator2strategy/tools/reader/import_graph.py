@@ -1,4 +1,4 @@
-"""The files of a folder that may run in one program, by their imports."""
+"""The imports between a program's files: what runs together, and what `import *` reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from estimator2strategy.tools.check.source import Import, Source
+from estimator2strategy.tools.reader.source import Import, Source
 
 # Functions that import a module which is not known before they run.
 _IMPORTERS = {"import_module", "__import__", "load_source", "run_path", "run_module", "exec"}
@@ -83,3 +83,44 @@ def _closure(start: set[Source], beside: Mapping[Source, set[Source]]) -> set[So
         found |= new
         todo += new
     return found
+
+
+class Stars:
+    """The files behind the stars of a project.
+
+    Args:
+        module: Gives the file or folder of a module as seen from a file, by its dots; None for a
+            library's.
+        load: Gives the file at a path; None if it cannot be parsed.
+    """
+
+    def __init__(
+        self,
+        module: Callable[[Source, str, int], str | None],
+        load: Callable[[str], Source | None],
+    ):
+        self._module, self._load = module, load
+        self._behind: dict[str, list[Source]] = {}
+
+    def bring(self, source: Source, star: Import, name: str) -> bool:
+        """True if `star`, an import of `source`, brings a name that a file of the program binds."""
+        path = self._module(source, star.module, star.level)
+        if path is None:
+            return False
+        if path not in self._behind:
+            self._behind[path] = self._reached(path)
+        return any(name in module.scope.bindings for module in self._behind[path])
+
+    def _reached(self, path: str) -> list[Source]:
+        """The file at `path`, and those that it imports all of, directly or not."""
+        found: dict[str, Source] = {}
+        todo: list[str | None] = [path]
+        while todo:
+            at = todo.pop()
+            if at is None or at in found or os.path.isdir(at):
+                continue
+            module = self._load(at)
+            if module is not None:
+                found[at] = module
+                todo += [self._module(module, star.module, star.level) for star in module.stars]
+        return list(found.values())

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from estimator2strategy.tools.check import libraries
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.settings import Settings
+from estimator2strategy.tools.names import libraries
 
 TABLE = json.loads(
     (Path(libraries.__file__).parent / "libraries_today.json").read_text(encoding="utf-8")

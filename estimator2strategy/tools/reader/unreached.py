@@ -17,17 +17,17 @@ from __future__ import annotations
 
 import ast
 import collections
-import functools
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.source import (
+from estimator2strategy.tools.names import tables
+from estimator2strategy.tools.reader.source import (
     Call,
     LexicalScope,
     Source,
     arguments_of,
+    kept,
     names_in,
     parents,
 )
@@ -128,13 +128,13 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
     for outer in parents(node):
         if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
             then = outer.body if isinstance(outer.body, list) else [outer.body]
-            holds = answer(outer.test, source, on_tensorflow_2)
+            holds = answer(source, outer.test, on_tensorflow_2)
             if holds is _ASKED or (holds is not None and holds != (inner in then)):
                 return False
         elif isinstance(outer, ast.BoolOp) and inner in outer.values:
             # `is_tf2() and ...` is an `if` as well.
             for operand in outer.values[: outer.values.index(inner)]:
-                holds = answer(operand, source, on_tensorflow_2)
+                holds = answer(source, operand, on_tensorflow_2)
                 if holds is _ASKED or holds is isinstance(outer.op, ast.Or):
                     return False
         elif isinstance(outer, ast.FunctionDef) and _PYTHON_2_METHODS.fullmatch(outer.name):
@@ -142,14 +142,13 @@ def is_reached(node: ast.AST, source: Source, *, on_tensorflow_2: bool) -> bool:
                 return False
         elif isinstance(inner, ast.ExceptHandler) and isinstance(outer, ast.Try):
             caught = names_in(inner.type) if inner.type else {""}
-            if not caught.isdisjoint(MISSING) and succeeds(outer, source, on_tensorflow_2):
+            if not caught.isdisjoint(MISSING) and succeeds(source, outer, on_tensorflow_2):
                 return False
         inner = outer
     return True
 
 
-# Rules ask for each name of a file: its text is searched once.
-@functools.lru_cache(maxsize=8)
+@kept
 def _may_ask(source: Source) -> bool:
     """True if a file may ask for a version, do without a name, or have methods of Python 2."""
     return bool(
@@ -157,15 +156,15 @@ def _may_ask(source: Source) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=8)
+@kept
 def _python_2_methods(source: Source) -> collections.Counter[str]:
     """How often a file names each method that Python 3 does not call by itself."""
     found = re.finditer(rf"\b({_PYTHON_2_METHODS.pattern})\b", source.text)
     return collections.Counter(match[0] for match in found)
 
 
-@functools.lru_cache(maxsize=4096)
-def succeeds(tried: ast.Try, source: Source, on_tensorflow_2: bool) -> bool:
+@kept
+def succeeds(source: Source, tried: ast.Try, on_tensorflow_2: bool) -> bool:
     """True if a `try` uses names of TensorFlow, imports nothing, and the names are all there."""
     reader, found = _Reader(source, on_tensorflow_2), False
     for node in (part for statement in tried.body for part in ast.walk(statement)):
@@ -192,8 +191,8 @@ def version(on_tensorflow_2: bool) -> str:
 _ASKED: Any = object()
 
 
-@functools.lru_cache(maxsize=4096)
-def answer(test: ast.expr, source: Source, on_tensorflow_2: bool) -> Any:
+@kept
+def answer(source: Source, test: ast.expr, on_tensorflow_2: bool) -> Any:
     """True if a condition about versions holds; `_ASKED` if nobody can tell, None for others."""
     text = ast.unparse(test)
     if not _MAY_ASK.search(text):

@@ -5,7 +5,7 @@
     changed("tf.argmax")                            # its arguments in TF 1.15, and in TF2
 
 The first is the facade's own table; `tensorflow2.json` is made from an installed TensorFlow by
-tests/tools/check/tensorflow_names.py.
+tests/tools/names/tensorflow_names.py.
 """
 
 from __future__ import annotations

@@ -7,18 +7,17 @@ A call that gives `kind="small"`, or leaves it to its default, does not come to 
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from typing import Any
 
-from estimator2strategy.tools.check.source import (
+from estimator2strategy.tools.reader.source import (
     UNKNOWN,
     Call,
     Function,
     LexicalScope,
+    kept,
     names_in,
     parents,
-    words_in,
 )
 
 # Argument -> its constant. Frozen, so that calls which give the same are followed once.
@@ -35,7 +34,7 @@ def constants(call: Call, function: Function, scope: LexicalScope, outer: Consta
         scope: The function's own scope.
         outer: The constants that the caller was given itself.
     """
-    asked = _asked(function, scope)
+    asked = _asked(scope, function)
     if not asked or call.is_open:
         return NONE
     spec = function.args
@@ -73,8 +72,8 @@ def takes(node: ast.AST, function: Function, given: Constants) -> bool:
     return True
 
 
-@functools.lru_cache(maxsize=1024)
-def _asked(function: Function, scope: LexicalScope) -> set[str]:
+@kept
+def _asked(scope: LexicalScope, function: Function) -> set[str]:
     """The arguments that branches ask for or calls hand on, and that nothing binds again."""
     asked: set[str] = set()
     for node in ast.walk(function):
@@ -138,7 +137,7 @@ def depends_on_tpu(node: ast.AST) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=16)  # a node keeps its whole file
+@kept
 def _leads_elsewhere(node: ast.If | ast.IfExp | ast.With) -> bool:
     if isinstance(node, ast.With):
         words = set().union(*(names_in(item.context_expr) for item in node.items))
@@ -168,3 +167,13 @@ def _ends_on_tpu(statement: ast.stmt) -> bool:
         return False
     last = getattr(statement.test, "attr", getattr(statement.test, "id", ""))
     return last == "use_tpu" and isinstance(statement.body[-1], (ast.Raise, ast.Return))
+
+
+def words_in(node: ast.AST) -> set[str]:
+    """All identifiers and strings in an expression."""
+    strings = {
+        child.value
+        for child in ast.walk(node)
+        if isinstance(child, ast.Constant) and isinstance(child.value, str)
+    }
+    return names_in(node) | strings

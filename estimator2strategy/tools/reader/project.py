@@ -17,10 +17,11 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from estimator2strategy.tools.check import branches, canonical_names
-from estimator2strategy.tools.check.import_graph import ImportGraph
-from estimator2strategy.tools.check.python_files import read_source
-from estimator2strategy.tools.check.source import (
+from estimator2strategy.tools.names import canonical_names
+from estimator2strategy.tools.reader import branches
+from estimator2strategy.tools.reader.import_graph import ImportGraph, Stars
+from estimator2strategy.tools.reader.python_files import read_source
+from estimator2strategy.tools.reader.source import (
     UNREADABLE,
     Call,
     Function,
@@ -30,7 +31,6 @@ from estimator2strategy.tools.check.source import (
     arguments_of,
     parse,
 )
-from estimator2strategy.tools.check.stars import Stars
 
 # How many folders above a file an absolute import may start at.
 _CLIMB = 6

@@ -1,9 +1,9 @@
-"""Writes estimator2strategy/tools/check/python.json: names that Python's own library has dropped.
+"""Writes estimator2strategy/tools/names/python.json: names that Python's own library has dropped.
 
     for version in 2.7 3.6 3.10 3.11 3.12 3.13; do
-        python$version tests/tools/check/python_names.py --names 2.7.json 3.6.json > $version.json
+        python$version tests/tools/names/python_names.py --names 2.7.json 3.6.json > $version.json
     done
-    python tests/tools/check/python_names.py *.json
+    python tests/tools/names/python_names.py *.json
 
 A name that 2.7 or 3.6 has is gone with the first release from which on none has it; the release is
 written for those that the oldest supported one (3.10) still has. It runs on all of them.
@@ -122,5 +122,5 @@ if __name__ == "__main__":
     root = os.path.abspath(__file__)
     for _ in range(4):
         root = os.path.dirname(root)
-    with open(os.path.join(root, "estimator2strategy/tools/check/python.json"), "w") as file:
+    with open(os.path.join(root, "estimator2strategy/tools/names/python.json"), "w") as file:
         file.write(json.dumps(gone(read), indent=0, sort_keys=True) + "\n")

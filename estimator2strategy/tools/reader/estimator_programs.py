@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from estimator2strategy.tools.check.project import (
+from estimator2strategy.tools.reader.project import (
     Definition,
     Project,
     is_tensorflow,
     is_tf,
 )
-from estimator2strategy.tools.check.source import (
+from estimator2strategy.tools.reader.source import (
     Call,
     Function,
     LexicalScope,
     Source,
     arguments_of,
+    kept,
     parents,
 )
 
@@ -78,7 +78,7 @@ def input_functions(source: Source, project: Project) -> list[Definition]:
     return list(found.values())
 
 
-@functools.lru_cache(maxsize=1)
+@kept
 def in_input_functions(project: Project) -> set[ast.AST]:
     """The functions that the input functions of all files call, in whatever file they are."""
     starts = [d for source in project.sources for d in input_functions(source, project)]
@@ -93,7 +93,7 @@ def all_of(source: Source, *kinds: type[_Node]) -> list[_Node]:
     return found
 
 
-@functools.lru_cache(maxsize=1)
+@kept
 def by_kind(source: Source) -> dict[type[ast.AST], list[ast.AST]]:
     """The nodes of a file by their kind."""
     found: dict[type[ast.AST], list[ast.AST]] = {}

@@ -15,13 +15,29 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from estimator2strategy.engine import patches
-from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.names import tables
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Answer = TypeVar("_Answer")
 _BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def kept(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
+    """Keeps the answers of a function in its first argument, a file or a project, as it lives."""
+
+    @functools.wraps(function)
+    def answer(of: Any, *others: Any) -> _Answer:
+        answers = vars(of).setdefault("kept_answers", {})
+        key = (function, *others)
+        if key not in answers:
+            answers[key] = function(of, *others)
+        found: _Answer = answers[key]
+        return found
+
+    return answer
 
 
 @dataclasses.dataclass(eq=False)
@@ -478,16 +494,6 @@ def names_in(node: ast.AST) -> set[str]:
         elif isinstance(child, ast.Attribute):
             found.add(child.attr)
     return found
-
-
-def words_in(node: ast.AST) -> set[str]:
-    """All identifiers and strings in an expression."""
-    strings = {
-        child.value
-        for child in ast.walk(node)
-        if isinstance(child, ast.Constant) and isinstance(child.value, str)
-    }
-    return names_in(node) | strings
 
 
 def arguments_of(function: Function) -> list[str]:

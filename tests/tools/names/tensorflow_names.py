@@ -1,6 +1,6 @@
-"""Writes estimator2strategy/tools/check/tensorflow2.json, from the TensorFlow that is installed.
+"""Writes estimator2strategy/tools/names/tensorflow2.json, from the TensorFlow that is installed.
 
-    python tests/tools/check/tensorflow_names.py [--print]
+    python tests/tools/names/tensorflow_names.py [--print]
 
 The public names of TensorFlow 2, those of its compat.v1, and for functions that are in both the
 arguments before and after, where a call that gave the old ones would fail or mean something else.
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.names import tables
 
 ROOT = Path(__file__).resolve().parents[3]
-TABLE = ROOT / "estimator2strategy" / "tools" / "check" / "tensorflow2.json"
+TABLE = ROOT / "estimator2strategy" / "tools" / "names" / "tensorflow2.json"
 _LEFT_OUT = {"compat", "raw_ops"}
 
 

@@ -14,7 +14,7 @@ from checked_programs import ENVIRONMENT
 from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tf1.facade.refused import Refused
-from estimator2strategy.tools.check import tables
+from estimator2strategy.tools.names import tables
 
 NAMES = sorted(f"{module}.{name}" for module, names in facade.names().items() for name in names)
 PUBLIC = [name for name in NAMES if not name.startswith(("tf.python", "tf.contrib"))]
@@ -41,7 +41,7 @@ def test_table_is_that_of_the_newest_tensorflow():
     # In a process of its own: what is imported later adds names.
     command = [sys.executable, tensorflow_names.__file__, "--print"]
     printed = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
-    assert printed.stdout == TABLE, "Run: python tests/tools/check/tensorflow_names.py"
+    assert printed.stdout == TABLE, "Run: python tests/tools/names/tensorflow_names.py"
 
 
 @pytest.mark.oldest
