@@ -8,27 +8,26 @@ Example:
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import gc
 import itertools
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from estimator2strategy.legacy import python2
 from estimator2strategy.tools.check import accepted_findings
-from estimator2strategy.tools.check.all_rules import redirected, rules, rules_of
+from estimator2strategy.tools.check.accepted_findings import UNREASONED, UNUSED, suppressions
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
     LevelReport,
     Report,
 )
-from estimator2strategy.tools.check.progress import bar_of_files
-from estimator2strategy.tools.check.rule import Hit, Rule
+from estimator2strategy.tools.check.rule import ANY_LIBRARY, Hit, Rule, redirected, rules, rules_of
 from estimator2strategy.tools.check.settings import Settings, Target
-from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions
 from estimator2strategy.tools.reader import notebooks
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import (
@@ -45,7 +44,36 @@ from estimator2strategy.tools.reader.symbol_uses import Flavour, blind_spots
 from estimator2strategy.tools.reader.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable
 
+
+@contextlib.contextmanager
+def bar_of_files(total: int) -> Iterator[Callable[..., object]]:
+    """Gives a function that moves a bar by one of `total` files; shown after two seconds.
+
+    The check reads source with nothing installed but this package (`pip install --no-deps`, in CI).
+    Without tqdm, and where nobody looks at a terminal, there is no bar.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:
+        yield lambda: None
+        return
+    with tqdm(total=total, unit="file", delay=2, leave=False) as bar:
+        yield bar.update
+
+
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
+
+# Modules whose import is none of a library that was written for Estimators.
+_NO_LIBRARIES = sys.stdlib_module_names | {
+    "absl",
+    "estimator2strategy",
+    "numpy",
+    "six",
+    "tensorflow",
+}
 
 _Found = TypeVar("_Found", Finding, NotChecked)
 
@@ -68,6 +96,12 @@ class Context:
     project: Project
     settings: Settings
     _searched: dict[tuple[str, ...], int] = dataclasses.field(default_factory=dict)
+
+    def needs(self, rule: Rule, source: Source) -> bool:
+        """True if a rule may have a case in a file."""
+        if rule.needs == (ANY_LIBRARY,):
+            return not source.modules <= _NO_LIBRARIES
+        return not rule.needs or self.says(rule.needs)
 
     def says(self, words: tuple[str, ...]) -> bool:
         """True if a file that was read so far has one of these words."""
@@ -263,7 +297,7 @@ def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]
     found = [
         _finding(source, rule, hit)
         for rule in rules_of(Evidence.STATIC)
-        if rule.id in chosen and (not rule.needs or context.says(rule.needs))
+        if rule.id in chosen and context.needs(rule, source)
         for hit in rule.find(source, context)
         if not isinstance(hit.node, ast.AST)
         or is_reached(hit.node, source, on_tensorflow_2=context.runs_on_tensorflow2(source))
@@ -324,6 +358,8 @@ def _finding(source: Source, rule: Rule, hit: Hit) -> Finding:
 
 
 def _unparsable(shown: str, text: str, error: Exception) -> Finding:
+    from estimator2strategy.legacy import python2
+
     line = (getattr(error, "lineno", None) or 1) if isinstance(error, SyntaxError) else 1
     lines = text.splitlines()
     written = lines[line - 1] if line <= len(lines) else ""

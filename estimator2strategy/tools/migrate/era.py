@@ -6,8 +6,8 @@ import ast
 import enum
 from collections.abc import Iterable, Iterator
 
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.module import Facts
-from estimator2strategy.tools.names import tables
 from estimator2strategy.tools.reader import symbol_uses
 from estimator2strategy.tools.reader.source import Call, Source, parents
 

@@ -18,7 +18,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.tools.migrate.change import Change
 from estimator2strategy.tools.migrate.indentation import in_units, lines_in_strings, unit_of
 from estimator2strategy.tools.reader.project import Project

@@ -17,7 +17,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from estimator2strategy.tools.names import canonical_names
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.reader import branches
 from estimator2strategy.tools.reader.import_graph import ImportGraph, Stars
 from estimator2strategy.tools.reader.python_files import read_source
@@ -90,7 +90,7 @@ class Project:
     def canonical(self, raw: str) -> str:
         """The legacy name of what is known by its full name: tensorflow.compat.v1.X is tf.X."""
         if raw not in self._canonical:
-            self._canonical[raw] = canonical_names.canonical(raw)
+            self._canonical[raw] = tables.canonical(raw)
         return self._canonical[raw]
 
     @functools.cached_property

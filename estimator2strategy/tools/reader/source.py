@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from estimator2strategy.engine import patches
-from estimator2strategy.tools.names import tables
+from estimator2strategy.engine.names import tables
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Answer = TypeVar("_Answer")
@@ -34,8 +34,7 @@ def kept(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
         key = (function, *others)
         if key not in answers:
             answers[key] = function(of, *others)
-        found: _Answer = answers[key]
-        return found
+        return answers[key]
 
     return answer
 
@@ -266,10 +265,9 @@ class Source:
 
     def _bind_target(self, node: ast.Name, parent: ast.AST, scope: LexicalScope) -> None:
         single = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is not None
-        where = scope
         if isinstance(scope.node, ast.Lambda) or isinstance(parent, ast.comprehension):
             single = False
-        where.bind(node.id, parent.value if single else None)  # type: ignore[attr-defined]
+        scope.bind(node.id, parent.value if single else None)  # type: ignore[attr-defined]
 
     def _block(self, node: Any, scope: LexicalScope) -> None:
         name = getattr(node, "name", "<lambda>")
@@ -487,13 +485,8 @@ def parents(node: ast.AST) -> Iterator[ast.AST]:
 
 def names_in(node: ast.AST) -> set[str]:
     """All identifiers in an expression, attributes included."""
-    found = set()
-    for child in ast.walk(node):
-        if isinstance(child, ast.Name):
-            found.add(child.id)
-        elif isinstance(child, ast.Attribute):
-            found.add(child.attr)
-    return found
+    found = (getattr(child, "attr", getattr(child, "id", None)) for child in ast.walk(node))
+    return {name for name in found if name is not None}
 
 
 def arguments_of(function: Function) -> list[str]:

@@ -8,8 +8,8 @@ import enum
 import re
 from collections.abc import Iterator
 
-from estimator2strategy.tf1.facade.symbols import Symbol
-from estimator2strategy.tools.names import tables
+from estimator2strategy.engine.names import tables
+from estimator2strategy.engine.names.symbols import Symbol
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.python_files import NotChecked
 from estimator2strategy.tools.reader.source import Import, LexicalScope, Source, kept

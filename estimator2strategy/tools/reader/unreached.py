@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from estimator2strategy.tools.names import tables
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.reader.source import (
     Call,
     LexicalScope,

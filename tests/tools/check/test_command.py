@@ -12,7 +12,7 @@ import pytest
 from checked_programs import ENVIRONMENT, PROGRAM, e2s, inside, write
 
 from estimator2strategy.tools.check import check_command, formats
-from estimator2strategy.tools.check.rules.python import undefined_name
+from estimator2strategy.tools.check.rules.python import unbound_names
 from tests.notebooks import notebook
 
 
@@ -110,7 +110,7 @@ class TestBadInput:
                 raise RuntimeError("a mistake of ours")
             return ()
 
-        monkeypatch.setattr(undefined_name, "find", fail_on_clean)
+        monkeypatch.setattr(unbound_names, "undefined_name", fail_on_clean)
         assert check(folder, ".") == 2
         said = capsys.readouterr()
         assert "clean.py: the check itself failed (RuntimeError('a mistake of ours'))" in said.err

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
@@ -20,7 +21,6 @@ from estimator2strategy.tools.migrate.codemods import (
     hooks_to_callbacks,
     renames,
 )
-from estimator2strategy.tools.names import tables
 from tests.strategies import mirrored
 
 RENAMES = sorted(renames.table().items())

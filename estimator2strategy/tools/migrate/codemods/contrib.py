@@ -3,13 +3,13 @@
 import ast
 import functools
 
-from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.engine.names import name_table as facade
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
     codemod,
 )
-from estimator2strategy.tools.names import tables
 
 # Modules that hold what a legacy name is, and how a program says them.
 _HOMES = {

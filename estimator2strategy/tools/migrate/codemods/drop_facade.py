@@ -2,12 +2,12 @@
 
 import ast
 
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
     codemod,
 )
-from estimator2strategy.tools.names import tables
 from estimator2strategy.tools.reader.source import names_in
 
 _PACKAGE = "estimator2strategy"

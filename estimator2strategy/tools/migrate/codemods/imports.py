@@ -2,7 +2,8 @@
 
 import ast
 
-from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.engine.names import name_table as facade
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
@@ -14,7 +15,6 @@ from estimator2strategy.tools.migrate.era import (
     imports_of_tensorflow,
     is_program,
 )
-from estimator2strategy.tools.names import tables
 from estimator2strategy.tools.reader.source import parents
 
 _FACADE = "estimator2strategy.tf1"

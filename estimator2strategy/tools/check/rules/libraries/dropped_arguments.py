@@ -2,9 +2,9 @@
 
 import ast
 
+from estimator2strategy.engine.names import libraries
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.names import libraries
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.symbol_uses import Flavour
 

@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from estimator2strategy.engine.libraries import table
+from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.legacy import removed_names
-from estimator2strategy.tf1.facade import name_table as facade
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.names import libraries
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.estimator_programs import all_of
 from estimator2strategy.tools.reader.own_code import stored

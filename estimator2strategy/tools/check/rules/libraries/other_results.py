@@ -3,8 +3,8 @@
 import ast
 import dataclasses
 
+from estimator2strategy.engine.names import libraries
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.names import libraries
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.estimator_programs import length_of, own_nodes
 
