@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 from estimator2strategy import __version__
 from estimator2strategy.engine import patches
-from estimator2strategy.engine.spelling import did_you_mean
 
 # Command -> the module whose `main(arguments)` it is, and what it does.
 _COMMANDS = {
@@ -131,6 +130,8 @@ def _keras_backend(argv: Sequence[str]) -> str | None:
 
 
 def _unknown(command: str) -> str:
+    from estimator2strategy.engine.spelling import did_you_mean
+
     hint = did_you_mean(command, _COMMANDS, "There are these:")
     return f"e2s: there is no command {command!r}. {hint}\n\n"
 

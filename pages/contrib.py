@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 
 import pages
+from estimator2strategy.engine.names.symbols import Symbol
 from estimator2strategy.tf1.contrib import table
-from estimator2strategy.tf1.facade.symbols import Symbol
 
 
 def page() -> dict[str, str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Evidence
-from estimator2strategy.tools.check.rule import Rule
+from estimator2strategy.tools.check.rule import Rule, rules
 
 _MADE = "<!-- Made by `python -m pages`. -->"
 _FAMILIES = {

@@ -29,7 +29,7 @@ import tensorflow as tf
 
 import estimator2strategy
 from estimator2strategy import estimator, legacy
-from estimator2strategy.tf1.facade import name_table, symbols
+from estimator2strategy.engine.names import name_table, symbols
 
 PACKAGE = Path(estimator2strategy.__file__).parent
 EXTRAS = ("jax", "jaxlib", "flatbuffers")  # a user may not have them

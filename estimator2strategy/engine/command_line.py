@@ -11,8 +11,6 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from estimator2strategy.engine.spelling import did_you_mean
-
 
 class Parser(argparse.ArgumentParser):
     """Takes each option with dashes or underscores, and names the option that was meant.
@@ -64,6 +62,8 @@ class Parser(argparse.ArgumentParser):
         option = argument.partition("=")[0]
         if not option.startswith("-"):
             self.error(f"there is no place for {argument!r}. {otherwise}")
+        from estimator2strategy.engine.spelling import did_you_mean
+
         hint = did_you_mean(option.replace("_", "-"), self.options(), otherwise)
         self.error(f"there is no option {option}. {hint}")
 

@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.estimator.canned import optimizers
-from estimator2strategy.tf1.facade import name_table, namespace
+from estimator2strategy.tf1.facade import namespace
 from tests.programs import canned as program
 from tests.same import assert_same
 

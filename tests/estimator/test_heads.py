@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.estimator.heads import base, v1
-from estimator2strategy.tf1.facade import name_table
 from tests.same import assert_same
 
 tf1 = tf.compat.v1

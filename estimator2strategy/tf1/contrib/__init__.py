@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.engine.libraries.table import known
+from estimator2strategy.engine.names import symbols
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.legacy import importing
-from estimator2strategy.tf1.facade import namespace, slim_copy, stand_ins, symbols
+from estimator2strategy.tf1.facade import namespace, slim_copy, stand_ins
 from estimator2strategy.tf1.facade.refused import Refused
 
 _LEGACY = "tf.contrib"

@@ -1,5 +1,5 @@
 """Makes `estimator2strategy.tf1` out of today's TensorFlow.
 
 `symbols.csv` has a row for each name of TF 1.15 that today's `tf.compat.v1` lacks or has changed.
-`names.json` has all names of TF 1.15. Both are read without TensorFlow (`name_table.py`).
+`engine/names/name_table.py` reads it, without TensorFlow.
 """

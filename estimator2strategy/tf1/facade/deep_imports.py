@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from estimator2strategy.engine import patches
-from estimator2strategy.tf1.facade import name_table
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.tf1.facade.refused import Refused
 
 _FACADE = "estimator2strategy.tf1"

@@ -9,9 +9,10 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from estimator2strategy.tf1.facade import name_table, stand_ins
+from estimator2strategy.engine.names import name_table
+from estimator2strategy.engine.names.symbols import Symbol
+from estimator2strategy.tf1.facade import stand_ins
 from estimator2strategy.tf1.facade.refused import Refused
-from estimator2strategy.tf1.facade.symbols import Symbol
 
 _FACADE = "estimator2strategy.tf1"
 

@@ -2,17 +2,24 @@
 
 A finding is known by its rule, its file, the function it is in and the text of its line, so that
 lines added above it do not matter. Equal findings are counted.
+
+Comments silence findings, too: `# e2s: ignore[E2S123] the reason`, on the line of the finding, or
+alone on the line above it.
 """
 
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from estimator2strategy.tools.check.check_report import Finding
 from estimator2strategy.tools.check.settings import SettingsError
+from estimator2strategy.tools.reader.python_files import comments
+from estimator2strategy.tools.reader.source import Source
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 _MOST_BYTES = 200_000_000
@@ -74,3 +81,33 @@ def split(findings: Iterable[Finding], entries: Baseline) -> tuple[list[Finding]
         else:
             new.append(finding)
     return new, +left
+
+
+_COMMENT = re.compile(r"#\s*e2s:\s*ignore\b(?:\[(?P<rules>[^\]]*)\])?\s*(?P<reason>.*)$")
+UNREASONED = "E2S004"
+UNUSED = "E2S005"
+
+
+@dataclasses.dataclass(frozen=True)
+class Suppression:
+    """A comment in line `line` that silences `rules` in line `applies_to`."""
+
+    line: int
+    applies_to: int
+    rules: tuple[str, ...]
+    reason: str
+
+
+def suppressions(source: Source) -> list[Suppression]:
+    """The suppressions in a file."""
+    if "e2s:" not in source.text:
+        return []
+    found = []
+    for line, comment in comments(source.text).items():
+        match = _COMMENT.search(comment)
+        if match is None:
+            continue
+        alone = source.line(line).lstrip().startswith("#")
+        rules = tuple(r.strip() for r in (match["rules"] or "").split(",") if r.strip())
+        found.append(Suppression(line, line + alone, rules, match["reason"].strip(" :-")))
+    return found

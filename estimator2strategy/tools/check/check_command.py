@@ -13,12 +13,13 @@ from estimator2strategy.tools.check import accepted_findings, formats
 from estimator2strategy.tools.check.check_report import Evidence, LevelReport, Report
 from estimator2strategy.tools.check.checking import STALE, check
 from estimator2strategy.tools.check.formats import text as text_format
-from estimator2strategy.tools.check.levels.level_options import (
+from estimator2strategy.tools.check.request import (
+    Asked,
     add_model_options,
+    is_function,
     models_of,
     source_files,
 )
-from estimator2strategy.tools.check.levels.request import Asked, is_function
 from estimator2strategy.tools.check.settings import (
     Settings,
     SettingsError,

@@ -8,51 +8,74 @@ Example:
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import gc
 import itertools
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from estimator2strategy.legacy import python2
-from estimator2strategy.tools.check import (
-    accepted_findings,
-    all_calls,
-    estimator_programs,
-    features,
-    notebooks,
-    own_classes,
-    symbol_uses,
-    unreached,
-)
-from estimator2strategy.tools.check.all_rules import redirected, rules, rules_of
+from estimator2strategy.tools.check import accepted_findings
+from estimator2strategy.tools.check.accepted_findings import UNREASONED, UNUSED, suppressions
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
     LevelReport,
-    NotChecked,
     Report,
 )
-from estimator2strategy.tools.check.progress import bar_of_files
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.python_files import collect, read_source
-from estimator2strategy.tools.check.python_files import shown as shown_of
-from estimator2strategy.tools.check.rule import Hit, Rule
+from estimator2strategy.tools.check.rule import ANY_LIBRARY, Hit, Rule, redirected, rules, rules_of
 from estimator2strategy.tools.check.settings import Settings, Target
-from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
-from estimator2strategy.tools.check.suppressions import UNREASONED, UNUSED, suppressions
-from estimator2strategy.tools.check.symbol_uses import Flavour
-from estimator2strategy.tools.check.unreached import is_reached
+from estimator2strategy.tools.reader import notebooks
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.python_files import (
+    MOST_TOGETHER,
+    NotChecked,
+    Wanted,
+    collect,
+    neighbours,
+    read_source,
+)
+from estimator2strategy.tools.reader.python_files import shown as shown_of
+from estimator2strategy.tools.reader.source import UNREADABLE, Source, parse
+from estimator2strategy.tools.reader.symbol_uses import Flavour, blind_spots
+from estimator2strategy.tools.reader.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable
+
+
+@contextlib.contextmanager
+def bar_of_files(total: int) -> Iterator[Callable[..., object]]:
+    """Gives a function that moves a bar by one of `total` files; shown after two seconds.
+
+    The check reads source with nothing installed but this package (`pip install --no-deps`, in CI).
+    Without tqdm, and where nobody looks at a terminal, there is no bar.
+    """
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:
+        yield lambda: None
+        return
+    with tqdm(total=total, unit="file", delay=2, leave=False) as bar:
+        yield bar.update
+
 
 UNPARSABLE, PYTHON_2, STALE = "E2S001", "E2S002", "E2S006"
 
-_Found = TypeVar("_Found", Finding, NotChecked)
+# Modules whose import is none of a library that was written for Estimators.
+_NO_LIBRARIES = sys.stdlib_module_names | {
+    "absl",
+    "estimator2strategy",
+    "numpy",
+    "six",
+    "tensorflow",
+}
 
-# Bytes of source that are read as one program: their trees take some 70 times as much memory.
-MOST_TOGETHER = 10 * 2**20
+_Found = TypeVar("_Found", Finding, NotChecked)
 
 # A rule about source -> the rule about graphs that sees the same.
 _SEEN_IN_GRAPHS = {"E2S226": "E2S605"}
@@ -73,6 +96,12 @@ class Context:
     project: Project
     settings: Settings
     _searched: dict[tuple[str, ...], int] = dataclasses.field(default_factory=dict)
+
+    def needs(self, rule: Rule, source: Source) -> bool:
+        """True if a rule may have a case in a file."""
+        if rule.needs == (ANY_LIBRARY,):
+            return not source.modules <= _NO_LIBRARIES
+        return not rule.needs or self.says(rule.needs)
 
     def says(self, words: tuple[str, ...]) -> bool:
         """True if a file that was read so far has one of these words."""
@@ -109,7 +138,8 @@ def check(
     """
     start = time.perf_counter()
     reading = _Reading(settings, together)
-    files = list(collect(paths, settings, reading.problems, reading.skipped))
+    wanted = Wanted(settings.exclude, settings.root)
+    files = list(collect(paths, wanted, reading.problems, reading.skipped))
     groups = list(neighbours(files, together))
     if len(groups) > 1:
         why = (
@@ -197,38 +227,7 @@ def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
         for group in groups:
             _read_group(group, reading, update)
             if len(groups) > 1:
-                forget()
-
-
-def forget() -> None:
-    """Frees the files of a group: each that a cache keeps would keep all."""
-    all_calls.forget()
-    estimator_programs.by_kind.cache_clear()
-    estimator_programs.in_input_functions.cache_clear()
-    features.parsed_and_returned.cache_clear()
-    own_classes.forget()
-    symbol_uses.is_legacy.cache_clear()
-    symbol_uses.uses.cache_clear()
-    unreached.answer.cache_clear()
-    unreached.succeeds.cache_clear()
-    gc.collect()  # trees are cycles
-
-
-def neighbours(files: Iterable[Path], most: int) -> Iterator[list[Path]]:
-    """Groups of neighbouring files, at most so many bytes together; a larger file is alone."""
-    group: list[Path] = []
-    size = 0
-    for file in files:
-        try:
-            more = file.stat().st_size
-        except OSError:  # told where it is read
-            more = 0
-        if group and size + more > most:
-            yield group
-            group, size = [], 0
-        group.append(file)
-        size += more
-    yield group
+                gc.collect()  # trees are cycles
 
 
 def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any]) -> None:
@@ -298,7 +297,7 @@ def _check_source(source: Source, context: Context) -> tuple[list[Finding], int]
     found = [
         _finding(source, rule, hit)
         for rule in rules_of(Evidence.STATIC)
-        if rule.id in chosen and (not rule.needs or context.says(rule.needs))
+        if rule.id in chosen and context.needs(rule, source)
         for hit in rule.find(source, context)
         if not isinstance(hit.node, ast.AST)
         or is_reached(hit.node, source, on_tensorflow_2=context.runs_on_tensorflow2(source))
@@ -359,6 +358,8 @@ def _finding(source: Source, rule: Rule, hit: Hit) -> Finding:
 
 
 def _unparsable(shown: str, text: str, error: Exception) -> Finding:
+    from estimator2strategy.legacy import python2
+
     line = (getattr(error, "lineno", None) or 1) if isinstance(error, SyntaxError) else 1
     lines = text.splitlines()
     written = lines[line - 1] if line <= len(lines) else ""
@@ -440,26 +441,3 @@ def _weighed(findings: Iterable[Finding], settings: Settings) -> Iterator[Findin
     for finding in findings:
         severity = settings.severity.get(finding.rule)
         yield dataclasses.replace(finding, severity=severity) if severity else finding
-
-
-def blind_spots(source: Source) -> Iterator[NotChecked]:
-    """Places where the program decides what it uses only when it runs."""
-    for call in source.calls:
-        if call.name == "builtins.getattr" and len(call.node.args) > 1:
-            owner = source.name(call.node.args[0], call.scope)
-            named = isinstance(call.node.args[1], ast.Constant)
-            if owner is not None and (owner == "tf" or owner.startswith("tf.")) and not named:
-                why = f"which name of {owner} this is, is decided when it runs"
-                yield NotChecked(source.shown, call.node.lineno, why)
-        elif call.name in ("builtins.exec", "builtins.eval"):
-            why = f"{call.last} runs code that is made when it runs"
-            yield NotChecked(source.shown, call.node.lineno, why)
-        elif call.name in ("importlib.import_module", "builtins.__import__"):
-            argument = call.node.args[0] if call.node.args else None
-            if not isinstance(argument, ast.Constant):
-                why = "which module is imported is decided when it runs"
-                yield NotChecked(source.shown, call.node.lineno, why)
-    for star in source.stars:
-        if source.follow(source, dataclasses.replace(star, name=None)) is None:
-            why = f"names from `from {'.' * star.level}{star.module} import *` are not known"
-            yield NotChecked(source.shown, star.node.lineno, why)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from estimator2strategy.engine.command_line import Parser, completed_by
 from estimator2strategy.engine.spelling import did_you_mean
-from estimator2strategy.tools.check.all_rules import Redirect, matching, redirected, rules
-from estimator2strategy.tools.check.rule import Rule
+from estimator2strategy.tools.check.rule import Redirect, Rule, matching, redirected, rules
 
 
 def main(argv: Sequence[str]) -> int:

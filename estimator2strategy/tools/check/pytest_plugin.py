@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         Report,
         Severity,
     )
-    from estimator2strategy.tools.check.levels.request import Asked
+    from estimator2strategy.tools.check.request import Asked
     from estimator2strategy.tools.check.settings import Settings
 
 _MARKER = "e2s_levels"
@@ -87,7 +87,7 @@ class Checked:
         from pathlib import Path
 
         from estimator2strategy.tools.check import formats
-        from estimator2strategy.tools.check.all_rules import matching, redirected
+        from estimator2strategy.tools.check.rule import matching, redirected
         from estimator2strategy.tools.check.settings import SettingsError, parse_severity
 
         for selector in ignore:
@@ -166,8 +166,8 @@ def _check(
     Raises:
         SettingsError: An argument that cannot be meant.
     """
-    from estimator2strategy.tools.check import settings
-    from estimator2strategy.tools.check.levels import level_table, request
+    from estimator2strategy.tools.check import request, settings
+    from estimator2strategy.tools.check import request as level_table
 
     given = settings.with_changes(settings.read(root), {"target": target}, where="e2s_check")
     if bool(model) == bool(program) or bool(model) != bool(input):
@@ -203,7 +203,7 @@ def _report(asked: Asked, given: Settings) -> Report:
     """The report on the source and on each level, which runs in a process of its own."""
     from estimator2strategy.tools.check import checking
     from estimator2strategy.tools.check.levels import process
-    from estimator2strategy.tools.check.levels.level_options import source_files
+    from estimator2strategy.tools.check.request import source_files
 
     reports = [process.run(asked, level) for level in asked.levels]
     return checking.check(source_files([asked]), given, reports)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy.tools.check.all_rules import matching, redirected, rules
 from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import matching, redirected, rules
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 _TABLE = "[tool.estimator2strategy.check]"

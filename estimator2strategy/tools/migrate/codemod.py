@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from estimator2strategy.tools.check.rule_text import blocks, sections
+from estimator2strategy.tools.check.rule import blocks, sections
 from estimator2strategy.tools.migrate import codemods as package
 from estimator2strategy.tools.migrate.change import Change, SafetyTier, Todo
 from estimator2strategy.tools.migrate.stages import STAGES

@@ -12,9 +12,9 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 
-from estimator2strategy.tools.check.source import Call
 from estimator2strategy.tools.migrate.change import Change
 from estimator2strategy.tools.migrate.module import Module, outermost
+from estimator2strategy.tools.reader.source import Call
 
 WRAPPERS = ("tf.tpu.CrossShardOptimizer", "tf.contrib.tpu.CrossShardOptimizer")
 SUM, MEAN = "sum_over_cores", "mean_over_cores"

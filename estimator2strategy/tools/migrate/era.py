@@ -6,9 +6,10 @@ import ast
 import enum
 from collections.abc import Iterable, Iterator
 
-from estimator2strategy.tools.check import symbol_uses, tables
-from estimator2strategy.tools.check.source import Call, Source, parents
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.module import Facts
+from estimator2strategy.tools.reader import symbol_uses
+from estimator2strategy.tools.reader.source import Call, Source, parents
 
 _SESSIONS = {
     "tf.Session",

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy.tools.check import notebooks
+from estimator2strategy.tools.reader import notebooks
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 # Of the record of dry runs.

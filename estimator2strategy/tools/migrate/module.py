@@ -4,7 +4,7 @@
     for call in module.calls("tf.to_float"):
         yield module.replace(call.node, f"tf.cast({module.written(call.node.args[0])}, ...)")
 
-Names are told by `check/source.py`, which reads an `ast`. An edit replaces the characters of a
+Names are told by `reader/source.py`, which reads an `ast`. An edit replaces the characters of a
 node, so all others stay as they were written.
 """
 
@@ -18,17 +18,17 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check.checking import MOST_TOGETHER
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.source import (
+from estimator2strategy.engine.names import name_table as facade
+from estimator2strategy.tools.migrate.change import Change
+from estimator2strategy.tools.migrate.indentation import in_units, lines_in_strings, unit_of
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.python_files import MOST_TOGETHER
+from estimator2strategy.tools.reader.source import (
     Call,
     LexicalScope,
     Source,
     parse,
 )
-from estimator2strategy.tools.migrate.change import Change
-from estimator2strategy.tools.migrate.indentation import in_units, lines_in_strings, unit_of
 
 # The modules that `tf` may stand for.
 TENSORFLOW = ("tensorflow", "tensorflow.compat.v1", "estimator2strategy.tf1")

@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from estimator2strategy.legacy import python2
-from estimator2strategy.tools.check import notebooks
-from estimator2strategy.tools.check.check_report import NotChecked
-from estimator2strategy.tools.check.checking import blind_spots, forget, neighbours
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.python_files import collect
-from estimator2strategy.tools.check.settings import Settings
-from estimator2strategy.tools.check.source import UNREADABLE, Source, parse
 from estimator2strategy.tools.migrate import era, formatting
 from estimator2strategy.tools.migrate.apply import MigratedFile, TooSlowError, apply
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier
 from estimator2strategy.tools.migrate.files import NotebookFile, TextFile, read
 from estimator2strategy.tools.migrate.module import Facts, SharedLineError
+from estimator2strategy.tools.reader import notebooks
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.python_files import NotChecked, Wanted, collect, neighbours
+from estimator2strategy.tools.reader.source import UNREADABLE, Source, parse
+from estimator2strategy.tools.reader.symbol_uses import blind_spots
 from estimator2strategy.tools.untrusted.printable import printable
 
 # Bytes of source whose trees are in memory at a time; a codemod sees one file, and those that it
@@ -123,12 +122,12 @@ def make_plan(
         readable.append(parsed)
         facts |= of_group
         if len(groups) > 1:
-            forget()
+            gc.collect()  # trees are cycles
     for group in readable:
         for path in group:
             _migrate(path, chosen, tier, facts, plan)
         if len(groups) > 1:
-            forget()
+            gc.collect()  # trees are cycles
     return plan
 
 
@@ -146,7 +145,7 @@ def _collected(paths: Iterable[str], exclude: tuple[str, ...], plan: Plan) -> It
     left_out: list[NotChecked] = []
     paths = list(paths)
     within = [os.path.realpath(path) for path in paths]
-    for path in collect(paths, Settings(exclude=exclude), plan.problems, left_out):
+    for path in collect(paths, Wanted(exclude), plan.problems, left_out):
         if _is_within(path, within):
             yield path
         else:

@@ -10,9 +10,9 @@ import io
 import re
 from collections.abc import Iterable
 
-from estimator2strategy.tools.check.comments import comments
 from estimator2strategy.tools.migrate.codemod import Todo
 from estimator2strategy.tools.migrate.module import Module
+from estimator2strategy.tools.reader.python_files import comments
 
 MARK = re.compile(r"^\s*# TODO\(e2s\): (?P<codemod>[a-z0-9-]+): (?P<message>.*?)\s*$")
 

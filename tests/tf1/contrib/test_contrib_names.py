@@ -3,9 +3,9 @@
 import contrib_names
 import pytest
 
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tf1.facade.refused import Refused
-from estimator2strategy.tools.check import tables
 
 NAMES = [f"{m}.{n}" for m, names in contrib_names.read().items() for n in names]
 

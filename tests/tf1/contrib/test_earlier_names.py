@@ -6,9 +6,9 @@ import pytest
 import tensorflow
 
 import estimator2strategy.tf1 as tf
+from estimator2strategy.engine.names import name_table, symbols
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1 import contrib
-from estimator2strategy.tf1.facade import name_table, symbols
 from estimator2strategy.tools.check.checking import check_text
 
 

@@ -12,8 +12,9 @@ import csv
 from pathlib import Path
 from typing import NamedTuple
 
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.tf1.facade import name_table, namespace
+from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tf1.facade.refused import Refused
 
 TABLE = Path(__file__).parents[3] / "migration_guide" / "symbols.tsv"

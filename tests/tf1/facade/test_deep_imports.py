@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.tf1 import contrib
-from estimator2strategy.tf1.facade import name_table, namespace
+from estimator2strategy.tf1.facade import namespace
 from tests.test_package import in_fresh_process
 
 FACADE = "estimator2strategy.tf1"

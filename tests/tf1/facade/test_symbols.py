@@ -7,8 +7,9 @@ import ast
 import pytest
 
 import estimator2strategy.tf1 as tf
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.errors import UnsupportedError
-from estimator2strategy.tf1.facade import name_table, namespace
+from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tf1.facade.refused import Refused
 from tests.test_package import in_fresh_process
 from tests.tf1.facade import symbol_table

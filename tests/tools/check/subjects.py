@@ -8,7 +8,7 @@ from typing import Any
 
 from estimator2strategy.legacy import importing
 from estimator2strategy.tools.check.levels.load import of_functions
-from estimator2strategy.tools.check.levels.request import Asked
+from estimator2strategy.tools.check.request import Asked
 
 
 def module(text: str, path: Path) -> ModuleType:

@@ -21,7 +21,7 @@ from estimator2strategy.tools.check.check_report import (
     Severity,
 )
 from estimator2strategy.tools.check.levels import process
-from estimator2strategy.tools.check.levels.request import MODES, Asked
+from estimator2strategy.tools.check.request import MODES, Asked
 
 TRAIN = """\
 import estimator2strategy.tf1 as tf

@@ -12,7 +12,7 @@ import pytest
 from checked_programs import ENVIRONMENT, PROGRAM, e2s, inside, write
 
 from estimator2strategy.tools.check import check_command, formats
-from estimator2strategy.tools.check.rules.python import undefined_name
+from estimator2strategy.tools.check.rules.python import unbound_names
 from tests.notebooks import notebook
 
 
@@ -110,7 +110,7 @@ class TestBadInput:
                 raise RuntimeError("a mistake of ours")
             return ()
 
-        monkeypatch.setattr(undefined_name, "find", fail_on_clean)
+        monkeypatch.setattr(unbound_names, "undefined_name", fail_on_clean)
         assert check(folder, ".") == 2
         said = capsys.readouterr()
         assert "clean.py: the check itself failed (RuntimeError('a mistake of ours'))" in said.err
@@ -309,7 +309,7 @@ def test_each_of_many_files_is_parsed_once(tmp_path):
         body.replace("_fn(", f"_fn_{n}(") for n in range(12)
     )
     write(tmp_path, **{f"module_{n}": text for n in range(200)})
-    with mock.patch("estimator2strategy.tools.check.source.ast.parse", wraps=ast.parse) as parse:
+    with mock.patch("estimator2strategy.tools.reader.source.ast.parse", wraps=ast.parse) as parse:
         assert check(tmp_path, ".", "--fail-on", "never") == 0
     programs = [call for call in parse.call_args_list if call.args[0] == text]
     assert len(programs) == 200

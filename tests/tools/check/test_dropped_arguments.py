@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from estimator2strategy.tools.check import libraries
+from estimator2strategy.engine.names import libraries
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.rules.libraries import dropped_arguments
 from estimator2strategy.tools.check.settings import Settings, Target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from estimator2strategy.tools.check import explain
-from estimator2strategy.tools.check.all_rules import rules
+from estimator2strategy.tools.check.rule import rules
 
 
 def test_rule_is_explained_with_its_samples(capsys):

@@ -6,10 +6,10 @@ import pytest
 from graph_samples import TPU_TRAIN_OP, tpu_model
 from subjects import subject
 
-from estimator2strategy.tools.check.all_rules import rules_of
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.levels import recorded
+from estimator2strategy.tools.check.rule import rules_of
 
 SAMPLED = [rule for rule in rules_of(Evidence.RECORDED) if rule.text.flagged]
 

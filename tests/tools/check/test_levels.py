@@ -10,8 +10,8 @@ import tensorflow as tf
 from checked_programs import e2s, inside, write
 from subjects import subject
 
-from estimator2strategy.tools.check import check_command
-from estimator2strategy.tools.check.levels import recorded, request
+from estimator2strategy.tools.check import check_command, request
+from estimator2strategy.tools.check.levels import recorded
 
 tf1 = tf.compat.v1
 

@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from estimator2strategy.tools.check import libraries
+from estimator2strategy.engine.names import libraries
 from estimator2strategy.tools.check.checking import check, check_text
 from estimator2strategy.tools.check.settings import Settings
 from tests.tools.check.checked_programs import write

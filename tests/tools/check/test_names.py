@@ -7,13 +7,13 @@ import importlib
 import pytest
 from checked_programs import write
 
-from estimator2strategy.tf1.facade import name_table
-from estimator2strategy.tools.check import checking, tables
+from estimator2strategy.engine.names import name_table, tables
+from estimator2strategy.tools.check import checking
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.rules.tensorflow import unknown_symbol
+from estimator2strategy.tools.check.rules.tensorflow import tensorflow_names
 from estimator2strategy.tools.check.settings import Settings, Target
+from estimator2strategy.tools.reader.project import Project
 
 
 def names(text, folder=None, **modules):
@@ -435,7 +435,7 @@ def test_modules_that_are_none_of_tf_are_told_by_where_they_are(line, said):
     assert advice(f"import tensorflow as tf\n\nx = {line}\n", "E2S105") == [said]
 
 
-@pytest.mark.parametrize(("name", "folder"), unknown_symbol._FOLDER_OF.items())
+@pytest.mark.parametrize(("name", "folder"), tensorflow_names._FOLDER_OF.items())
 def test_a_private_module_lies_where_the_advice_says(name, folder):
     assert importlib.import_module(f"tensorflow.python.{folder}.{name.removeprefix('tf.')}")
 

@@ -10,7 +10,7 @@ import pytest
 from checked_programs import inside
 
 from estimator2strategy.tools.check import check_command, explain
-from estimator2strategy.tools.check.all_rules import redirects, rules
+from estimator2strategy.tools.check.rule import redirects, rules
 
 GUIDE = Path(__file__).resolve().parents[3] / "migration_guide"
 MOVED = list(redirects().values())

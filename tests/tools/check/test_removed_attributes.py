@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.rules.tensorflow import changed_arguments, removed_attribute
+from estimator2strategy.tools.check.rules.tensorflow import changed_calls
 from estimator2strategy.tools.check.settings import Settings, Target
 
 TF = "import tensorflow as tf\n\n"
@@ -70,14 +70,14 @@ def test_what_may_well_be_there_is_no_finding(text):
 
 def test_tensorflow_2_has_none_of_these_attributes():
     dataset, table = tf.data.Dataset.range(3), tf.lookup.StaticHashTable
-    assert not any(hasattr(dataset, name) for name in removed_attribute._DATASET)
-    assert not any(hasattr(dataset, name) for name in removed_attribute._OF_DATASETS)
-    assert not any(hasattr(table, name) for name in removed_attribute._OF_TABLES)
+    assert not any(hasattr(dataset, name) for name in changed_calls._DATASET)
+    assert not any(hasattr(dataset, name) for name in changed_calls._OF_DATASETS)
+    assert not any(hasattr(table, name) for name in changed_calls._OF_TABLES)
 
 
 def test_keras_3_has_none_of_these_attributes():
-    assert not any(hasattr(keras.Sequential, name) for name in removed_attribute._OF_MODELS)
-    assert not any(hasattr(keras.layers.Dense, name) for name in removed_attribute._OF_LAYERS)
+    assert not any(hasattr(keras.Sequential, name) for name in changed_calls._OF_MODELS)
+    assert not any(hasattr(keras.layers.Dense, name) for name in changed_calls._OF_LAYERS)
 
 
 _NEEDED: dict[str, list[int]] = {"Dense": [1], "Conv2D": [1, 1], "GRU": [1], "LSTM": [1]}
@@ -85,7 +85,7 @@ _NEEDED: dict[str, list[int]] = {"Dense": [1], "Conv2D": [1, 1], "GRU": [1], "LS
 
 @pytest.mark.parametrize(
     ("name", "argument"),
-    [(name, a) for name, gone in changed_arguments._KERAS.items() for a in gone]
+    [(name, a) for name, gone in changed_calls._KERAS.items() for a in gone]
     + [("tf.keras.optimizers.Adam", "lr"), ("tf.keras.optimizers.SGD", "lr")],
 )
 def test_keras_3_refuses_these_arguments(name, argument):

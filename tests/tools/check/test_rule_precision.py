@@ -9,7 +9,7 @@ import re
 import pytest
 
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.rules.python import dropped_by_python
+from estimator2strategy.tools.check.rules.python import lost_names
 from estimator2strategy.tools.check.settings import Settings, Target
 
 TF = "import tensorflow as tf\n\n"
@@ -191,9 +191,9 @@ def test_flags_that_absl_has_are_taken():
     import absl.logging  # noqa: F401
     from absl import flags
 
-    from estimator2strategy.tools.check.rules.tensorflow import taken_flag
+    from estimator2strategy.tools.check.rules.tensorflow import program_flags
 
-    assert set(flags.FLAGS) >= taken_flag._TAKEN - {"help"}
+    assert set(flags.FLAGS) >= program_flags._TAKEN - {"help"}
     text = "tf.app.flags.DEFINE_string('log_dir', '/tmp', 'logs')\n"
     assert severities(text, "E2S111") == ["ERROR"]
     allowed = text.replace("'logs'", "'logs', allow_override=True")
@@ -313,7 +313,7 @@ def test_names_that_python_dropped_have_those_of_today(line, today):
     assert said.fix.startswith(f"Today: {today}")
 
 
-@pytest.mark.parametrize("today", dropped_by_python._TODAY.values())
+@pytest.mark.parametrize("today", lost_names._TODAY.values())
 def test_what_has_the_place_of_a_name_that_python_dropped_is_there(today):
     name = today.partition(",")[0]
     if re.fullmatch(r"[\w.]+", name):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from estimator2strategy.tools import check
-from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 from estimator2strategy.tools.check.checking import check_text
+from estimator2strategy.tools.check.rule import rules
 from estimator2strategy.tools.check.settings import Settings, Target
 
 CHECK = Path(check.__file__).parent

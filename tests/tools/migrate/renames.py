@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from estimator2strategy.tf1.facade import name_table as facade
+from estimator2strategy.engine.names import name_table as facade
 
 TABLE = Path(__file__).resolve().parents[3] / "estimator2strategy" / "migrate" / "renames.csv"
 # Keras is another one in each of them; the rest is no API for programs.

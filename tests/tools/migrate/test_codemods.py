@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.source import parse
 from estimator2strategy.tools.migrate import era, todo
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.stages import WITHOUT_CHANGES
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import parse
 
 CODEMODS = list(codemods().values())
 SAMPLES = [

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.tools.check.project import Project
-from estimator2strategy.tools.check.source import parse
 from estimator2strategy.tools.migrate import era
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import parse
 
 PROGRAM = """\
 import numpy as np

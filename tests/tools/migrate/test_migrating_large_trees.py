@@ -7,9 +7,9 @@ import gc
 
 import pytest
 
-from estimator2strategy.tools.check.source import Source
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
 from estimator2strategy.tools.migrate.preview import make_plan
+from estimator2strategy.tools.reader.source import Source
 
 # Only together do the files say what `tf` is: two of them have no name that tells.
 OLD = "import tensorflow as tf\n\nx = tf.to_float(1)\n"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tf1.facade import namespace
-from estimator2strategy.tools.check import tables
 from estimator2strategy.tools.migrate.apply import apply
 from estimator2strategy.tools.migrate.codemod import codemods
 from estimator2strategy.tools.migrate.codemods import (

@@ -15,7 +15,7 @@ from estimator2strategy.tools.check.check_report import (
     Report,
     Severity,
 )
-from estimator2strategy.tools.check.formats.harmless import harmless
+from estimator2strategy.tools.check.formats import harmless
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 _MOST = 10

@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimator2strategy import __version__
-from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
     Report,
     Severity,
 )
-from estimator2strategy.tools.check.formats import TARGETS, html_levels
-from estimator2strategy.tools.check.formats.harmless import harmless
-from estimator2strategy.tools.check.python_files import read_source
+from estimator2strategy.tools.check.formats import TARGETS, harmless, html_levels
+from estimator2strategy.tools.check.rule import rules
+from estimator2strategy.tools.reader.python_files import read_source
 from estimator2strategy.tools.untrusted.printable import printable_lines
 
 # Lines of source before and after the one that is meant.

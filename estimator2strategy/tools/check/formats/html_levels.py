@@ -7,23 +7,21 @@ import re
 from collections.abc import Sequence
 
 from estimator2strategy.tools.check.check_report import (
-    Evidence,
-    LevelReport,
-    Outcome,
-    Report,
-)
-from estimator2strategy.tools.check.facts import (
     Bar,
     Bars,
     Cell,
     Curve,
     Curves,
+    Evidence,
     Fact,
+    LevelReport,
     Number,
+    Outcome,
+    Report,
     Table,
     quantity,
 )
-from estimator2strategy.tools.check.levels.level_table import LEVELS
+from estimator2strategy.tools.check.request import LEVELS
 
 # Rows of a table that are shown without a click.
 _OPEN_ROWS = 8

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import (
     Finding,
     LevelReport,
@@ -16,7 +15,8 @@ from estimator2strategy.tools.check.check_report import (
     Severity,
     Verdict,
 )
-from estimator2strategy.tools.check.formats.harmless import harmless
+from estimator2strategy.tools.check.formats import harmless
+from estimator2strategy.tools.check.rule import rules
 
 # The characters that XML 1.0 cannot write.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -10,10 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 from estimator2strategy import __version__
-from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Finding, Report, Severity
-from estimator2strategy.tools.check.formats.harmless import harmless
-from estimator2strategy.tools.check.rule import GUIDE, Rule
+from estimator2strategy.tools.check.formats import harmless
+from estimator2strategy.tools.check.rule import GUIDE, Rule, rules
 from estimator2strategy.tools.shell import guide
 from estimator2strategy.tools.untrusted.printable import json_text, printable_lines
 

@@ -5,28 +5,25 @@ from __future__ import annotations
 import collections
 from pathlib import Path
 
-from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import (
-    Evidence,
-    Finding,
-    LevelReport,
-    Outcome,
-    Report,
-    Severity,
-)
-from estimator2strategy.tools.check.facts import (
     Bar,
     Bars,
     Cell,
     Curves,
+    Evidence,
     Fact,
+    Finding,
+    LevelReport,
     Number,
+    Outcome,
+    Report,
+    Severity,
     Table,
     quantity,
 )
-from estimator2strategy.tools.check.formats import TARGETS
-from estimator2strategy.tools.check.formats.harmless import harmless
-from estimator2strategy.tools.check.levels.level_table import LEVELS
+from estimator2strategy.tools.check.formats import TARGETS, harmless
+from estimator2strategy.tools.check.request import LEVELS
+from estimator2strategy.tools.check.rule import rules
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _OUTCOMES = {

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from estimator2strategy.tools.check.levels.differences import TensorDifference, difference
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
-from estimator2strategy.tools.check.levels.request import Mode
+from estimator2strategy.tools.check.request import Mode
 
 BATCH_STATISTICS, SUMMED, CLIPPED = "E2S620", "E2S621", "E2S622"
 UNEVEN, OTHERWISE, DRIFTING = "E2S623", "E2S624", "E2S625"

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.engine.user_code import user_frame
-from estimator2strategy.tools.check.all_rules import rules
 from estimator2strategy.tools.check.check_report import Evidence, Finding, Severity
 from estimator2strategy.tools.check.levels.check_error import relative
-from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.check.rule import Hit, rules
 
 
 def finding(

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.metrics.convert import convert
 from estimator2strategy.engine.metrics.metric_table import row as metric_row
-from estimator2strategy.tools.check.facts import (
+from estimator2strategy.tools.check.check_report import (
     Cell,
     Fact,
     Number,
@@ -18,7 +18,7 @@ from estimator2strategy.tools.check.facts import (
 )
 from estimator2strategy.tools.check.host_op_table import HOST_OPS
 from estimator2strategy.tools.check.levels.recorded_graph import Executor, Recorded
-from estimator2strategy.tools.check.levels.request import Mode
+from estimator2strategy.tools.check.request import Mode
 
 tf1 = tf.compat.v1
 

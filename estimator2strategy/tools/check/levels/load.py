@@ -19,8 +19,8 @@ from estimator2strategy.estimator.train_evaluate import TrainingExecutor
 from estimator2strategy.legacy import importing
 from estimator2strategy.legacy import run as run_command
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted, of_program
-from estimator2strategy.tools.check.levels.request import EXAMPLES_PER_CORE, MODES, Asked, Mode
 from estimator2strategy.tools.check.levels.subject import Model, Subject, default_config
+from estimator2strategy.tools.check.request import EXAMPLES_PER_CORE, MODES, Asked, Mode
 
 # The arguments that input_fn may take.
 _GIVEN = ("params", "config", "mode", "input_context")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimator2strategy.tools.check.facts import quantity
+from estimator2strategy.tools.check.check_report import quantity
 from estimator2strategy.tools.check.levels.check_error import CheckError
 
 

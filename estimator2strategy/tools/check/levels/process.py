@@ -17,8 +17,7 @@ from typing import Any
 
 from estimator2strategy.engine import patches
 from estimator2strategy.tools.check.check_report import Evidence, LevelReport
-from estimator2strategy.tools.check.levels.level_table import LEVELS
-from estimator2strategy.tools.check.levels.request import Asked
+from estimator2strategy.tools.check.request import LEVELS, Asked
 
 # How much of what a process that died had said is shown.
 _LAST_LINES = 15

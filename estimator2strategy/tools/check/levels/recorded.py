@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from estimator2strategy.tools.check.all_rules import rules, rules_of
 from estimator2strategy.tools.check.check_report import (
     Evidence,
     Finding,
@@ -16,9 +15,9 @@ from estimator2strategy.tools.check.check_report import (
 from estimator2strategy.tools.check.levels import inventory
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.findings import of_hit
-from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Recorded, Subject
-from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.check.request import Mode
+from estimator2strategy.tools.check.rule import Hit, rules, rules_of
 
 _LEVEL = Evidence.RECORDED
 _REFUSED = "E2S601"

@@ -15,7 +15,7 @@ from estimator2strategy.engine.plan.graph import SUMMARIES, RecordedGraph
 from estimator2strategy.engine.plan.random_ops import is_seeded
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.estimator.estimator import Estimator
-from estimator2strategy.tools.check.levels.request import Mode
+from estimator2strategy.tools.check.request import Mode
 
 
 class Executor(enum.Enum):

@@ -11,18 +11,19 @@ import tensorflow as tf
 
 from estimator2strategy.tools.check.check_report import (
     Evidence,
+    Fact,
     Finding,
     LevelReport,
+    Number,
     Outcome,
+    Table,
     Verdict,
 )
-from estimator2strategy.tools.check.facts import Fact, Number, Table
 from estimator2strategy.tools.check.levels import difference_causes, inventory, memory
 from estimator2strategy.tools.check.levels.check_error import CheckError, attempted
 from estimator2strategy.tools.check.levels.differences import TensorDifference, compare
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
-from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.step_in_parts import (
     Batch,
     Run,
@@ -30,6 +31,7 @@ from estimator2strategy.tools.check.levels.step_in_parts import (
     running,
 )
 from estimator2strategy.tools.check.levels.subject import Subject
+from estimator2strategy.tools.check.request import Mode
 
 _LEVEL = Evidence.REPLICATED
 # How many of the tensors that differ most are listed.

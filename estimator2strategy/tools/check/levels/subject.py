@@ -30,7 +30,7 @@ from estimator2strategy.estimator.tpu_config import RunConfig
 from estimator2strategy.estimator.tpu_estimator import TPUEstimator
 from estimator2strategy.tools.check.levels.check_error import CheckError, of_program, raised_by_user
 from estimator2strategy.tools.check.levels.recorded_graph import Recorded
-from estimator2strategy.tools.check.levels.request import Mode
+from estimator2strategy.tools.check.request import Mode
 
 tf1 = tf.compat.v1
 _MODE_KEYS = {

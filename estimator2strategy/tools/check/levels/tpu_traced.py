@@ -9,16 +9,17 @@ from estimator2strategy.engine.xla.tpu_trace import Mismatch, differences
 from estimator2strategy.errors import EstimatorToStrategyError
 from estimator2strategy.tools.check.check_report import (
     Evidence,
+    Fact,
     Finding,
     LevelReport,
     Outcome,
+    Table,
     Verdict,
 )
-from estimator2strategy.tools.check.facts import Fact, Table
 from estimator2strategy.tools.check.levels.check_error import CheckError
 from estimator2strategy.tools.check.levels.compiling import Compiling, recorded_for, with_batch_size
-from estimator2strategy.tools.check.levels.request import Mode
 from estimator2strategy.tools.check.levels.subject import Subject
+from estimator2strategy.tools.check.request import Mode
 
 _LEVEL = Evidence.TPU_TRACED
 _CORES = 8  # of a host

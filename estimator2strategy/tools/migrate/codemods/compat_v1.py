@@ -1,8 +1,8 @@
 """Names that TensorFlow 2 has only in `tf.compat.v1`, or has for something else."""
 
-from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.rules.tensorflow.changed_arguments import differences
+from estimator2strategy.engine.names import name_table as facade
+from estimator2strategy.engine.names import tables
+from estimator2strategy.tools.check.rules.tensorflow.changed_calls import differences
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 

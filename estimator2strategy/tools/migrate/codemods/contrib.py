@@ -3,8 +3,8 @@
 import ast
 import functools
 
-from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import tables
+from estimator2strategy.engine.names import name_table as facade
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,

@@ -2,9 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.check.estimator_programs import input_functions, returned
-from estimator2strategy.tools.check.source import arguments_of
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
+from estimator2strategy.tools.reader.estimator_programs import input_functions, returned
+from estimator2strategy.tools.reader.source import arguments_of
 
 _NAME = "dataset_fn_of"
 _FUNCTION = '''

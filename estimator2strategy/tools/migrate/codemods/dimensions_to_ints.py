@@ -1,6 +1,6 @@
 """`shape[i].value`."""
 
-from estimator2strategy.tools.check.rules.tensorflow.dimension_value import reads
+from estimator2strategy.tools.check.rules.tensorflow.changed_calls import reads
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
 
 

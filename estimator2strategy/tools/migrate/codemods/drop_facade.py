@@ -2,13 +2,13 @@
 
 import ast
 
-from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.source import names_in
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
     codemod,
 )
+from estimator2strategy.tools.reader.source import names_in
 
 _PACKAGE = "estimator2strategy"
 _FACADE = "estimator2strategy.tf1"

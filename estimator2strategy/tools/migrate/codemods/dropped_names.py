@@ -4,9 +4,9 @@ import ast
 import dataclasses
 
 from estimator2strategy.legacy import removed_names
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.symbol_uses import imported_and_used
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.symbol_uses import imported_and_used
 
 # TensorFlow 2.16 and 2.17 need NumPy 1, which does not have today's name.
 _NEWER = {"numpy.trapz"}

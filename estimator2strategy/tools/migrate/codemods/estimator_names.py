@@ -2,8 +2,8 @@
 
 import ast
 
-from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
+from estimator2strategy.tools.reader.source import parents
 
 
 @codemod(

@@ -2,8 +2,8 @@
 
 import ast
 
-from estimator2strategy.tools.check.comments import comments
 from estimator2strategy.tools.migrate.codemod import SafetyTier, Todo, codemod
+from estimator2strategy.tools.reader.python_files import comments
 
 _SPECS = ("tf.estimator.tpu.TPUEstimatorSpec", "tf.contrib.tpu.TPUEstimatorSpec")
 _MODULES = ("tf.contrib.summary.", "tf.summary.", "tf.compat.v2.summary.")

@@ -2,9 +2,8 @@
 
 import ast
 
-from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import tables
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.engine.names import name_table as facade
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
@@ -16,6 +15,7 @@ from estimator2strategy.tools.migrate.era import (
     imports_of_tensorflow,
     is_program,
 )
+from estimator2strategy.tools.reader.source import parents
 
 _FACADE = "estimator2strategy.tf1"
 _ROOTS = ("tensorflow", "tensorflow.compat.v1")

@@ -3,7 +3,6 @@
 import ast
 import dataclasses
 
-from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.call_text import ArgumentText, CallText
 from estimator2strategy.tools.migrate.codemod import (
     Change,
@@ -11,6 +10,7 @@ from estimator2strategy.tools.migrate.codemod import (
     Todo,
     codemod,
 )
+from estimator2strategy.tools.reader.source import parents
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,12 +3,12 @@
 import ast
 import dataclasses
 
-from estimator2strategy.tools.check.source import parents
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
     codemod,
 )
+from estimator2strategy.tools.reader.source import parents
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 import ast
 
-from estimator2strategy.tools.check.estimator_programs import input_functions, own_nodes
 from estimator2strategy.tools.migrate.codemod import (
     SafetyTier,
     Todo,
     codemod,
 )
+from estimator2strategy.tools.reader.estimator_programs import input_functions, own_nodes
 
 _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
 

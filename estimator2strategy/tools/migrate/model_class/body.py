@@ -2,7 +2,6 @@
 
 import ast
 
-from estimator2strategy.tools.check.comments import comments
 from estimator2strategy.tools.migrate.model_class import keras_ops, names, values
 from estimator2strategy.tools.migrate.model_class.cell_layers import Recurrent
 from estimator2strategy.tools.migrate.model_class.column_layers import Columns
@@ -16,6 +15,7 @@ from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, arguments
 from estimator2strategy.tools.migrate.model_class.scopes import scope_of_with
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
+from estimator2strategy.tools.reader.python_files import comments
 
 _MAKE = ("tf.layers.", "tf.keras.layers.", "tf.get_variable", "tf.feature_column.")
 

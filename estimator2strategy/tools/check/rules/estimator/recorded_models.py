@@ -2,7 +2,7 @@
 
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.levels.request import Mode
+from estimator2strategy.tools.check.request import Mode
 from estimator2strategy.tools.check.rule import Hit
 
 

@@ -2,10 +2,11 @@
 
 import ast
 
+from estimator2strategy.engine.names import libraries
 from estimator2strategy.legacy import removed_names
-from estimator2strategy.tools.check import libraries, library_objects, unreached
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.symbol_uses import Flavour
+from estimator2strategy.tools.reader import library_objects, unreached
+from estimator2strategy.tools.reader.symbol_uses import Flavour
 
 # Library or module -> its arguments of old, and what has their place.
 _TODAY = {

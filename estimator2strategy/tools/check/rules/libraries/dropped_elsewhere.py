@@ -4,16 +4,17 @@ import ast
 from collections.abc import Iterator
 
 from estimator2strategy.engine.libraries import table
+from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.legacy import removed_names
-from estimator2strategy.tf1.facade import name_table as facade
-from estimator2strategy.tools.check import libraries, library_objects, unreached
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import all_of
-from estimator2strategy.tools.check.own_classes import stored
-from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import Call, Source, arguments_of, parents
-from estimator2strategy.tools.check.symbol_uses import Flavour, imported_and_used
+from estimator2strategy.tools.reader import library_objects, unreached
+from estimator2strategy.tools.reader.estimator_programs import all_of
+from estimator2strategy.tools.reader.own_code import stored
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import Call, Source, arguments_of, parents
+from estimator2strategy.tools.reader.symbol_uses import Flavour, imported_and_used
 
 _KERAS_FOLDERS = (
     "advanced_activations convolutional convolutional_recurrent core embeddings local merge noise "

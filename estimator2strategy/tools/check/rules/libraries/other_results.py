@@ -3,9 +3,10 @@
 import ast
 import dataclasses
 
-from estimator2strategy.tools.check import libraries, library_objects, unreached
-from estimator2strategy.tools.check.estimator_programs import length_of, own_nodes
+from estimator2strategy.engine.names import libraries
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import library_objects, unreached
+from estimator2strategy.tools.reader.estimator_programs import length_of, own_nodes
 
 _ENV = "gym.Env"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from estimator2strategy.tools.check import library_objects, unreached
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import all_of
-from estimator2strategy.tools.check.project import Project
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import LexicalScope, Source
+from estimator2strategy.tools.reader import library_objects, unreached
+from estimator2strategy.tools.reader.estimator_programs import all_of
+from estimator2strategy.tools.reader.project import Project
+from estimator2strategy.tools.reader.source import LexicalScope, Source
 
 _INDEXERS = {"at", "iat", "iloc", "loc"}
 

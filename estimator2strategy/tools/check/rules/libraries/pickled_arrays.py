@@ -2,9 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.estimator_programs import all_of
 
 _OF_DICTS = {"get", "items", "iteritems", "iterkeys", "itervalues", "keys", "values"}
 

@@ -2,9 +2,9 @@
 
 import ast
 
-from estimator2strategy.tools.check import unreached
-from estimator2strategy.tools.check.estimator_programs import all_of
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.estimator_programs import all_of
 
 
 def find(source, context):
@@ -15,7 +15,7 @@ def find(source, context):
         refused = not isinstance(node, ast.Assert)
         if refused and not isinstance(node.body[0], ast.Raise):
             continue
-        if unreached.answer(node.test, source, on_tf2) is not refused:
+        if unreached.answer(source, node.test, on_tf2) is not refused:
             continue
         if not unreached.is_tried(node, unreached.ANY | {"AssertionError"}):
             version = unreached.version(on_tf2)

@@ -1,7 +1,7 @@
 """Switches of the whole process in a file that has moved."""
 
-from estimator2strategy.tools.check import symbol_uses
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import symbol_uses
 
 _SWITCHES = {
     "tf.disable_v2_behavior",

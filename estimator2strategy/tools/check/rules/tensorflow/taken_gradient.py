@@ -6,7 +6,7 @@ from pathlib import Path
 
 from estimator2strategy.tf1 import facade
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.source import parents
 
 _REGISTER = ("tf.RegisterGradient", "tf.python.framework.ops.RegisterGradient")
 _TABLE = Path(facade.__file__).with_name("gradients.txt")

@@ -2,7 +2,7 @@
 
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.host_op_table import HOST_OPS
-from estimator2strategy.tools.check.levels.request import Mode
+from estimator2strategy.tools.check.request import Mode
 from estimator2strategy.tools.check.rule import Hit
 
 

@@ -3,9 +3,9 @@
 import ast
 import re
 
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import parents
+from estimator2strategy.tools.reader.project import is_tf
+from estimator2strategy.tools.reader.source import parents
 
 
 def python(source, context):

@@ -2,10 +2,10 @@
 
 import ast
 
-from estimator2strategy.tools.check.estimator_programs import input_functions, returned
-from estimator2strategy.tools.check.project import is_tensorflow, is_tf
 from estimator2strategy.tools.check.rule import Hit
-from estimator2strategy.tools.check.source import arguments_of, names_in
+from estimator2strategy.tools.reader.estimator_programs import input_functions, returned
+from estimator2strategy.tools.reader.project import is_tensorflow, is_tf
+from estimator2strategy.tools.reader.source import arguments_of, names_in
 
 
 def fixed_batch_size(source, context):

@@ -2,11 +2,11 @@
 
 import ast
 
-from estimator2strategy.tools.check import branches
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.estimator_programs import runs
-from estimator2strategy.tools.check.project import is_tf
 from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import branches
+from estimator2strategy.tools.reader.estimator_programs import runs
+from estimator2strategy.tools.reader.project import is_tf
 
 
 def reserved_params(source, context):

@@ -1,0 +1,220 @@
+"""The place of each name of TF 1.15 today, except `tf.contrib`; read without TensorFlow.
+
+    name_table.find("tf.keras.layers.Dense").home       # "tf_keras.api._v1.keras:layers.Dense"
+    name_table.find("tf.nn.dropout").home               # "tensorflow.compat.v1:nn.dropout"
+    name_table.find("tf.no_such_name")                  # None
+
+`symbols.csv` has the names that are not simply `tf.compat.v1`'s. Its homes may also be `=tf.name`
+(the same as another legacy name), or several of these, tried in order.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import itertools
+import json
+from pathlib import Path
+
+from estimator2strategy.engine.names import symbols
+from estimator2strategy.engine.names.symbols import Symbol
+
+_BASE = "tensorflow.compat.v1"
+
+# Deep modules whose files are not kept apart: programs import from whichever file had a name at
+# their time. What the row of the root has not is looked up in the modules named here, in order.
+# Both `run_config.py` and `tpu/tpu_config.py` had a RunConfig.
+FLAT = {
+    "tf.python.estimator.tpu": (
+        "tf.estimator.tpu",
+        "tf.estimator",
+        "tf.estimator.export",
+        "tf.estimator.inputs",
+        "tf.estimator.experimental",
+        "tf.estimator.tpu.experimental",
+    ),
+    "tf.python.estimator": (
+        "tf.estimator",
+        "tf.estimator.tpu",
+        "tf.estimator.export",
+        "tf.estimator.inputs",
+        "tf.estimator.experimental",
+    ),
+}
+
+# Private modules of TF 1.15 that had the public names of another module too, by their imports:
+# `from tensorflow.python import shape`, `nn.dynamic_rnn` of `tensorflow.python.ops.nn`.
+# TensorFlow 2 took those imports away.
+PASSED_ON = {
+    "tf.python": "tf",
+    "tf.python.framework.ops": "tf",
+    "tf.python.ops.nn": "tf.nn",
+    "tf.python.ops.random_ops": "tf",
+    "tf.python.ops.standard_ops": "tf",
+    "tf.python.ops.variable_scope": "tf",
+    "tf.python.ops.variables": "tf",
+}
+
+# Names of TensorFlow 0.x that began with `batch_`.
+_BATCHES = (
+    "cholesky cholesky_solve fft fft2d fft3d ifft ifft2d ifft3d matrix_band_part "
+    "matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag matrix_solve "
+    "matrix_solve_ls matrix_transpose matrix_triangular_solve self_adjoint_eig "
+    "self_adjoint_eigvals svd"
+)
+# Names of TensorFlow 0.x -> those since 1.0.
+SINCE_1_0 = {
+    **{f"tf.batch_{name}": f"tf.{name}" for name in _BATCHES.split()},
+    "tf.audio_summary": "tf.summary.audio",
+    "tf.batch_matmul": "tf.matmul",
+    "tf.complex_abs": "tf.abs",
+    "tf.concat_v2": "tf.concat",
+    "tf.histogram_summary": "tf.summary.histogram",
+    "tf.image.per_image_whitening": "tf.image.per_image_standardization",
+    "tf.image.saturate_cast": "tf.saturate_cast",
+    "tf.image_summary": "tf.summary.image",
+    "tf.inv": "tf.reciprocal",
+    "tf.listdiff": "tf.setdiff1d",
+    "tf.merge_all_summaries": "tf.summary.merge_all",
+    "tf.merge_summary": "tf.summary.merge",
+    "tf.models": "tf.nn.rnn_cell",
+    "tf.mul": "tf.multiply",
+    "tf.neg": "tf.negative",
+    "tf.nn.bidirectional_rnn": "tf.nn.static_bidirectional_rnn",
+    "tf.nn.deconv2d": "tf.nn.conv2d_transpose",
+    "tf.nn.rnn": "tf.nn.static_rnn",
+    "tf.nn.state_saving_rnn": "tf.nn.static_state_saving_rnn",
+    "tf.pack": "tf.stack",
+    "tf.scalar_summary": "tf.summary.scalar",
+    "tf.select": "tf.where",
+    "tf.split_v": "tf.split",
+    "tf.sub": "tf.subtract",
+    "tf.tensor_summary": "tf.summary.tensor_summary",
+    "tf.train.SummaryWriter": "tf.summary.FileWriter",
+    "tf.train.SummaryWriterCache": "tf.summary.FileWriterCache",
+    "tf.unpack": "tf.unstack",
+}
+
+
+@functools.cache
+def rows() -> dict[str, Symbol]:
+    """The rows of `symbols.csv`, by name."""
+    return dict(symbols.read("tf1/facade/symbols.csv").symbols)
+
+
+@functools.cache
+def parents() -> frozenset[str]:
+    """Every prefix of a row's name: modules of which some part is not as in `tf.compat.v1`."""
+    names = set()
+    for name in rows():
+        while "." in name:
+            name = name.rpartition(".")[0]
+            names.add(name)
+    return frozenset(names)
+
+
+@functools.cache
+def names() -> dict[str, frozenset[str]]:
+    """TF 1.15's public names by module: {"tf.app": {"flags", "run"}, ...}."""
+    listed = json.loads((Path(__file__).parent / "names.json").read_text())
+    return {module: frozenset(line.split()) for module, line in listed.items()}
+
+
+def existed(name: str) -> bool:
+    """True if TF 1.15 had this public name."""
+    module, _, last = name.rpartition(".")
+    return name in names() or last in names().get(module, ())
+
+
+def canonical(name: str) -> str:
+    """The name without the aliases `tf.compat.v1`, `tf.app.flags`, `tensorflow_estimator`..."""
+    covering = [row for legacy, row in rows().items() if f"{name}.".startswith(f"{legacy}.")]
+    deepest = max(covering, key=lambda row: len(row.name), default=None)
+    if deepest is None or not deepest.home.startswith("="):
+        return name
+    return canonical(deepest.home[1:] + name[len(deepest.name) :])
+
+
+def find(name: str) -> Symbol | None:
+    """The row of a legacy name; None if TF 1.15 had no such name."""
+    name = canonical(name)
+    roots = flat_roots(name)
+    if roots and name not in FLAT and not existed(name):
+        return _find_in_flat(roots, name)
+    parts = name.split(".")
+    for end in range(len(parts), 1, -1):
+        row = rows().get(".".join(parts[:end]))
+        if row is None:
+            continue
+        rest = ".".join(parts[end:])
+        if not rest or row.status == "refused":
+            return row
+        if row.home.startswith("estimator2strategy.") and not in_its_modules(parts, end):
+            return None  # what is not of TF 1.15 is not here either; libraries may have more
+        joint = "." if ":" in row.home else ":"
+        return Symbol(name, row.status, f"{row.home}{joint}{rest}", row.advice, row.since)
+    if existed(name):
+        return Symbol(name, "home", f"{_BASE}:{'.'.join(parts[1:])}")
+    return None
+
+
+def flat_roots(name: str) -> list[str]:
+    """The roots of `FLAT` that a dotted name is in, the closest one first."""
+    return [root for root in FLAT if name == root or name.startswith(f"{root}.")]
+
+
+def flat_row(roots: list[str], name: str) -> Symbol | None:
+    """The row for `name`, whatever file it is said to be in."""
+    return next((rows()[f"{r}.{name}"] for r in roots if f"{r}.{name}" in rows()), None)
+
+
+def _find_in_flat(roots: list[str], name: str) -> Symbol | None:
+    """The row for `name`, of a file below `roots`: that of its shortest end that has a row."""
+    parts = name.removeprefix(f"{roots[-1]}.").split(".")
+    for start in reversed(range(len(parts))):
+        rest = ".".join(parts[start:])
+        row = flat_row(roots, rest)
+        if row:
+            return row
+        for module in FLAT[roots[0]]:
+            if existed(f"{module}.{parts[start]}"):
+                return find(f"{module}.{rest}")
+    return None
+
+
+def in_its_modules(parts: list[str], start: int) -> bool:
+    """True if each module of TF 1.15 in a dotted name, from `start` on, had what follows it."""
+    prefixes = [".".join(parts[:end]) for end in range(start, len(parts) + 1)]
+    return all(
+        below in rows() or existed(below)
+        for module, below in itertools.pairwise(prefixes)
+        if module in names()
+    )
+
+
+def nearest(name: str) -> str | None:
+    """The name since TF 1.0, or the one that looks most like `name`: in its module, else in any."""
+    if name in SINCE_1_0:
+        return SINCE_1_0[name]
+    module, _, last = name.rpartition(".")
+    below = [m for m, listed in names().items() if m.startswith(f"{module}.") and last in listed]
+    if below and module != "tf":
+        return f"{min(below, key=len)}.{last}"
+    close = difflib.get_close_matches(last, names().get(module, ()), 1, cutoff=0.8)
+    if close:
+        return f"{module}.{close[0]}"
+    close = difflib.get_close_matches(last, set().union(*names().values()), 1, cutoff=0.8)
+    homes = [
+        f"{m}.{n}"
+        for m, listed in names().items()
+        if not m.startswith("tf.python")  # what is private is not meant
+        for n in close
+        if n in listed
+    ]
+    return min(homes, key=lambda home: (home.count("."), home), default=None)
+
+
+def page(name: str) -> str:
+    """The page of TF 1.15's documentation that lists the module of `name`."""
+    module = name.rpartition(".")[0].replace(".", "/")
+    return f"https://www.tensorflow.org/versions/r1.15/api_docs/python/{module}"

@@ -1,0 +1,244 @@
+"""Names of Python 2, and names that Python 3 has dropped since TF 1.15's day."""
+
+import ast
+import os
+import re
+
+from estimator2strategy.engine.names import libraries
+from estimator2strategy.tools.check.check_report import Severity
+from estimator2strategy.tools.check.rule import Hit
+from estimator2strategy.tools.reader import unreached
+from estimator2strategy.tools.reader.estimator_programs import all_of
+from estimator2strategy.tools.reader.own_code import stored
+from estimator2strategy.tools.reader.source import parents
+from estimator2strategy.tools.reader.symbol_uses import imported_and_used
+
+BUILTINS = {
+    "xrange": "range",
+    "unicode": "str",
+    "basestring": "str",
+    "raw_input": "input",
+    "long": "int",
+    "unichr": "chr",
+    "reduce": "functools.reduce",
+    "execfile": "exec",
+    "cmp": "(a > b) - (a < b)",
+    "reload": "importlib.reload",
+}
+MODULES = {
+    "httplib": "http.client",
+    "urllib2": "urllib.request",
+    "urlparse": "urllib.parse",
+    "cPickle": "pickle",
+    "StringIO": "io",
+    "cStringIO": "io",
+    "ConfigParser": "configparser",
+    "Queue": "queue",
+    "commands": "subprocess",
+}
+_IMP = (
+    "Today: importlib.reload for imp.reload, importlib.util and importlib.machinery for the rest."
+)
+# 2to3 makes `str(x, "utf8")` of it, which takes no text.
+_DECODED = (
+    "Text is Unicode in Python 3: leave the call out, or write `x.decode(encoding)` where x is "
+    "bytes."
+)
+# A file that a program imports on Python 2 only.
+_FOR_PYTHON_2 = re.compile(r"(^|[/_])py(thon)?_?2[^/]*\.py$")
+_METHODS = {"iteritems": "items", "itervalues": "values", "iterkeys": "keys", "has_key": "in"}
+
+
+def python2_names(source, context):
+    if _FOR_PYTHON_2.search(source.shown):
+        return
+    for node, scope in source.chains:
+        if isinstance(node, ast.Name):
+            now = BUILTINS.get(node.id)
+            if now and source.resolve(node, scope) == f"builtins.{node.id}" and unguarded(node):
+                fix = _DECODED if node.id == "unicode" and _is_decoding(node) else None
+                yield Hit(node, f"{node.id} is a built-in of Python 2; Python 3 has {now}", fix=fix)
+    for target, _ in source.imports:
+        module = target.module
+        if target.level or module not in (*MODULES, "imp") or not unguarded(target.node):
+            continue
+        if source.follow(source, target) not in (module, f"{module}.{target.name}"):
+            continue
+        if module == "imp":
+            gone = "imp is gone since Python 3.12"
+            yield Hit(target.node, gone, severity=Severity.WARNING, fix=_IMP)
+        else:
+            yield Hit(target.node, f"{module} is a module of Python 2; now {MODULES[module]}")
+    for call in source.calls:
+        if call.last in _METHODS and isinstance(call.node.func, ast.Attribute):
+            owner = call.node.func.value
+            if isinstance(owner, ast.Name) and owner.id in ("six", "future", "utils"):
+                continue
+            if len(call.node.args) == (call.last == "has_key") and unguarded(call.node):
+                release = "Python 2 (and pandas 2)" if call.last == "iteritems" else "Python 2"
+                yield Hit(call.node, f".{call.last}() went with {release}: {_METHODS[call.last]}")
+
+
+def _is_decoding(name: ast.Name) -> bool:
+    """True for `unicode(text, "utf8")`."""
+    call = next(parents(name))
+    return isinstance(call, ast.Call) and call.func is name and len(call.args + call.keywords) > 1
+
+
+def unguarded(node: ast.AST, *, tries: bool = True) -> bool:
+    """True if no `try` and no question for the version is around it, nor before it in an `and`.
+
+    Args:
+        node: What may be guarded.
+        tries: False if a `try` is none of the guards.
+    """
+    inner = node
+    for outer in parents(node):
+        if tries and isinstance(outer, ast.Try):
+            return False
+        if isinstance(outer, (ast.If, ast.IfExp)) and _asks(outer.test):
+            return False
+        if isinstance(outer, ast.BoolOp) and inner in outer.values:
+            before = outer.values[: outer.values.index(inner)]
+            if any(_asks(operand) for operand in before):
+                return False
+        inner = outer
+    return True
+
+
+def _asks(test: ast.expr) -> bool:
+    return any(word in ast.unparse(test) for word in ("version", "PY2", "PY3", "python"))
+
+
+_NEWEST = "3.13"
+# Functions of `string` that are methods of text.
+_OF_TEXT = (
+    "capitalize center count expandtabs find index join ljust lower lstrip replace rfind rindex "
+    "rjust rsplit rstrip split strip swapcase translate upper zfill"
+)
+_URLS = (
+    "FancyURLopener URLopener getproxies pathname2url url2pathname urlcleanup urlopen urlretrieve"
+)
+# Modules that go on as packages.
+_PACKAGES = "aifc asynchat asyncore chunk mailcap nntplib smtpd sndhdr sunau telnetlib uu xdrlib"
+# Names of `types` -> the built-in classes.
+_TYPES = {
+    "BooleanType": "bool", "ClassType": "type", "ComplexType": "complex", "DictType": "dict",
+    "DictionaryType": "dict", "FloatType": "float", "IntType": "int", "ListType": "list",
+    "LongType": "int", "ObjectType": "object", "SliceType": "slice", "StringType": "str",
+    "StringTypes": "str", "TupleType": "tuple", "TypeType": "type", "UnicodeType": "str",
+    "XRangeType": "range",
+}  # fmt: skip
+# Names of old that legacy programs use -> those of today.
+_TODAY = {
+    **{name: f"the same module, by pip install standard-{name}" for name in _PACKAGES.split()},
+    "cgi": "the same module, by pip install legacy-cgi",
+    "asyncio.coroutine": "a function that begins with `async def`",
+    "compiler": "ast",
+    "configparser.SafeConfigParser": "configparser.ConfigParser",
+    "contextlib.nested": "contextlib.ExitStack, or one `with` of several",
+    "dummy_threading": "threading",
+    "exceptions": "builtins, whose exceptions need no import",
+    "imghdr": "PIL.Image.open(file).format",
+    "importlib.find_loader": "importlib.util.find_spec",
+    "inspect.ArgSpec": "inspect.FullArgSpec",
+    "inspect.formatargspec": "inspect.signature",
+    "itertools.ifilterfalse": "itertools.filterfalse",
+    "locale.format": "locale.format_string",
+    "md5": "hashlib.md5",
+    "new": "types",
+    "operator.isCallable": "callable",
+    "operator.sequenceIncludes": "operator.contains",
+    "os.errno": "errno, a module to import",
+    "plistlib.readPlist": "plistlib.load",
+    "plistlib.writePlist": "plistlib.dump",
+    "popen2": "subprocess",
+    "sets": "set, which needs no import",
+    "sha": "hashlib.sha1",
+    "ssl.wrap_socket": "ssl.SSLContext.wrap_socket",
+    "string.atof": "float",
+    "string.atoi": "int",
+    "string.atol": "int",
+    "sys.exc_type": "sys.exc_info",
+    "sys.setcheckinterval": "sys.setswitchinterval",
+    "typing.GenericMeta": "type",
+    "unittest.makeSuite": "unittest.TestLoader.loadTestsFromTestCase",
+    "urllib.ContentTooShortError": "urllib.error.ContentTooShortError",
+    "xml.etree.ElementTree.XMLTreeBuilder": "xml.etree.ElementTree.XMLParser",
+    **{f"os.{name}": "subprocess.Popen" for name in ("popen2", "popen3", "popen4")},
+    **{f"os.{name}": "tempfile.mkstemp" for name in ("tempnam", "tmpnam")},
+    "os.tmpfile": "tempfile.TemporaryFile",
+    **{f"string.{name}": f"the method {name} of the text itself" for name in _OF_TEXT.split()},
+    **{f"types.{name}": today for name, today in _TYPES.items()},
+    "itertools.ifilter": "filter",
+    "itertools.imap": "map",
+    "itertools.izip": "zip",
+    "itertools.izip_longest": "itertools.zip_longest",
+    "operator.div": "operator.truediv, or operator.floordiv for whole numbers",
+    "os.getcwdu": "os.getcwd",
+    "parser": "ast.parse; an import that nothing uses, beside argparse's parser, may be deleted",
+    "platform.dist": "platform.freedesktop_os_release",
+    "platform.linux_distribution": "platform.freedesktop_os_release",
+    "string.letters": "string.ascii_letters",
+    "string.lowercase": "string.ascii_lowercase",
+    "string.maketrans": "str.maketrans",
+    "string.uppercase": "string.ascii_uppercase",
+    "sys.maxint": "sys.maxsize",
+    **{f"urllib.{name}": f"urllib.request.{name}" for name in _URLS.split()},
+    **{
+        f"urllib.{name}": f"urllib.parse.{name}"
+        for name in ("quote", "quote_plus", "unquote", "unquote_plus", "urlencode")
+    },
+}
+_ENCODING = "sys.setdefaultencoding"
+_FIELD_TYPES = "_field_types"
+_UNICODE = "Delete this line, and `reload(sys)` before it: text is Unicode in Python 3."
+
+
+def dropped_by_python(source, context):
+    seen = set()
+    for node, name in imported_and_used(source):
+        lost = libraries.of_python(name)
+        if (
+            lost is None
+            or lost[0] in seen
+            or lost[0] in (*MODULES, "imp")
+            or _is_given_back(lost[0])
+        ):
+            continue
+        old, since = lost
+        if unreached.is_expendable(node) or not unguarded(node) or _is_own(old, context.project):
+            continue
+        seen.add(old)
+        severity = Severity.WARNING if since == _NEWEST else None
+        fix = _UNICODE if old == _ENCODING else None
+        if old in _TODAY:
+            fix = f"Today: {_TODAY[old]}."
+        gone = f"{old} is gone: Python {since} does not have it"
+        yield Hit(node, gone, severity=severity, fix=fix)
+    yield from _field_types(source, context.project)
+
+
+def _is_given_back(name):
+    """True if legacy modules get this name from this package."""
+    from estimator2strategy.legacy import removed_names
+
+    return removed_names.todays(name)
+
+
+def _field_types(source, project):
+    """`Row._field_types` of a typing.NamedTuple; no other class of Python's had it."""
+    if _FIELD_TYPES in stored(project):
+        return
+    for node in all_of(source, ast.Attribute):
+        if node.attr == _FIELD_TYPES and isinstance(node.ctx, ast.Load) and unguarded(node):
+            gone = "_field_types of a NamedTuple is gone: Python 3.9 does not have it"
+            yield Hit(node, gone, fix="Today: __annotations__.")
+
+
+def _is_own(module, project):
+    """True if the program may have a module of this name somewhere."""
+    if "." in module:
+        return False
+    ends = (f"{os.sep}{module}.py", f"{os.sep}{module}{os.sep}__init__.py")
+    return any(source.path.endswith(ends) for source in project.sources)

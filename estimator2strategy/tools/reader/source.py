@@ -1,0 +1,496 @@
+"""One file of source: its tree, its scopes, and the objects that its names stand for.
+
+    source = parse(path, shown, text)
+    source.resolve(node, scope)        # "tensorflow.contrib.layers.conv2d", through any alias
+    source.calls                       # every call, with the scope it is in
+
+Names are resolved without running anything, by imports, by variables that are assigned once, and by
+definitions. A name that may stand for several things is None, and no rule reports on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from estimator2strategy.engine import patches
+from estimator2strategy.engine.names import tables
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Answer = TypeVar("_Answer")
+_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def kept(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
+    """Keeps the answers of a function in its first argument, a file or a project, as it lives."""
+
+    @functools.wraps(function)
+    def answer(of: Any, *others: Any) -> _Answer:
+        answers = vars(of).setdefault("kept_answers", {})
+        key = (function, *others)
+        if key not in answers:
+            answers[key] = function(of, *others)
+        return answers[key]
+
+    return answer
+
+
+@dataclasses.dataclass(eq=False)
+class LexicalScope:
+    """The names that a module, class or function binds.
+
+    Attributes:
+        node: The module, class or function.
+        parent: The scope around it, None for a module.
+        name: Dotted name of the definition: "Model.call.body"; "" for a module.
+        bindings: Name -> what binds it: the target of an import (a str), an expression that is
+            assigned, a definition, or None for anything else (an argument, a loop variable).
+        imported: Names in `bindings` that an import binds, with the module and level of each.
+    """
+
+    node: ast.AST
+    parent: LexicalScope | None
+    name: str
+    bindings: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+
+    def bind(self, name: str, value: Any) -> None:
+        self.bindings.setdefault(name, []).append(value)
+
+    def find(self, name: str) -> LexicalScope | None:
+        """The scope whose binding `name` means here."""
+        scope: LexicalScope | None = self
+        while scope is not None:
+            if name in scope.bindings and (scope is self or not scope.is_class):
+                return scope
+            scope = scope.parent
+        return None
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    @property
+    def function(self) -> Function | None:
+        """The innermost `def` around this scope (a lambda belongs to the function it is in)."""
+        scope: LexicalScope | None = self
+        while scope is not None and not isinstance(
+            scope.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        ):
+            scope = scope.parent
+        return scope.node if scope is not None and not scope.is_class else None  # type: ignore[return-value]
+
+    def ancestors(self) -> Iterator[LexicalScope]:
+        scope: LexicalScope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Import:
+    """The target of an imported name: `module`, or `name` in it; `level` counts the dots."""
+
+    module: str
+    name: str | None
+    level: int
+    node: ast.stmt
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Call:
+    """A call, its place, and the name of the called object (None if it cannot be resolved)."""
+
+    node: ast.Call
+    scope: LexicalScope
+    source: Source
+
+    @functools.cached_property
+    def name(self) -> str | None:
+        return self.source.name(self.node.func, self.scope)
+
+    @property
+    def last(self) -> str:
+        """The last part of what is called, as written: "batch" of `data.batch(8)`."""
+        function = self.node.func
+        if isinstance(function, ast.Attribute):
+            return function.attr
+        return function.id if isinstance(function, ast.Name) else ""
+
+    def argument(self, name: str, position: int | None = None) -> ast.expr | None:
+        """The argument given by this name, or at this position."""
+        for keyword in self.node.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        arguments = self.node.args
+        if position is not None and position < len(arguments):
+            before = arguments[: position + 1]
+            if not any(isinstance(a, ast.Starred) for a in before):
+                return arguments[position]
+        return None
+
+    @property
+    def is_open(self) -> bool:
+        """True if `*args` or `**kwargs` may give more arguments."""
+        return any(k.arg is None for k in self.node.keywords) or any(
+            isinstance(a, ast.Starred) for a in self.node.args
+        )
+
+    def value(self, name: str, position: int | None = None) -> Any:
+        """The constant that is given for an argument; `UNKNOWN` if there is none or it varies."""
+        node = self.argument(name, position)
+        return UNKNOWN if node is None else self.source.constant(node, self.scope)
+
+
+class _Unknown:
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Any = _Unknown()
+
+
+class Source:
+    """A parsed file; see the module.
+
+    Attributes:
+        path: Its path on disk.
+        shown: The path as it is reported.
+        tree: The module, whose nodes have a `parent`.
+        lines: The text by line.
+        scope: The module's scope.
+        calls, imports: The calls and imports of the file, in order.
+        chains: The longest dotted names (`a.b.c`) that are read, each with its scope.
+        functions: Each `def` with its own scope.
+        classes: Each class with its own scope.
+    """
+
+    def __init__(self, path: str, shown: str, text: str, tree: ast.Module):
+        self.path, self.shown, self.text, self.tree = path, shown, text, tree
+        self.scope = LexicalScope(tree, None, "")
+        self.calls: list[Call] = []
+        self.imports: list[tuple[Import, LexicalScope]] = []
+        self.chains: list[tuple[ast.expr, LexicalScope]] = []
+        self.functions: list[tuple[Function, LexicalScope]] = []
+        self.classes: list[tuple[ast.ClassDef, LexicalScope]] = []
+        self.scopes: dict[ast.AST, LexicalScope] = {tree: self.scope}
+        self.stars: list[Import] = []
+        self.stored: set[str] = set()  # the attributes that are assigned
+        self.stores: list[tuple[ast.Attribute, LexicalScope]] = []  # `a.b` on the left of a `=`
+        # Set by the project: what `import name` leads to, what a raw name is called, the names of
+        # TensorFlow that the program sets, and if modules of its own bring a name by `import *`.
+        self.follow: Callable[[Source, Import], str | None] = lambda source, target: None
+        self.canonical: Callable[[str], str] = lambda name: name
+        self.member: Callable[[str, str], str | None] = lambda base, name: f"{base}.{name}"
+        self.given: Callable[[], frozenset[str]] = frozenset
+        self.brings: Callable[[Source, Import, str], bool] = lambda source, star, name: False
+        self._names: dict[tuple[LexicalScope, str], str | None] = {}
+        self._searched: set[str] = set()
+        self._walk(tree, self.scope)
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    @functools.cached_property
+    def modules(self) -> set[str]:
+        """The top-level modules that are imported."""
+        return {target.module.partition(".")[0] for target, _ in self.imports if not target.level}
+
+    # The walk: once over the tree, in order.
+
+    def _walk(self, node: ast.AST, scope: LexicalScope) -> None:
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, ast.AST):
+                self._visit(value, node, scope)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        self._visit(item, node, scope)
+
+    def _visit(self, node: Any, parent: ast.AST, scope: LexicalScope) -> None:
+        kind = type(node)
+        if kind in _LEAVES:
+            return
+        node.parent = parent
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Load:
+                self.chains.append((node, scope))
+            else:
+                self._bind_target(node, parent, scope)
+            return
+        if kind is ast.Attribute:
+            self._chain(node, scope)
+            return
+        if kind is ast.Call:
+            self.calls.append(Call(node, scope, self))
+        elif kind in _BLOCKS:
+            self._block(node, scope)
+            return
+        elif kind is ast.Import or kind is ast.ImportFrom:
+            self._import(node, scope)
+            return
+        elif kind is ast.ExceptHandler and node.name:
+            scope.bind(node.name, None)
+        elif kind is ast.Global or kind is ast.Nonlocal:
+            for name in node.names:
+                scope.bind(name, None)
+                self.scope.bind(name, None)
+        self._walk(node, scope)
+
+    def _chain(self, node: ast.Attribute, scope: LexicalScope) -> None:
+        base: Any = node
+        if type(node.ctx) is not ast.Load:
+            self.stored.add(node.attr)
+        while type(base) is ast.Attribute:
+            value: Any = base.value
+            value.parent = base
+            base = value
+        if type(base) is ast.Name:
+            self.chains.append((node, scope))
+            if type(node.ctx) is ast.Store:
+                self.stores.append((node, scope))
+        else:
+            self._visit(base, base.parent, scope)
+
+    def _bind_target(self, node: ast.Name, parent: ast.AST, scope: LexicalScope) -> None:
+        single = isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is not None
+        if isinstance(scope.node, ast.Lambda) or isinstance(parent, ast.comprehension):
+            single = False
+        scope.bind(node.id, parent.value if single else None)  # type: ignore[attr-defined]
+
+    def _block(self, node: Any, scope: LexicalScope) -> None:
+        name = getattr(node, "name", "<lambda>")
+        inner = LexicalScope(node, scope, f"{scope.name}.{name}" if scope.name else name)
+        self.scopes[node] = inner
+        if not isinstance(node, ast.Lambda):
+            scope.bind(name, node)
+        if isinstance(node, ast.ClassDef):
+            self.classes.append((node, inner))
+            outside = [*node.bases, *(k.value for k in node.keywords), *node.decorator_list]
+            body: list[ast.AST] = list(node.body)
+        else:
+            arguments = node.args
+            every = [
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                *filter(None, (arguments.vararg, arguments.kwarg)),
+            ]
+            for argument in every:
+                inner.bind(argument.arg, None)
+            outside = [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+            if isinstance(node, ast.Lambda):
+                body = [node.body]
+            else:
+                self.functions.append((node, inner))
+                outside += node.decorator_list
+                body = list(node.body)
+        for child in outside:
+            self._visit(child, node, scope)
+        for statement in body:
+            self._visit(statement, node, inner)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: LexicalScope) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                target = Import(alias.name, None, 0, node)
+                self.imports.append((target, scope))
+                if alias.asname:
+                    scope.bind(alias.asname, target)
+                else:
+                    top = alias.name.partition(".")[0]
+                    scope.bind(top, Import(top, None, 0, node))
+            return
+        for alias in node.names:
+            target = Import(node.module or "", alias.name, node.level, node)
+            self.imports.append((target, scope))
+            if alias.name == "*":
+                self.stars.append(target)
+            else:
+                scope.bind(alias.asname or alias.name, target)
+
+    # The meaning of a name.
+
+    def name(self, node: ast.AST, scope: LexicalScope) -> str | None:
+        """The canonical name of an expression: `tf.contrib.layers.conv2d`, `builtins.range`."""
+        raw = self.resolve(node, scope)
+        return None if raw is None else self.canonical(raw)
+
+    def resolve(self, node: ast.AST, scope: LexicalScope) -> str | None:
+        """The full name of what an expression stands for, through aliases; None if unknown."""
+        if type(node) is ast.Attribute:
+            base = self.resolve(node.value, scope)
+            return None if base is None else self.member(base, node.attr)
+        if type(node) is ast.Name:
+            key = (scope, node.id)
+            if key not in self._names:
+                self._names[key] = None  # for names that are assigned to themselves
+                self._names[key] = self._resolve_name(node.id, scope)
+            return self._names[key]
+        return None
+
+    def _resolve_name(self, name: str, scope: LexicalScope) -> str | None:
+        where = scope.find(name)
+        if where is None:
+            target = self.from_star(name)
+            if target is None and any(self.brings(self, star, name) for star in self.stars):
+                return None
+            return target or f"builtins.{name}"
+        if name == "self" or name == "cls":
+            return self._own_class(where)
+        values = where.bindings[name]
+        imports = [value for value in values if isinstance(value, Import)]
+        if imports and len(imports) == len(values):
+            found = [self.follow(self, value) for value in imports]
+            # `try: import a; except ImportError: import b`.
+            known = [target for target in found if target]
+            return min(known, key=_preference, default=None)
+        if len(values) != 1:
+            return None
+        (value,) = values
+        if isinstance(value, (*_BLOCKS[:2], ast.ClassDef)):
+            return f"@{self.path}::{self.scopes[value].name}"
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            return self.resolve(value, where)
+        return None
+
+    def _own_class(self, scope: LexicalScope) -> str | None:
+        for outer in scope.ancestors():
+            if outer.is_class:
+                return f"@{self.path}::{outer.name}"
+        return None
+
+    def from_star(self, name: str) -> str | None:
+        """The target of a name that `from module import *` may bind; None if that is not known."""
+        if name in self._searched:
+            return None  # modules that import all of one another
+        self._searched.add(name)
+        found = []
+        try:  # the program's own first: what they lack may be TensorFlow's
+            for star in sorted(self.stars, key=lambda star: star.module.startswith("tensorflow")):
+                target = self.follow(self, dataclasses.replace(star, name=name)) or ""
+                known = target.startswith("@") or "tensorflow" in target
+                if known and tables.may_hide(name, self.canonical(target)):
+                    found.append(target)
+                    if not star.module.startswith("tensorflow"):
+                        break
+                elif self.brings(self, star, name):
+                    break  # a constant, say: it is not TensorFlow's
+        finally:
+            self._searched.remove(name)
+        return min(found, key=lambda target: tables.rank(self.canonical(target)), default=None)
+
+    def assigned(self, node: ast.AST, scope: LexicalScope) -> tuple[ast.expr, LexicalScope] | None:
+        """The expression that a name was assigned, if it is assigned once; with its scope."""
+        if not isinstance(node, ast.Name):
+            return None
+        where = scope.find(node.id)
+        values = where.bindings[node.id] if where else []
+        if where and len(values) == 1 and isinstance(values[0], ast.expr):
+            return values[0], where
+        return None
+
+    def calls_behind(self, node: ast.AST, scope: LexicalScope) -> list[Call]:
+        """The calls whose results an expression may be; none if it may be something else too."""
+        if isinstance(node, ast.Call):
+            return [Call(node, scope, self)]
+        where = scope.find(node.id) if isinstance(node, ast.Name) else None
+        values = where.bindings[node.id] if where else []  # type: ignore[attr-defined]
+        if where is None or not all(isinstance(value, ast.Call) for value in values):
+            return []
+        return [Call(value, where, self) for value in values]
+
+    def constant(self, node: ast.AST, scope: LexicalScope) -> Any:
+        """The number, string, bool or None that an expression is; `UNKNOWN` if it may vary."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self.constant(node.operand, scope)
+            return -value if isinstance(value, (int, float)) else UNKNOWN
+        found = self.assigned(node, scope)
+        if found and not isinstance(found[0], ast.Name):
+            return self.constant(*found)
+        return UNKNOWN
+
+    def call(self, node: ast.AST | None, scope: LexicalScope) -> Call | None:
+        """The call that an expression is, or that it was assigned."""
+        if node is None:
+            return None
+        found = self.assigned(node, scope)
+        if found:
+            node, scope = found
+        return Call(node, scope, self) if isinstance(node, ast.Call) else None
+
+    def scope_of(self, node: ast.AST) -> LexicalScope:
+        """The scope that a node is in."""
+        while node not in self.scopes or isinstance(node, ast.expr):
+            node = node.parent  # type: ignore[attr-defined]
+        return self.scopes[node]
+
+
+# Nodes without names in them.
+_LEAVES = frozenset(
+    {ast.Constant, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break, ast.Continue, ast.alias}
+    | set(ast.operator.__subclasses__())
+    | set(ast.cmpop.__subclasses__())
+    | set(ast.boolop.__subclasses__())
+    | set(ast.unaryop.__subclasses__())
+)
+
+
+def _preference(target: str) -> tuple[int, int]:
+    """The sort key of imports that bind one name: the facade's first, then TensorFlow's."""
+    order = ("estimator2strategy", "tensorflow", "")
+    return (next(i for i, start in enumerate(order) if target.startswith(start)), -len(target))
+
+
+# The errors that `parse` raises of a text that is no Python 3.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def parse(path: str, shown: str, text: str, *, again: bool = False) -> Source:
+    """Reads a file's text; in half of the time `again`, when it is known to be right.
+
+    Raises:
+        SyntaxError: It is not Python 3.
+        RecursionError, MemoryError: It is nested too deeply.
+        ValueError: It contains null bytes.
+    """
+    with warnings.catch_warnings():
+        patches.noted("warnings of source")
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+        if not again:  # for what is not of the grammar: a return outside, a late __future__
+            compile(tree, shown, "exec", dont_inherit=True)
+    return Source(path, shown, text, tree)
+
+
+def parents(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes around a node, from the inside out."""
+    while (outer := getattr(node, "parent", None)) is not None:
+        yield outer
+        node = outer
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """All identifiers in an expression, attributes included."""
+    found = (getattr(child, "attr", getattr(child, "id", None)) for child in ast.walk(node))
+    return {name for name in found if name is not None}
+
+
+def arguments_of(function: Function) -> list[str]:
+    """Names of the arguments of a `def`, `self` aside."""
+    spec = function.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
