@@ -38,10 +38,11 @@ from estimator2strategy.engine.replay.xla.block import BlockResults, block_of, o
 from estimator2strategy.engine.replay.xla.compiled_block import CompiledBlock
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
+from estimator2strategy.engine.replay.xla.freed_memory import give_back_freed
 from estimator2strategy.engine.replay.xla.host_batches import HostBatches, Taken
 from estimator2strategy.engine.replay.xla.kept_lowerings import kept_step
 from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
-from estimator2strategy.engine.replay.xla.lowering import LoweredStep, LoweringError
+from estimator2strategy.engine.replay.xla.lowering import LoweringError
 from estimator2strategy.engine.replay.xla.parts import (
     StepParts,
     after_function,
@@ -79,17 +80,19 @@ class _Program(NamedTuple):
     """A compiled block for batches of one shape.
 
     Attributes:
-        lowered: The step.
         launch: Starts a block.
         steps: The number of steps that batches are stacked for.
+        most: The most steps that a launch of such batches can have.
         variables: The variables' VarHandleOps.
+        streams: The variables that hold the places of random ops in their streams.
         changed: The numbers of the variables that a step changes.
     """
 
-    lowered: LoweredStep
     launch: CompiledBlock
     steps: int
+    most: int
     variables: tuple[str, ...]
+    streams: tuple[tf.Variable, ...]
     changed: frozenset[int]
 
 
@@ -310,7 +313,7 @@ class OnJax(Engine):
         """
         values = self._values
         batches = values.deal_out(self._padded(taken, program.steps))
-        nodes, blocks = program.variables, program.lowered.streams
+        nodes, blocks = program.variables, program.streams
         before = [*values.take(nodes), *values.take_streams(blocks)]
         after = program.launch(before, batches, taken.steps)
         values.put(nodes, after.variables[: len(nodes)], program.changed)
@@ -339,25 +342,23 @@ class OnJax(Engine):
         is_single = most == 1 and _STEPS * sum(feed.nbytes for feed in feeds) > _SMALL
         is_single |= self._one_by_one
         programs = self._values.programs
-        key = (*self._key, taken.shapes, is_single, self._after_each)
-        if key not in programs:
-            programs[key] = self._compiled(feeds, is_single)
-        program: _Program = programs[key]
-        return program
+        key = (*self._key, taken.shapes, self._after_each)
+        if (*key, is_single) not in programs:
+            program = self._compiled(feeds, is_single)
+            # Where no launch has more than one step, there is one program.
+            alike = {is_single, not is_single} if program.most == 1 else {is_single}
+            programs.update(((*key, single), program) for single in alike)
+        found: _Program = programs[(*key, is_single)]
+        return found
 
     def _compiled(self, feeds: Sequence[np.ndarray], is_single: bool) -> _Program:
         values, program = self._values, self._parts.program
-        specs = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
-        try:
-            draws, watched = self._replay.state.random_streams(), self._watch.failures
-            lowered = kept_step(program, draws, specs, watched)
-            step = StepFunction(lowered, values.precision)
-        except (LoweringError, ValueError) as error:
-            raise _refused(values, not_lowered(self._replay.recorded, error)) from error
-        steps = 1 if is_single else _steps_of_launch(values, step, feeds)
+        step, blocks = self._step_function(feeds)
+        most = _steps_of_launch(values, step, feeds)
+        steps = 1 if is_single else most
         of_block = {"collects": self._after_each, "flags": bool(self._watch.failures)}
         block = block_of(step, steps, self._number_of_loss(), **of_block)
-        variables, streams = tuple(program.variables), len(lowered.streams)
+        variables, streams = tuple(program.variables), len(blocks)
         if values.replicas > 1:
             block = on_mesh(block, values.mesh, streams)
         how: dict[str, Any] = {}
@@ -367,7 +368,25 @@ class OnJax(Engine):
             how["out_shardings"] = BlockResults(of_variables, everywhere, everywhere)
         launch = CompiledBlock(block, values.platform, **how)
         changed = frozenset(number for number in step.changed if number < len(variables))
-        return _Program(lowered, launch, steps, variables, changed)
+        return _Program(launch, steps, most, variables, blocks, changed)
+
+    def _step_function(
+        self, feeds: Sequence[np.ndarray]
+    ) -> tuple[StepFunction, tuple[tf.Variable, ...]]:
+        """A step for batches of these shapes, and the variables with its random ops' places."""
+        steps = self._values.steps
+        key = (*self._key, *((feed.shape, feed.dtype) for feed in feeds))
+        if key not in steps:
+            specs = [tf.TensorSpec(feed.shape, feed.dtype) for feed in feeds]
+            draws, watched = self._replay.state.random_streams(), self._watch.failures
+            try:
+                lowered = kept_step(self._parts.program, draws, specs, watched)
+                steps[key] = StepFunction(lowered, self._values.precision), lowered.streams
+            except (LoweringError, ValueError) as error:
+                raise _refused(self._values, not_lowered(self._replay.recorded, error)) from error
+            give_back_freed()
+        found: tuple[StepFunction, tuple[tf.Variable, ...]] = steps[key]
+        return found
 
     def _number_of_loss(self) -> int | None:
         """The number, among the program's outputs, of the loss of this device."""

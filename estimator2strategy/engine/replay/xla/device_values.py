@@ -39,7 +39,8 @@ class DeviceValues:
         precision, checks: As above.
         here: The numbers of the replicas of this host.
         have_run: True if a program has changed them.
-        programs: The compiled programs, which the engines of several requests share.
+        steps, programs: Steps as functions of JAX, and compiled programs of them, which the engines
+            of several requests share.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class DeviceValues:
         mine = [i for i, device in enumerate(devices) if device.process_index == me]
         self.here = range(mine[0], mine[-1] + 1)
         self.have_run = False
+        self.steps: dict[tuple[Any, ...], Any] = {}
         self.programs: dict[tuple[Any, ...], Any] = {}
         self._everywhere = NamedSharding(self.mesh, PartitionSpec())
         self._of_each = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
@@ -88,8 +90,9 @@ class DeviceValues:
             nodes: VarHandleOps. `put` must follow for all of them.
         """
         missing = [node for node in nodes if node not in self._values]
-        # A copy: what JAX holds must not be the memory of a tensor that TensorFlow writes to.
-        host = [np.array(self._state.variable(node).numpy()) for node in missing]
+        # No copy: TensorFlow writes to no memory that somebody else holds, and JAX gives none away
+        # that is not its own.
+        host = [np.asarray(self._state.variable(node).read_value()) for node in missing]
         self._values.update(zip(missing, self._on_all(host), strict=True))
         return [self._values.pop(node) for node in nodes]
 

@@ -20,6 +20,7 @@ import tensorflow as tf
 from jax.experimental.compilation_cache import compilation_cache
 
 from estimator2strategy.engine import kept_folder, patches
+from estimator2strategy.engine.replay.xla.freed_memory import give_back_freed
 
 # The most bytes that are kept.
 _LIMIT = 1 << 30
@@ -41,7 +42,9 @@ def kept(function: Callable[..., Any]) -> Callable[..., Any]:
         if next(calls):
             return function(*arguments)
         with kept_compilations():
-            return function(*arguments)
+            results = function(*arguments)
+        give_back_freed()
+        return results
 
     return called
 
