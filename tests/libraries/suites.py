@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BUILD = ROOT / "build" / "suites"
 RESULTS = HERE / "suites.json"
-SECONDS = 900  # for one file of tests
+SECONDS = 3600  # for one file of tests
 
 Suite = dict[str, str]
 
