@@ -1,7 +1,7 @@
-"""Records what the programs do with TensorFlow 1.15: `tf115/bin/python tests/ladder/record.py`.
+"""Records what a program does with TensorFlow 1.15: `tf115/bin/python tests/ladder/record.py NAME`.
 
-For each file of `programs/`, `goldens/NAME.npz` gets the first weights, the loss of each step, and
-the results of the evaluation.
+Of `programs/NAME.py`, or of `programs/NAME/main.py`, `goldens/NAME.npz` gets the first weights, the
+loss of each step, and the results of the evaluation.
 """
 
 import os
@@ -57,7 +57,11 @@ def recorded(path):
 
 if __name__ == "__main__":
     (name,) = sys.argv[1:]
-    found = recorded(os.path.join(HERE, "programs", name + ".py"))
+    path = os.path.join(HERE, "programs", name + ".py")
+    if not os.path.exists(path):
+        path = os.path.join(HERE, "programs", name, "main.py")
+        sys.path.insert(0, os.path.dirname(path))
+    found = recorded(path)
     skipped = ("/Adam", "beta1_power", "beta2_power", "/Adagrad", "/Momentum")
     kept = {key: value for key, value in found.items() if not any(s in key for s in skipped)}
     np.savez_compressed(os.path.join(HERE, "goldens", name + ".npz"), **kept)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from typing import Any
 
@@ -160,6 +161,7 @@ def deal_out(module: Any, cores: int) -> None:
 
 
 def main(program: str, golden: str, model_dir: str, cores: str = "") -> None:
+    sys.path.insert(0, os.path.dirname(program))
     spec = importlib.util.spec_from_file_location("program", program)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     sys.modules["program"] = module

@@ -22,6 +22,7 @@ from tests.tools.migrate.ladder_runs import ROOT, at_stages
 HERE = Path(__file__).parent
 # The programs.
 PROGRAMS = (
+    "parcels",  # of several files
     *("bikes", "autoencoder", "digits_cnn", "multi_head", "text_cnn", "lstm", "wide_deep"),
     *("resnet", "ranker", "tpu_digits", "bert", "gan"),
 )
@@ -33,13 +34,25 @@ OF_MOVING_VARIANCE = {"resnet": 5e-4}
 def migrated(request, tmp_path_factory) -> tuple[str, dict[int, Path]]:
     """A program, and its folders after each stage."""
     name = request.param
-    text = (HERE / "programs" / f"{name}.py").read_text()
-    return name, at_stages({f"{name}.py": text}, tmp_path_factory.mktemp(name))
+    return name, at_stages(files(HERE / "programs", name), tmp_path_factory.mktemp(name))
+
+
+def files(folder: Path, name: str) -> dict[str, str]:
+    """The files of a program: name -> text."""
+    alone = folder / f"{name}.py"
+    paths = [alone] if alone.exists() else sorted((folder / name).glob("*.py"))
+    return {path.name: path.read_text() for path in paths}
+
+
+def started(folder: Path, name: str) -> Path:
+    """The file of a program that is run."""
+    alone = folder / f"{name}.py"
+    return alone if alone.exists() else folder / "main.py"
 
 
 def ran(name: str, folder: Path, model_dir: Path, *more: str, backend: str = "tensorflow") -> dict:
     """What a program did, from the recorded first weights."""
-    program, golden = folder / f"{name}.py", HERE / "goldens" / f"{name}.npz"
+    program, golden = started(folder, name), HERE / "goldens" / f"{name}.npz"
     done = subprocess.run(
         [
             fresh.python(),
@@ -109,14 +122,15 @@ def test_a_model_trains_and_evaluates_on_two_cores_as_on_one(tmp_path):
 
 def test_what_comes_out_is_keras_without_a_mark(migrated):
     name, folders = migrated
-    text = (folders[8] / f"{name}.py").read_text()
+    texts = {path.name: path.read_text() for path in folders[8].glob("*.py")}
     if shutil.which("ruff"):
-        assert text == (HERE / "final" / f"{name}.py").read_text()  # shown in the guide
-    assert todo.marks(text) == []
-    assert "compat.v1" not in text
-    assert "estimator2strategy" not in text
-    assert "(keras.Model):" in text
-    before = (HERE / "programs" / f"{name}.py").read_text().splitlines()
-    assert [line for line in text.splitlines() if len(line) > 88 and line not in before] == []
-    comments = {line.strip() for line in before if line.strip().startswith("#")}
-    assert comments <= {line.strip() for line in text.splitlines()}
+        assert texts == files(HERE / "final", name)  # shown in the guide
+    assert any("(keras.Model):" in text for text in texts.values())
+    for file, before in files(HERE / "programs", name).items():
+        text, lines = texts[file], before.splitlines()
+        assert todo.marks(text) == []
+        assert "compat.v1" not in text
+        assert "estimator2strategy" not in text
+        assert [line for line in text.splitlines() if len(line) > 88 and line not in lines] == []
+        comments = {line.strip() for line in lines if line.strip().startswith("#")}
+        assert comments <= {line.strip() for line in text.splitlines()}

@@ -23,6 +23,7 @@ from estimator2strategy.tools.migrate.codemod import (
     Todo,
 )
 from estimator2strategy.tools.migrate.module import Facts, Module, with_imports
+from estimator2strategy.tools.migrate.program import Program, Texts
 
 # How often a codemod may find something in what it made itself: calls in calls in calls.
 _ROUNDS = 100
@@ -70,6 +71,28 @@ class MigratedFile:
     def changed(self) -> bool:
         return self.text != self.before
 
+    def then(self, after: MigratedFile) -> MigratedFile:
+        """This file after further codemods, which began with its text."""
+        return MigratedFile(
+            self.before,
+            after.text,
+            self.counts + after.counts,
+            self.withheld + after.withheld,
+            after.marks,
+        )
+
+    def finished(self, finish: Callable[[str, str, str], str], path: str) -> MigratedFile:
+        """This file in shape, if it has become another program.
+
+        Args:
+            finish: Puts a text into shape: of it, the text before and the path.
+            path: The path of the file.
+        """
+        if not self.changed or not any(name in _WRITES_ANEW for name, _ in self.counts):
+            return self
+        text = finish(self.text, self.before, path)
+        return dataclasses.replace(self, text=text, marks=_marks(text))
+
 
 def apply(
     text: str,
@@ -78,7 +101,6 @@ def apply(
     path: str = "program.py",
     tier: SafetyTier = SafetyTier.REVIEW,
     facts: Facts = Facts(),  # noqa: B008
-    finish: Callable[[str, str, str], str] | None = None,
 ) -> MigratedFile:
     """Applies codemods to a file's text, one after the other.
 
@@ -88,59 +110,157 @@ def apply(
         path: The path of the file.
         tier: The changes that are wanted.
         facts: Facts about its program.
-        finish: Puts a text that has become another program into shape: of it, the text before and
-            the path.
 
     Raises:
         SyntaxError, ValueError, RecursionError: The file cannot be parsed.
         TooSlowError: It takes too long.
         RuntimeError: A codemod made something that cannot be parsed, or never ends.
     """
-    before = text
-    counts: collections.Counter[tuple[str, SafetyTier]] = collections.Counter()
-    withheld: collections.Counter[str] = collections.Counter()
+    migrated = _unchanged(text)
     until = time.process_time() + _SECONDS
     # Most codemods find nothing in most files: what one has parsed serves the next.
     parsed = functools.lru_cache(maxsize=1)(lambda text: Module.parse(path, text, facts))
     for codemod in chosen:
-        text = _apply(text, codemod, parsed, tier, counts, withheld, until)
-    if finish is not None and any(name in _WRITES_ANEW for name, _ in counts):
-        text = finish(text, before, path)
-    marks = tuple(Mark(*found) for found in todo.marks(text))
-    return MigratedFile(before, text, counts, withheld, marks)
+        text = migrated.text
+        if not codemod.may_find(text):
+            continue
+        if codemod.is_of_program:
+            texts = Texts([path], {path: todo.without_marks(text, codemod.name)}.__getitem__)
+            found = apply_together(texts, path, codemod, tier=tier, facts=facts)
+            migrated = migrated.then(found[path])
+        else:
+            migrated = migrated.then(_apply(text, codemod, parsed, tier, until))
+    return migrated
+
+
+def _unchanged(text: str) -> MigratedFile:
+    return MigratedFile(text, text, collections.Counter(), collections.Counter(), _marks(text))
+
+
+def _marks(text: str) -> tuple[Mark, ...]:
+    return tuple(Mark(*found) for found in todo.marks(text))
 
 
 def _apply(
-    text: str,
-    codemod: Codemod,
-    parsed: Callable[[str], Module],
-    tier: SafetyTier,
-    counts: collections.Counter[tuple[str, SafetyTier]],
-    withheld: collections.Counter[str],
-    until: float,
-) -> str:
+    text: str, codemod: Codemod, parsed: Callable[[str], Module], tier: SafetyTier, until: float
+) -> MigratedFile:
+    before = text
     text = todo.without_marks(text, codemod.name)
+    counts: collections.Counter[tuple[str, SafetyTier]] = collections.Counter()
+    withheld: collections.Counter[str] = collections.Counter()
     for _ in range(_ROUNDS):
-        if time.process_time() > until:
-            raise TooSlowError(f"its changes take longer than {_SECONDS} s; it stays as it is")
+        _check_time(until)
         module = parsed(text)
+        found = _Found(codemod, module, tier)
+        if not found.wanted:
+            withheld[codemod.name] += found.withheld
+            text = todo.with_marks(module, codemod.name, found.todos)
+            return MigratedFile(before, text, counts, withheld, _marks(text))
+        innermost = _innermost(found.wanted)
+        counts += _counted(innermost, codemod)
+        text = _made(module, innermost, codemod)
+    raise RuntimeError(f"{codemod.name} finds no end")
+
+
+def apply_together(
+    texts: Texts,
+    path: str,
+    codemod: Codemod,
+    *,
+    tier: SafetyTier = SafetyTier.REVIEW,
+    facts: Facts = Facts(),  # noqa: B008
+) -> dict[str, MigratedFile]:
+    """Applies a codemod to a file, and with it to others of its program.
+
+    Args:
+        texts: The files of the program.
+        path: The file in which the codemod begins to look.
+        codemod, tier, facts: As above.
+
+    Returns:
+        Path -> what becomes of it, of all files that are changed or marked.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, TooSlowError, RuntimeError: As above. No file is to
+            be changed then.
+    """
+    until = time.process_time() + _SECONDS
+    before = dict(texts.changed)
+    files: dict[str, MigratedFile] = {}
+    try:
+        for _ in range(_ROUNDS):
+            _check_time(until)
+            program = Program(texts, facts)
+            found = _Found(codemod, program.module(path), tier)
+            edited = found.edited(program) if found.wanted else found.marked(program)
+            for other, migrated in edited.items():
+                files[other] = files[other].then(migrated) if other in files else migrated
+                texts.changed[other] = migrated.text
+            if not found.wanted:
+                return files
+    finally:
+        texts.changed = before
+    raise RuntimeError(f"{codemod.name} finds no end")
+
+
+def _check_time(until: float) -> None:
+    if time.process_time() > until:
+        raise TooSlowError(f"its changes take longer than {_SECONDS} s; it stays as it is")
+
+
+class _Found:
+    """The results of a codemod in a file.
+
+    Attributes:
+        wanted: The changes of the tiers that are asked for.
+        withheld: The number of the others.
+        todos: The places that are left to the user.
+    """
+
+    def __init__(self, codemod: Codemod, module: Module, tier: SafetyTier):
+        self._codemod, self._module = codemod, module
         found = list(codemod.find(module))
         changes = [f for f in found if isinstance(f, Change)]
-        wanted = [change for change in changes if (change.tier or codemod.tier) <= tier]
-        if not wanted:
-            withheld[codemod.name] += len(changes)
-            todos = [f for f in found if isinstance(f, Todo) and (f.tier or codemod.tier) <= tier]
-            return todo.with_marks(module, codemod.name, todos)
-        innermost = _innermost(wanted)
-        counts.update((codemod.name, change.tier or codemod.tier) for change in innermost)
-        text = _edited(module, innermost)
-        try:
-            ast.parse(text)
-        except SyntaxError as error:
-            raise RuntimeError(f"{codemod.name} made line {error.lineno} unreadable") from error
-        for done in codemod.settles:
-            text = todo.without_marks(text, done)
-    raise RuntimeError(f"{codemod.name} finds no end")
+        self.wanted = [change for change in changes if (change.tier or codemod.tier) <= tier]
+        self.withheld = len(changes) - len(self.wanted)
+        todos = [f for f in found if isinstance(f, Todo)]
+        self.todos = [mark for mark in todos if (mark.tier or codemod.tier) <= tier]
+
+    def edited(self, program: Program) -> dict[str, MigratedFile]:
+        """The files with the changes that are wanted."""
+        by_path: dict[str, list[Change]] = {}
+        for change in self.wanted:
+            by_path.setdefault(change.path or self._module.source.path, []).append(change)
+        found = {}
+        for path, changes in by_path.items():
+            module, innermost = program.module(path), _innermost(changes)
+            text = _made(module, innermost, self._codemod)
+            counts = _counted(innermost, self._codemod)
+            found[path] = MigratedFile(
+                module.text, text, counts, collections.Counter(), _marks(text)
+            )
+        return found
+
+    def marked(self, program: Program) -> dict[str, MigratedFile]:
+        """The files with marks."""
+        by_module = {self._module: list[Todo]()}
+        for mark in self.todos:
+            by_module.setdefault(program.module_of(mark.node) or self._module, []).append(mark)
+        found = {}
+        for module, todos in by_module.items():
+            text = todo.with_marks(module, self._codemod.name, todos)
+            withheld = collections.Counter({self._codemod.name: self.withheld})
+            of_start = withheld if module is self._module else collections.Counter()
+            found[module.source.path] = MigratedFile(
+                module.text, text, collections.Counter(), of_start, _marks(text)
+            )
+        return found
+
+
+def _counted(
+    changes: Iterable[Change], codemod: Codemod
+) -> collections.Counter[tuple[str, SafetyTier]]:
+    return collections.Counter((codemod.name, change.tier or codemod.tier) for change in changes)
 
 
 def _innermost(changes: Sequence[Change]) -> list[Change]:
@@ -154,6 +274,22 @@ def _innermost(changes: Sequence[Change]) -> list[Change]:
         if follower is None or follower.start >= change.end
     }
     return [change for change in changes if change in kept]
+
+
+def _made(module: Module, changes: Sequence[Change], codemod: Codemod) -> str:
+    """The text of a file with a codemod's changes.
+
+    Raises:
+        RuntimeError: It cannot be parsed.
+    """
+    text = _edited(module, changes)
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise RuntimeError(f"{codemod.name} made line {error.lineno} unreadable") from error
+    for done in codemod.settles:
+        text = todo.without_marks(text, done)
+    return text
 
 
 def _edited(module: Module, changes: Sequence[Change]) -> str:

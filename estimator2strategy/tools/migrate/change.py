@@ -26,6 +26,7 @@ class Change:
         by: The text in their place.
         imports: Imports that it needs, each as (module, name or None, alias or None).
         tier: Its certainty, where that is not the codemod's.
+        path: The file, where that may be another than the one that was looked at.
     """
 
     start: int
@@ -33,6 +34,7 @@ class Change:
     by: str
     imports: tuple[tuple[str, str | None, str | None], ...] = ()
     tier: SafetyTier | None = None
+    path: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

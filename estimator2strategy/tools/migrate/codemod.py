@@ -23,7 +23,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimator2strategy.tools.check.rule import blocks, sections
 from estimator2strategy.tools.migrate import codemods as package
@@ -57,6 +57,8 @@ class Codemod:
         proof: The evidence that the program does the same (or, for review, what may differ).
         find: Finds its cases in a file.
         settles: Codemods whose marks say nothing any more in a file that it has changed.
+        words: A file without any of these words has nothing for it; without words, each may have.
+        is_of_program: True if it changes files together: `module.program` has the others.
     """
 
     name: str
@@ -67,6 +69,14 @@ class Codemod:
     proof: str
     find: Callable[[Module], Iterable[Change | Todo]]
     settles: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    is_of_program: bool = False
+
+    def may_find(self, text: str) -> bool:
+        """True if a file may have something for it, or a mark of it."""
+        if not self.words or any(word in text for word in self.words):
+            return True
+        return f"# TODO(e2s): {self.name}:" in text
 
     @functools.cached_property
     def samples(self) -> tuple[Sample, ...]:
@@ -92,15 +102,13 @@ _FIRST = (
 )
 
 
-def codemod(
-    name: str, *, stage: int, tier: SafetyTier, settles: tuple[str, ...] = (), **about: str
-) -> Callable:
-    """Registers the function below it as a codemod."""
+def codemod(name: str, *, stage: int, **about: Any) -> Callable:
+    """Registers the function below it as a codemod, with these fields of `Codemod`."""
 
     def register(find: Callable) -> Callable:
         if name in _REGISTRY or stage not in STAGES:
             raise ValueError(f"{name}: registered twice, or for a stage that is none")
-        _REGISTRY[name] = Codemod(name, stage, tier, find=find, settles=settles, **about)
+        _REGISTRY[name] = Codemod(name, stage, find=find, **about)
         return find
 
     return register

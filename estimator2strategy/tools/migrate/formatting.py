@@ -24,7 +24,7 @@ _TOOLS = ("ruff", "black")
 
 def tidied(text: str, before: str, path: str) -> str:
     """The text of a file with sorted imports, in the shape that its project gives to code."""
-    text = with_sorted_imports(text)
+    text = with_sorted_imports(text, path)
     configured = line_limit.formatter(path)
     for name in [configured] if configured else _TOOLS:
         tool = _installed(name)
@@ -33,8 +33,8 @@ def tidied(text: str, before: str, path: str) -> str:
     return text
 
 
-def with_sorted_imports(text: str) -> str:
-    """The text with its first imports in sections: of Python, of libraries, of the package."""
+def with_sorted_imports(text: str, path: str) -> str:
+    """The text with its first imports in sections: of Python, of libraries, of the program."""
     tree = ast.parse(text)
     lines = text.splitlines(keepends=True)
     imports = _first_imports(tree)
@@ -46,13 +46,14 @@ def with_sorted_imports(text: str) -> str:
     if any(lines[number - 1].strip() for number in others):
         return text  # comments between them
     newline = "\r\n" if "\r\n" in text else "\n"
+    own = _Own(path)
     written, section = [], None
     if first > 1 and lines[first - 2].strip() and not lines[first - 2].startswith("#"):
         written.append(newline)  # below the docstring
-    for of_module in _by_module(sorted(imports, key=_order), lines):
-        if section not in (None, _section(of_module[0])):
+    for of_module in _by_module(sorted(imports, key=own.order), lines):
+        if section not in (None, own.section(of_module[0])):
             written.append(newline)
-        section = _section(of_module[0])
+        section = own.section(of_module[0])
         written += _written(of_module, lines, newline)
     return "".join([*lines[: first - 1], *written, *lines[last:]])
 
@@ -102,23 +103,40 @@ def _first_imports(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
     return found
 
 
-def _order(node: ast.Import | ast.ImportFrom) -> tuple[int, bool, str]:
-    return _section(node), isinstance(node, ast.ImportFrom), _module(node).lower()
-
-
 def _module(node: ast.Import | ast.ImportFrom) -> str:
     if isinstance(node, ast.Import):
         return node.names[0].name
     return "." * node.level + (node.module or "")
 
 
-def _section(node: ast.Import | ast.ImportFrom) -> int:
-    top = _module(node).partition(".")[0]
-    if top == "__future__":
-        return 0
-    if top in sys.stdlib_module_names:
-        return 1
-    return 3 if not top else 2
+class _Own:
+    """Tells the modules of a file's program from those of libraries.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: str):
+        self._folders = list(line_limit.folders(path))
+
+    def order(self, node: ast.Import | ast.ImportFrom) -> tuple[int, bool, str]:
+        """The place of an import among others."""
+        return self.section(node), isinstance(node, ast.ImportFrom), _module(node).lower()
+
+    def section(self, node: ast.Import | ast.ImportFrom) -> int:
+        """The section that an import stands in."""
+        top = _module(node).partition(".")[0]
+        if top == "__future__":
+            return 0
+        if not top or self._has(top):
+            return 3
+        return 1 if top in sys.stdlib_module_names else 2
+
+    def _has(self, top: str) -> bool:
+        return any(
+            (folder / f"{top}.py").is_file() or (folder / top / "__init__.py").is_file()
+            for folder in self._folders
+        )
 
 
 def _installed(name: str) -> str | None:

@@ -11,7 +11,8 @@ from estimator2strategy.tools.migrate import files, replacing
 from estimator2strategy.tools.migrate.codemod import Codemod, SafetyTier, codemods
 from estimator2strategy.tools.migrate.files import RefusedError
 from estimator2strategy.tools.migrate.migrate_report import Segment, diff, summary
-from estimator2strategy.tools.migrate.preview import Plan, make_plan
+from estimator2strategy.tools.migrate.plan import Plan
+from estimator2strategy.tools.migrate.preview import make_plan
 from estimator2strategy.tools.migrate.stages import STAGES, WITHOUT_CHANGES
 from estimator2strategy.tools.untrusted import printable
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 
 from estimator2strategy.tools.migrate.codemod import SafetyTier, codemods
-from estimator2strategy.tools.migrate.preview import Place, Plan, Planned
+from estimator2strategy.tools.migrate.plan import Place, Plan, Planned
 from estimator2strategy.tools.migrate.stages import STAGES
 from estimator2strategy.tools.untrusted.printable import printable, printable_lines
 

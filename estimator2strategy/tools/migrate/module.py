@@ -17,6 +17,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.tools.migrate.change import Change
@@ -88,11 +89,12 @@ class Module:
         text: Its text.
         source: Its scopes, calls and names.
         facts: Facts about the program that it is part of.
+        program: That program, a `Program`; only where a codemod may change its other files too.
     """
 
-    def __init__(self, source: Source, facts: Facts):
-        self.text, self.source, self.facts = source.text, source, facts
-        self.project = Project([source], MOST_TOGETHER)
+    def __init__(self, source: Source, facts: Facts, program: Any = None):
+        self.text, self.source, self.facts, self.program = source.text, source, facts, program
+        self.project = program.project if program else Project([source], MOST_TOGETHER)
 
     @classmethod
     def parse(cls, path: str, text: str, facts: Facts = Facts()) -> Module:
@@ -234,25 +236,40 @@ class Module:
 
     # Edits.
 
+    def _change(
+        self, place: tuple[int, int], text: str, imports: Iterable[_NeededImport] = ()
+    ) -> Change:
+        return Change(*place, text, tuple(imports), path=self.source.path)
+
     def replace(self, node: ast.AST, text: str, imports: Iterable[_NeededImport] = ()) -> Change:
         """The expression `text` in the place of an expression, in the parentheses that it has."""
         text = self._indented(self.statement(node), f"({text})")
         # The place of a generator has those of the call around it.
         text = text if isinstance(node, ast.GeneratorExp) else text[1:-1]
-        return Change(*self.span(node), text, tuple(imports))
+        return self._change(self.span(node), text, imports)
 
     def append_after(self, node: ast.stmt, text: str) -> Change:
         """Statements below one, with the empty lines that the text begins with."""
         start, end = self.lines_of(node)
         below = self._indented(node, "\n" + in_units(text, self._unit).rstrip("\n"))
-        return Change(start, end, self.text[start:end] + below)
+        return self._change((start, end), self.text[start:end] + below)
+
+    def insert_before(
+        self, node: ast.stmt, text: str, imports: Iterable[_NeededImport] = ()
+    ) -> Change:
+        """Statements above one at the top of the file, and above its comments."""
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+        while first > 1 and self.lines[first - 2].startswith("#"):
+            first -= 1
+        at = self._starts[first - 1]
+        return self._change((at, at), in_units(text, self._unit), imports)
 
     def rename_keyword(self, call: Call, old: str, new: str) -> Change:
         """`f(old=x)` to `f(new=x)`."""
         for keyword in call.node.keywords:
             if keyword.arg == old:
                 start, _ = self.span(keyword)
-                return Change(start, start + len(old), new)
+                return self._change((start, start + len(old)), new)
         raise KeyError(old)
 
     def replace_statement(
@@ -272,11 +289,11 @@ class Module:
             SharedLineError: It shares its line with others.
         """
         if not text and not _is_only_one(node):
-            return Change(*self._gone(node), "", tuple(imports))
+            return self._change(self._gone(node), "", imports)
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             text = in_units(text, self._unit)
         text = self._indented(node, text.rstrip("\n") or "pass", is_dedented=is_dedented)
-        return Change(*self.lines_of(node), text, tuple(imports))
+        return self._change(self.lines_of(node), text, imports)
 
     def is_alone(self, node: ast.stmt) -> bool:
         """True if a statement has its line, or lines, to itself."""

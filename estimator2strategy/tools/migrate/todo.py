@@ -39,8 +39,8 @@ def with_marks(module: Module, codemod: str, todos: Iterable[Todo]) -> str:
         line = lines[number - 1]
         indent = line[: len(line) - len(line.lstrip())]
         mark = f"{indent}# TODO(e2s): {codemod}: {todo.message}{newline}"
-        if mark not in marks.setdefault(number, []):
-            marks[number].append(mark)
+        if mark not in (*marks.get(number, ()), *lines[: number - 1][-1:]):
+            marks.setdefault(number, []).append(mark)
     for number, written in marks.items():
         lines[number - 1] = "".join([*written, lines[number - 1]])
     return "".join(lines)

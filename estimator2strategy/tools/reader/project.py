@@ -75,9 +75,10 @@ class Project:
         self._reached: dict[tuple[ast.AST, ...], list[tuple[Definition, list[Call]]]] = {}
         self._called_by: dict[Call, list[tuple[Definition, bool]]] = {}
         for source in self.sources:
-            self._adopt(source)
+            self.adopt(source)
 
-    def _adopt(self, source: Source) -> None:
+    def adopt(self, source: Source) -> None:
+        """Has a file's names followed to the others."""
         self.by_path[source.path] = source
         source.follow = self._follow
         source.canonical = self.canonical
@@ -175,7 +176,7 @@ class Project:
             try:
                 text = read_source(path)
                 self._most -= len(text)
-                self._adopt(parse(path, path, text))
+                self.adopt(parse(path, path, text))
             except (OSError, *UNREADABLE):
                 return None
         return self.by_path[path]

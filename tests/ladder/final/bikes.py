@@ -176,9 +176,17 @@ def predict(model, data):
 
 
 def export(model, folder, inputs):
-    """Writes a SavedModel into a new folder, and returns its path."""
+    """Writes the predictions as a SavedModel, and returns its path."""
     path = os.path.join(folder, str(int(time.time())))
-    model.export(path, input_signature=[inputs], verbose=False)
+
+    def serve(features):
+        outputs = model(features)
+        return {name: outputs[name] for name in ("classes", "probabilities")}
+
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    archive.add_endpoint("serve", serve, input_signature=[inputs])
+    archive.write_out(path, verbose=False)
     return path
 
 

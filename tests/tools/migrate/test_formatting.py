@@ -22,18 +22,25 @@ def test_imports_stand_in_sections_with_their_modules_in_order():
         "from __future__ import division\nfrom . import data\n"
         "import numpy as np  # arrays\n\nx = 1\n"
     )
-    assert formatting.with_sorted_imports(text) == (
+    assert formatting.with_sorted_imports(text, "program.py") == (
         '"""About."""\n\nfrom __future__ import division\n\nimport os\n\n'
         "import keras\nimport numpy as np  # arrays\nfrom absl import app, flags\n\n"
         "from . import data\n\nx = 1\n"
     )
 
 
+def test_imports_of_the_programs_own_files_stand_behind_those_of_libraries(tmp_path):
+    (tmp_path / "inputs.py").touch()
+    text = "import inputs\nimport keras\n"
+    sorted_text = formatting.with_sorted_imports(text, str(tmp_path / "main.py"))
+    assert sorted_text == "import keras\n\nimport inputs\n"
+
+
 @pytest.mark.parametrize(
     "text", ["import b\n# Not before b.\nimport a\n", "import b\nimport a; a.use(b)\n"]
 )
 def test_imports_with_something_between_them_stay(text):
-    assert formatting.with_sorted_imports(text) == text
+    assert formatting.with_sorted_imports(text, "program.py") == text
 
 
 @needs_ruff

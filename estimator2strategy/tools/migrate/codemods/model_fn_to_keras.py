@@ -9,7 +9,9 @@ from estimator2strategy.tools.migrate.model_class import line_limit, loop_calls,
 from estimator2strategy.tools.migrate.model_class.helper_functions import Helpers
 from estimator2strategy.tools.migrate.model_class.model_class import ModelClass
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import read
+from estimator2strategy.tools.migrate.model_class.new_names import NewNames
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError
+from estimator2strategy.tools.migrate.module import outermost
 
 _HOOKS = ("tf.train.SessionRunHook", "tf.estimator.SessionRunHook")
 # For strategies by stage 4, for the cores of a TPU by stage 5.
@@ -24,6 +26,8 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
     stage=8,
     tier=SafetyTier.REVIEW,
     settles=("estimator-to-fit",),
+    words=("KerasLoop",),
+    is_of_program=True,
     title="A model_fn becomes a `keras.Model`, and its loop `compile` and `fit`",
     why="The layers, tables and metrics that model_fn makes, the model makes in `__init__`; the "
     "statements that do not read labels are its `call`, those that do are `compute_loss`, and the "
@@ -31,71 +35,119 @@ _PLAIN = {"model", "train", "trainer", "main", "task", "program", "estimator", "
     "`losses`, batch norm updates itself. Functions that make layers become `keras.layers.Layer`, "
     "layers in a loop a list; several optimizers become a `train_step`. The loop becomes `compile` "
     "and `fit` in a function `train`, which goes on from the weights in model_dir; serving "
-    "functions return the signature of an export. Where something has no place in a model, nothing "
-    "changes, and a mark at the line says why.",
+    "functions return the signature of an export, exporters become exports behind the last "
+    "evaluation. All this in whichever files of the program they are. Where something has no "
+    "place in a model, nothing changes, and a mark at the line says why.",
     proof="tests/ladder: programs that go from TensorFlow 1.15 to this stage, with equal losses. "
     "First weights are drawn by Keras: hand the old ones on (checkpoints.md). The moving variance "
     "of batch norm on images lacks the factor n / (n - 1) ([table](#batch-normalization)). `call` "
     "also returns what the loss reads. TensorBoard's summaries need the package tensorboard.",
 )
 def find(module):
-    if module.tf is None:
+    if module.tf is None and "KerasLoop" not in module.text:
         return
+    done = set()
     for call in module.source.calls:
         if module.source.name(call.node.func, call.scope) in loop_calls.LOOP:
             try:
-                yield from _changes(module, call)
+                function = _model_fn(module, call)
+                if function not in done:
+                    done.add(function)
+                    yield from _changes(module.program, function)
             except StaysError as stays:
                 yield Todo(stays.node, stays.message)
 
 
-def _changes(module, made):
-    function = _model_fn(module, made)
-    name = _class_name(module, function)
-    limit = line_limit.of(module.source.path)
-    helpers = Helpers(module, function, limit)
-    parts = read(module, function, helpers)
+def _changes(program, function):
+    """The changes for a model_fn, and for all loops of it."""
+    home = program.module_of(function)
+    loops = list(_loops(program, function))
+    new_names = NewNames(program)
+    helpers = Helpers(home, function, new_names)
     model = ModelClass(
-        module, function, parts, name, limit, helpers, is_on_cores=loop_calls.uses_tpu(made)
+        home,
+        function,
+        read(home, function, helpers),
+        _class_name(home, function),
+        line_limit.of(home.source.path),
+        helpers,
+        is_on_cores=any(loop_calls.uses_tpu(made) for _, made in loops),
     )
     helpers.learn(model)
-    text = model.text()
-    calls = loop_calls.LoopCalls(
-        module, made, name, model.takes, limit, several_optimizers=model.several is not None
-    )
-    found = list(calls.changes())
-    for receiver in dict.fromkeys(calls.receivers):
-        found += serving.changes(module, receiver)
-    functions = "".join(f"\n\n{function}" for function in calls.helpers)
-    needed = tuple((one, None, None) for one in dict.fromkeys(["keras", *calls.imports]))
-    gone = [*_hooks(module), *_functions(module, model)]
-    yield module.replace_statement(function, f"{text.rstrip()}{functions.rstrip()}\n", needed)
+    texts = {home: [model.text().rstrip()]}
+    imports, found, receivers = {home: ["keras"]}, [], {}
+    for module, made in loops:
+        calls = loop_calls.LoopCalls(module, made, model, new_names)
+        found += calls.changes()
+        receivers |= {program.defined(node): node for node in calls.receivers}
+        texts.setdefault(module, []).extend(f"\n\n{one.strip()}" for one in calls.helpers)
+        imports.setdefault(module, []).extend(calls.imports)
+    for node in receivers.values():
+        found += serving.changes(program, node)
+    new_names.check_reads([function, *helpers.functions()])
+    places = {home: function} | {m: outermost(made.node) for m, made in loops if m is not home}
+    for module, of_module in texts.items():
+        text = "".join(f"{one}\n" for one in dict.fromkeys(of_module))
+        needed = [(name, None, None) for name in dict.fromkeys(imports[module])]
+        if module is home:
+            yield module.replace_statement(function, text, needed)
+        else:
+            yield module.insert_before(places[module], f"{text.strip()}\n\n\n", needed)
     yield from helpers.changes()
+    yield from new_names.changes()
     yield from found
-    for one in gone:
-        yield module.replace_statement(one, "")
-    yield from _others(module, [function, *helpers.functions(), *gone])
+    yield from _gone(program, model, [module for module, _ in loops])
 
 
-def _hooks(module):
+def _loops(program, function):
+    """The files and calls that make a loop of a model_fn."""
+    for module in program.readers(function):
+        for call in module.source.calls:
+            is_loop = module.source.name(call.node.func, call.scope) in loop_calls.LOOP
+            if is_loop and program.defined(call.argument("model_fn", 0)) is function:
+                yield module, call
+
+
+def _gone(program, model, starts):
+    """The statements that nothing reads any more, and what stays beside what has changed."""
+    converted = [model.function, *model.helpers.functions()]
+    changed = {program.module_of(function) for function in converted} | {*starts}
+    modules = dict.fromkeys(module for start in starts for module in program.reached(start))
+    for module in modules | dict.fromkeys(changed):
+        gone = [*_hooks(module, modules), *_functions(module, modules, model)]
+        for one in gone:
+            yield module.replace_statement(one, "")
+        if module in changed:
+            yield from _others(module, [*converted, *gone])
+
+
+def _hooks(module, modules):
     """The hooks that have a callback beside them, and that nothing makes any more."""
     for node, _ in module.source.classes:
         bases = {module.name(base, module.source.scope) for base in node.bases}
-        if bases & set(_HOOKS) and f"{node.name}Callback" in module.source.scope.bindings:
-            uses = (n for n, _ in module.source.chains if isinstance(n, ast.Name))
-            if not any(n.id == node.name for n in uses):
-                yield node
+        has_callback = f"{node.name}Callback" in module.source.scope.bindings
+        is_hook = has_callback and bases & set(_HOOKS)
+        if is_hook and not any(_reads(other, node) for other in modules):
+            yield node
 
 
-def _functions(module, model):
+def _functions(module, modules, model):
     """The functions that earlier stages added, and metric_fn, if nothing else calls them."""
     of_model = {*ast.walk(model.function)}
     for node, _ in module.source.functions:
-        uses = (n for n, _ in module.source.chains if isinstance(n, ast.Name) and n.id == node.name)
         is_known = node.name in ADDED or node is model.eval_metrics.function
-        is_read = any(n not in of_model for n in uses)
-        if is_known and isinstance(node.parent, ast.Module) and not is_read:
+        is_known &= isinstance(node.parent, ast.Module)
+        if is_known and not any(_reads(other, node, of_model) for other in modules):
             yield node
+
+
+def _reads(module, definition, but=()):
+    """True if a file names a function or a class, or one of its name, and not in these nodes."""
+    if definition.name not in module.text:
+        return False
+    names = (node for node, _ in module.source.chains if node not in but)
+    is_read = any(definition.name in (getattr(n, "id", ""), getattr(n, "attr", "")) for n in names)
+    return is_read or any(target.name == definition.name for target, _ in module.source.imports)
 
 
 def _others(module, gone):
@@ -115,11 +167,14 @@ def _others(module, gone):
 
 
 def _model_fn(module, made):
-    node = made.argument("model_fn", 0)
-    values = module.source.scope.bindings.get(getattr(node, "id", None), ())
-    if len(values) != 1 or not isinstance(values[0], ast.FunctionDef):
-        raise StaysError(made.node, "its model_fn is no function of this file: bring it here first")
-    return values[0]
+    program, node = module.program, made.argument("model_fn", 0)
+    function = program.defined(node)
+    if not isinstance(function, ast.FunctionDef) or not isinstance(function.parent, ast.Module):
+        raise StaysError(made.node, "make its model_fn a function at the top of a file")
+    home = program.module_of(function)
+    if not program.may_change(home):
+        raise StaysError(made.node, f"migrate {home.source.path} with this file: it has model_fn")
+    return function
 
 
 def _class_name(module, function):

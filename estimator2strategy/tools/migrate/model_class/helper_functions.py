@@ -3,11 +3,13 @@
     def block(net, filters, training): ...      # class Block(keras.layers.Layer)
     net = block(net, 16, training)              # net = self.block(net, training=training)
 
-A function that returns one layer's result returns that layer.
+A function that returns one layer's result returns that layer. The function may be in another file
+of the program.
 """
 
 import ast
 
+from estimator2strategy.tools.migrate.model_class import line_limit
 from estimator2strategy.tools.migrate.model_class.body import Body
 from estimator2strategy.tools.migrate.model_class.model_fn_parts import (
     ModelFnParts,
@@ -24,38 +26,54 @@ _OF_LAYER = ("tf.layers.", "tf.keras.layers.")
 
 
 class Helpers:
-    """The functions of a file that make layers.
+    """The functions that make layers: those of a file, and those of others that it calls.
 
     Args:
         module: The file.
         model_fn: The function that calls them.
-        limit: The longest line.
-
-    Attributes:
-        names: The names of the functions.
+        new_names: Spells the names of their layers, a `NewNames`.
     """
 
-    def __init__(self, module, model_fn, limit):
-        self.module, self.limit = module, limit
+    def __init__(self, module, model_fn, new_names):
+        self.module, self.new_names = module, new_names
+        self._program = module.program
         self._rewriter = Rewriter(module, ())
-        self.names = {}
+        self._of = {}  # function -> its HelperFunction
         functions = [
             node
             for node in module.source.tree.body
             if isinstance(node, ast.FunctionDef) and node is not model_fn
         ]
+        functions += self._of_others([model_fn, *functions])
         found = [None]
         while found:  # functions that call those that were found make layers too
-            found = [f for f in functions if f.name not in self.names and self._makes(f)]
-            self.names |= {function.name: HelperFunction(self, function) for function in found}
+            found = [f for f in functions if f not in self._of and self._makes(f)]
+            self._of |= {function: HelperFunction(self, function) for function in found}
+
+    def _of_others(self, functions):
+        """The functions of other files that these call, directly or not."""
+        found, todo = {}, list(functions)
+        while todo:
+            for node in ast.walk(todo.pop()):
+                called = isinstance(node, ast.Call) and self._program.defined(node.func)
+                is_function = isinstance(called, ast.FunctionDef)
+                if is_function and called not in found and called not in functions:
+                    found[called] = None
+                    todo.append(called)
+        return list(found)
 
     def _makes(self, function):
         calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
         return any(self.makes_weights(call) for call in calls)
 
+    @property
+    def names(self):
+        """The names of the functions."""
+        return [function.name for function in self._of]
+
     def functions(self):
-        """The functions, in the order of the file."""
-        return sorted((h.function for h in self.names.values()), key=lambda f: f.lineno)
+        """The functions."""
+        return list(self._of)
 
     def makes_weights(self, call):
         """True for a call of a layer, or of a function that makes one."""
@@ -64,9 +82,9 @@ class Helpers:
 
     def of_call(self, node):
         """The helper that a node calls; None for another node."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return self.names.get(node.func.id)
-        return None
+        if not isinstance(node, ast.Call) or not self._of:
+            return None
+        return self._of.get(self._program.defined(node.func))
 
     def learn(self, body):
         """Finds out what each argument of the helpers is, from the calls in a body on."""
@@ -79,24 +97,25 @@ class Helpers:
                     if helper is not None and (helper.learn(node, caller) or helper not in bodies):
                         bodies[helper] = helper.make_body()
                         changed = True
-        unused = [h for h in self.names.values() if h not in bodies]
+        unused = [h for h in self._of.values() if h not in bodies]
         if unused:
             raise StaysError(unused[0].function, "bring this layer into the model_fn first")
-        for helper in self.names.values():
+        for helper in self._of.values():
             helper.write()
 
     def changes(self):
         """Yields a change for each function."""
-        for helper in self.names.values():
-            yield self.module.replace_statement(helper.function, helper.written)
+        for helper in self._of.values():
+            imports = [("keras", None, None)]
+            yield helper.module.replace_statement(helper.function, helper.written, imports)
 
     def is_regularized(self):
         """True if one of their layers adds losses."""
-        return any(helper.body.layers.is_regularized for helper in self.names.values())
+        return any(helper.body.layers.is_regularized for helper in self._of.values())
 
     def looks_up(self):
         """True if one of their layers looks up rows of a table."""
-        return any(helper.body.layers.looks_up for helper in self.names.values())
+        return any(helper.body.layers.looks_up for helper in self._of.values())
 
 
 class HelperFunction:
@@ -108,7 +127,12 @@ class HelperFunction:
     """
 
     def __init__(self, helpers, function):
-        self.helpers, self.function, self.module = helpers, function, helpers.module
+        self.helpers, self.function = helpers, function
+        self.module = helpers.module.program.module_of(function)
+        self.limit = line_limit.of(self.module.source.path)
+        if not self.module.program.may_change(self.module):
+            where = self.module.source.path
+            raise StaysError(function, f"migrate {where} with this file: it makes layers for it")
         given = function.args
         if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
             raise StaysError(function, "write out the arguments of this function")
@@ -165,7 +189,7 @@ class HelperFunction:
         parts = ModelFnParts(forward=self._statements, own_scope=self._scope)
         parts.modes = {statement: {"train"} for statement in self._statements}
         self.body = Body(
-            self.module, self.function, parts, self.helpers.limit, self.helpers,
+            self.module, self.function, parts, self.limit, self.helpers,
             tensors=self._of(TENSOR), constants=self._of(CONSTANT), training=self._of(TRAINING),
         )  # fmt: skip
         return self.body
@@ -272,7 +296,8 @@ class HelperFunction:
             layers.make_text(node) if id(node) in by_place else f"{name}={layers.make_text(node)}"
             for name, node in kept.items()
         )
-        function = self.function.name if self._is_maker() else self.class_name()
+        new = self.function.name if self._is_maker() else self.class_name()
+        function = self.helpers.new_names.spelled(call.func, new)
 
         def make(name):
             inside = [one for one in (constants, f"name={name}" if name else "") if one]

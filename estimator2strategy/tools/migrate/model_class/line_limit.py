@@ -35,6 +35,11 @@ def _formatter_of(folder):
     return None
 
 
+def folders(path):
+    """The folders of a file, from the one that it is in up to that of the repository."""
+    return _project(Path(path).resolve().parent)
+
+
 def _project(folder):
     """The folders from this one up to that of the repository."""
     for above in (folder, *folder.parents):

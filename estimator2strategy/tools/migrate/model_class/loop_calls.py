@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.tools.migrate.model_class import on_cores
+from estimator2strategy.tools.migrate.model_class import line_limit, on_cores
 from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, StaysError, arguments
 from estimator2strategy.tools.migrate.model_class.train_and_evaluate import Specs
 from estimator2strategy.tools.migrate.model_class.wrapping import joined, wrapped
@@ -66,6 +66,33 @@ def export(model, folder, inputs):
     model.export(path, input_signature=[inputs], verbose=False)
     return path
 '''
+EXPORT_OF_SOME = '''
+def export(model, folder, inputs):
+    """Writes the predictions as a SavedModel, and returns its path."""
+    path = os.path.join(folder, str(int(time.time())))
+
+    def serve(features):
+        outputs = model(features)
+        return {served}
+
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    archive.add_endpoint("serve", serve, input_signature=[inputs])
+    archive.write_out(path, verbose=False)
+    return path
+'''
+EXPORT_IF_BEST = '''
+def export_if_best(model, folder, inputs, loss):
+    """Exports a model whose loss is below that of all that were exported before."""
+    path = os.path.join(folder, "best_loss.txt")
+    if os.path.exists(path):
+        with open(path) as best:
+            if loss >= float(best.read()):
+                return
+    export(model, folder, inputs)
+    with open(path, "w") as best:
+        best.write(str(loss))
+'''
 
 
 def uses_tpu(made):
@@ -80,9 +107,8 @@ class LoopCalls:
     Args:
         module: The file.
         made: The call that makes the loop.
-        name: The class of the model.
-        takes: The names of the arguments of model_fn.
-        limit: The longest line.
+        model_class: The `ModelClass`.
+        new_names: Spells the names of the model and of its optimizer, a `NewNames`.
 
     Attributes:
         helpers: The functions that the calls need, as texts.
@@ -90,9 +116,10 @@ class LoopCalls:
         gone: Names of functions and classes that nothing reads any more.
     """
 
-    def __init__(self, module, made, name, takes, limit, *, several_optimizers=False):
-        self.module, self.made, self.name, self.limit = module, made, name, limit
-        self.takes, self._several_optimizers = takes, several_optimizers
+    def __init__(self, module, made, model_class, new_names):
+        self.module, self.made, self._class = module, made, model_class
+        self.limit = line_limit.of(module.source.path)
+        self._new_names = new_names
         self.helpers, self.imports, self.receivers = [], [], []
         self._gone = []  # statements that make specs
         self._rewriter = Rewriter(module, ())
@@ -103,7 +130,7 @@ class LoopCalls:
         self._given = arguments(made.node, _LOOP_ARGUMENTS)
         self._use_tpu = self._given.get("use_tpu") if uses_tpu(made) else None
         self._config, self._config_statement = self._options()
-        self.model = module.free("model") if made.scope.find("model") else "model"
+        self.model = module.free("model", "keras_model") if made.scope.find("model") else "model"
 
     def _options(self):
         """The options of the RunConfig, and the statement that makes it."""
@@ -161,14 +188,18 @@ class LoopCalls:
             lines.append(f"params = {params}")
             params = "params"
         self._params = params
-        given = params if "params" in self.takes else ""
+        given = params if "params" in self._class.takes else ""
         if "tf_random_seed" in self._config:
             lines.append(
                 f"keras.utils.set_random_seed({self._text(self._config['tf_random_seed'])})"
             )
+            self.imports.append("keras")
+        named = self._given["model_fn"]
+        model = self._new_names.spelled(named, self._class.name)
+        optimizer = self._new_names.spelled(named, "make_optimizer")
         making = [
-            f"{self.model} = {self.name}({given})",
-            f"{self.model}.compile(make_optimizer({given}))",
+            f"{self.model} = {model}({given})",
+            f"{self.model}.compile({optimizer}({given}))",
         ]
         lines += making if self._use_tpu is None else self._in_scope(making)
         return self.module.replace_statement(
@@ -209,10 +240,9 @@ class LoopCalls:
         """The call of an input_fn."""
         if isinstance(node, ast.Lambda) and not node.args.args:
             return self._text(node.body)
-        if not isinstance(node, ast.Name):
+        if not isinstance(node, (ast.Name, ast.Attribute)):
             raise StaysError(node, "name the input_fn, or write it as a lambda")
-        functions = self.module.source.scope.bindings.get(node.id, ())
-        function = functions[0] if len(functions) == 1 else None
+        function = self.module.program.defined(node)
         if not isinstance(function, ast.FunctionDef):
             raise StaysError(node, "its input_fn is made in a way that is not understood")
         required = function.args.args[: len(function.args.args) - len(function.args.defaults)]
@@ -225,7 +255,7 @@ class LoopCalls:
             if size is not None:
                 params = f'{{**{params}, "batch_size": {self._text(size)}}}'
             given.append(params)
-        return f"{node.id}({', '.join(given)})"
+        return f"{self._text(node)}({', '.join(given)})"
 
     def _train_and_evaluate(self, call):
         """Training, and then an evaluation."""
@@ -239,9 +269,23 @@ class LoopCalls:
         data = self._data(given["input_fn"], "eval")
         steps = "" if specs.is_endless() else f", steps={self._text(given['steps'])}"
         evaluate = f"{self.model}.evaluate({data}{steps}, verbose=2, return_dict=True)"
+        if any(kind == "BestExporter" for kind, *_ in specs.exporters):
+            evaluate = f"results = {evaluate}"
         note = "# An Estimator also evaluates at its checkpoints: validation_data of fit does."
-        text = self._wrapped([train, note, evaluate], statement)
+        exports = [self._exporter(*exporter) for exporter in specs.exporters]
+        text = self._wrapped([train, note, evaluate, *exports], statement)
         return self.module.replace_statement(statement, text, is_dedented=True)
+
+    def _exporter(self, kind, name, receiver):
+        """The export in the place of an exporter, behind the evaluation."""
+        name = '"best_exporter"' if name is None else self._text(name)
+        folder = f'os.path.join({self._text(self._folder())}, "export", {name})'
+        called = self._export_of(receiver, folder)
+        if kind != "BestExporter":
+            return called
+        export, _, given = called.partition("(")
+        best = self._helper(EXPORT_IF_BEST.replace("    export(", f"    {export}("), "os")
+        return f'{best}({given.removesuffix(")")}, results["loss"])'
 
     def _train(self, node):
         given = arguments(node, ("input_fn", "callbacks", "steps", "max_steps"))
@@ -253,9 +297,6 @@ class LoopCalls:
         steps = given.get("max_steps") or given.get("steps")
         if steps is None:
             raise StaysError(node, "say max_steps: fit has to know when to stop")
-        folder = self._given.get("model_dir") or self._config.get("model_dir")
-        if folder is None:
-            raise StaysError(self.made.node, "give it a model_dir")
         every = self._option("save_checkpoints_steps", "1000")
         summaries = self._option("save_summary_steps", "100")
         for option in (every, summaries):
@@ -266,18 +307,32 @@ class LoopCalls:
         build, iterations = _BUILD, "model.optimizer.iterations"
         if self._use_tpu is not None:
             build, iterations = _BUILD_IN_SCOPE, f"{iterations}.numpy()"
-        if self._several_optimizers:
+        if self._class.several is not None:
             one = "model.optimizer.build(model.trainable_variables)"
             build = build.replace(one, "model.build_optimizers()")
         text = TRAIN.format(
             checkpoint=wrapped_checkpoint, summaries=summaries, build=build, iterations=iterations
         )
+        train = self._helper(text, "keras", "os")
+        more = f", {self._text(given['callbacks'])}" if "callbacks" in given else ""
+        folder, steps = self._text(self._folder()), self._text(steps)
+        return f"{train}({self.model}, {data}, {steps}, {folder}{more})"
+
+    def _helper(self, text, *imports):
+        """The name of a function that the calls need; the file gets its text, and these imports."""
+        name = text.partition("def ")[2].partition("(")[0]
+        free = self.module.free(name, f"{name}_model")
+        text = text.replace(f"def {name}(", f"def {free}(")
         if text not in self.helpers:
             self.helpers.append(text)
-            self.imports += ["os"]
-        more = f", {self._text(given['callbacks'])}" if "callbacks" in given else ""
-        folder, steps = self._text(folder), self._text(steps)
-        return f"train({self.model}, {data}, {steps}, {folder}{more})"
+            self.imports += imports
+        return free
+
+    def _folder(self):
+        folder = self._given.get("model_dir") or self._config.get("model_dir")
+        if folder is None:
+            raise StaysError(self.made.node, "give it a model_dir")
+        return folder
 
     def _option(self, name, default):
         return self._text(self._config[name]) if name in self._config else default
@@ -295,23 +350,26 @@ class LoopCalls:
         if set(given) - {"input_fn"}:
             raise StaysError(node, "take the predictions of all keys, with the weights as they are")
         data = self._data(given["input_fn"], "predict")
-        if PREDICT not in self.helpers:
-            self.helpers.append(PREDICT)
-        return node, f"predict({self.model}, {data})"
+        predict = self._helper(PREDICT, "keras")
+        return node, f"{predict}({self.model}, {data})"
 
     def _export(self, node):
         given = arguments(node, ("folder", "receiver"))
         receiver = given.get("receiver") or given.get("serving_input_receiver_fn")
         if set(given) - {"folder", "receiver", "serving_input_receiver_fn", "export_dir_base"}:
             raise StaysError(node, "an export of Keras writes the model alone")
-        if not isinstance(receiver, ast.Name):
-            raise StaysError(node, "name the serving_input_receiver_fn")
-        self.receivers.append(receiver.id)
-        if EXPORT not in self.helpers:
-            self.helpers.append(EXPORT)
-            self.imports += ["os", "time"]
         folder = self._text(given.get("folder") or given["export_dir_base"])
         outer = node.parent
         if isinstance(outer, ast.Attribute) and outer.attr == "decode":
             node = outer.parent  # the path is a string already
-        return node, f"export({self.model}, {folder}, {receiver.id}())"
+        return node, self._export_of(receiver, folder)
+
+    def _export_of(self, receiver, folder):
+        """The call of `export`."""
+        if not isinstance(receiver, (ast.Name, ast.Attribute)):
+            raise StaysError(receiver or self.made.node, "name the serving_input_receiver_fn")
+        self.receivers.append(receiver)
+        served = self._class.served
+        text = EXPORT_OF_SOME.replace("{served}", served) if served else EXPORT
+        export = self._helper(text, "keras", "os", "time")
+        return f"{export}({self.model}, {folder}, {self._text(receiver)}())"

@@ -48,6 +48,7 @@ class ModelClass(Body):
         given = arguments(spec, SPEC) if spec else {}
         self.eval_metrics = EvalMetrics(module, function, given.get("eval_metrics"))
         self.several = None  # optimizers
+        self.served = ""  # what an export takes of the outputs; all of them
         self.functions = {}  # texts of functions that it calls
 
     def text(self):
@@ -138,6 +139,7 @@ class ModelClass(Body):
         text = "" if predictions is None else joined(self._called.text(predictions))
         if not more:
             return text
+        self.served = self._served(predictions, dictionary)
         self._found |= {name: f'y_pred["{name}"]' for name in more}
         items = ", ".join(f'"{name}": {name}' for name in more)
         if predictions is None:
@@ -151,6 +153,14 @@ class ModelClass(Body):
         if isinstance(predictions, ast.Dict):
             return f"{{{text[1:-1].strip().rstrip(',')}, {items}}}"
         return f"{{**{text}, {items}}}"
+
+    def _served(self, predictions, dictionary):
+        """The text of the predictions, in `outputs` that have more."""
+        if dictionary is None:
+            return f'outputs["{predictions.id}"]' if isinstance(predictions, ast.Name) else ""
+        keys = ", ".join(self.module.written(key) for key in dictionary.keys)
+        comma = "," if len(dictionary.keys) == 1 else ""
+        return f"{{name: outputs[name] for name in ({keys}{comma})}}"
 
     def _dictionary(self, predictions):
         """The dict display that the predictions are, or are assigned."""

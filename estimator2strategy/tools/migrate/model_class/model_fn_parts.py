@@ -77,18 +77,20 @@ class _Reader:
         """Raises StaysError for layers and code elsewhere, which a model would not know."""
         functions = (self.function, *self.helpers.functions())
         inside = {node for function in functions for node in ast.walk(function)}
-        for call in self.module.source.calls:
-            name = self.module.source.name(call.node.func, call.scope) or ""
-            if call.node not in inside:
-                if makes_weights(name):
-                    raise StaysError(call.node, "bring this layer into the model_fn first")
-            elif name and not name.startswith(_KNOWN) and not self._is_of_file(call.node):
-                what = name.rpartition("::")[2]
-                raise StaysError(call.node, f"bring what {what} does into this file first")
+        program = self.module.program
+        for module in dict.fromkeys(map(program.module_of, functions)):
+            for call in module.source.calls:
+                name = module.source.name(call.node.func, call.scope) or ""
+                if call.node not in inside:
+                    if makes_weights(name) and module is self.module:
+                        raise StaysError(call.node, "bring this layer into the model_fn first")
+                elif name and not name.startswith(_KNOWN) and not self._is_function(call.node):
+                    what = name.rpartition("::")[2]
+                    raise StaysError(call.node, f"bring what {what} does into this file first")
 
-    def _is_of_file(self, call):
-        bound = self.module.source.scope.bindings.get(getattr(call.func, "id", None), ())
-        return any(isinstance(value, ast.FunctionDef) for value in bound)
+    def _is_function(self, call):
+        """True for the call of a function of the program."""
+        return isinstance(self.module.program.defined(call.func), ast.FunctionDef)
 
     # The statements of a mode.
 

@@ -39,7 +39,11 @@ class Rewriter:
             return own
         parts = {}
         self._collect(node, parts)
-        return self.module.written_with(node, parts)
+        return self._module_of(node).written_with(node, parts)
+
+    def _module_of(self, node):
+        """The file of a node, which may be another's of the program."""
+        return self.module.program.module_of(node) or self.module
 
     def _collect(self, node, parts):
         for child in ast.iter_child_nodes(node):
@@ -60,10 +64,10 @@ class Rewriter:
         """The canonical name of an expression, of TensorFlow or of this package."""
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return None
-        name = self.module.name(node)
+        module = self._module_of(node)
+        name = module.name(node)
         if name is None:
-            scope = self.module.source.scope_of(node)
-            name = self.module.source.name(node, scope)
+            name = module.source.name(node, module.source.scope_of(node))
         return name
 
     def called(self, node):

@@ -7,15 +7,21 @@ from estimator2strategy.tools.migrate.model_class.rewriting import Rewriter, Sta
 _RECEIVERS = ("ServingInputReceiver", "TensorServingInputReceiver")
 
 
-def changes(module, name):
+def changes(program, named):
     """Yields the changes of a receiver function: placeholders become specs, the receiver a dict.
+
+    Args:
+        program: The files.
+        named: The node that names the function.
 
     Raises:
         StaysError: It computes something, which an export of Keras would leave out.
     """
-    (function,) = module.source.scope.bindings.get(name, (None,))[:1]
-    if not isinstance(function, ast.FunctionDef):
-        raise StaysError(module.source.tree.body[0], f"{name} is no function of this file")
+    function = program.defined(named)
+    module = isinstance(function, ast.FunctionDef) and program.module_of(function)
+    if not module or not program.may_change(module):
+        what = ast.unparse(named)
+        raise StaysError(named, f"{what} is no function of the files that are migrated")
     rewriter = Rewriter(module, ())
     for node in ast.walk(function):
         if not isinstance(node, ast.Call):
