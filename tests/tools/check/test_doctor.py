@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
-from estimator2strategy.tools.check import doctor, probes
+from estimator2strategy.tools.check import clashes, doctor, probes
 
-GOOD = doctor.Environment(
+GOOD = clashes.Environment(
     python=(3, 11),
     versions={"tensorflow": "2.21.0", "keras": "3.15.1", "tf-keras": "2.21.0", "numpy": "2.3.0"},
     settings={},
@@ -24,7 +25,7 @@ def environment(versions=None, settings=None, without=(), **changes):
 
 
 def test_versions_that_go_together_are_no_problem():
-    assert doctor.problems(GOOD) == []
+    assert clashes.problems(GOOD) == []
 
 
 @pytest.mark.parametrize(
@@ -61,14 +62,14 @@ def test_versions_that_go_together_are_no_problem():
     ],
 )
 def test_clash_is_named(here, severity, words):
-    found = [p for p in doctor.problems(here) if words in p.what]
+    found = [p for p in clashes.problems(here) if words in p.what]
     assert [str(p.severity) for p in found] == [severity]
     assert all(p.fix for p in found)
 
 
 def test_of_two_tensorflows_a_tpu_vm_keeps_its_own():
     here = environment({"tensorflow-tpu": "2.20.0"})
-    (clash,) = (p for p in doctor.problems(here) if "both installed" in p.what)
+    (clash,) = (p for p in clashes.problems(here) if "both installed" in p.what)
     assert clash.fix.startswith(
         "pip uninstall -y tensorflow tensorflow-tpu, then pip install tensorflow-tpu==2.20.0."
     )
@@ -79,7 +80,7 @@ def test_a_libtpu_that_ends_the_import_is_named():
     def of(libtpu):
         versions = {"tensorflow-tpu": "2.20.0", "tf-keras": "2.20.1", "libtpu": libtpu}
         here = environment(versions, without=["tensorflow"], tpu_compiler="/libtpu.so")
-        return [problem.fix for problem in doctor.problems(here)]
+        return [problem.fix for problem in clashes.problems(here)]
 
     assert of("0.0.31") == []
     assert of("0.0.32") == of("0.0.43.2") == ["pip install 'libtpu<0.0.32'"]
@@ -88,12 +89,12 @@ def test_a_libtpu_that_ends_the_import_is_named():
 def test_a_tpu_that_tensorflow_does_not_see_is_named():
     devices = ("/dev/accel0", "/dev/accel1")
     vm = environment(tpu_devices=devices)
-    problem = doctor.unseen_tpu(vm, {"devices": ["CPU"]})
+    problem = clashes.unseen_tpu(vm, {"devices": ["CPU"]})
     assert str(problem.severity) == "warning"
     assert "(/dev/accel0, /dev/accel1)" in problem.what
     assert "only the package tensorflow-tpu" in problem.what
     of_its_own = environment({"tensorflow-tpu": "2.20.0"}, without=["tensorflow"])
-    busy = doctor.unseen_tpu(
+    busy = clashes.unseen_tpu(
         dataclasses.replace(of_its_own, tpu_devices=devices), {"devices": ["CPU"]}
     )
     assert "sudo lsof -w /dev/accel0 /dev/accel1" in busy.fix
@@ -108,12 +109,12 @@ def test_a_tpu_that_tensorflow_does_not_see_is_named():
     ],
 )
 def test_no_tpu_a_tpu_that_is_seen_and_no_import_are_no_problem(tpu_devices, imported):
-    assert doctor.unseen_tpu(environment(tpu_devices=tpu_devices), imported) is None
+    assert clashes.unseen_tpu(environment(tpu_devices=tpu_devices), imported) is None
 
 
 def test_errors_come_first():
     here = environment({"tensorflow-estimator": "2.15.0", "keras": "2.15.0"})
-    assert [str(p.severity) for p in doctor.problems(here)] == ["error", "warning"]
+    assert [str(p.severity) for p in clashes.problems(here)] == ["error", "warning"]
 
 
 def test_this_environment_is_described_as_json_without_importing_tensorflow():
@@ -165,15 +166,33 @@ def test_a_jax_that_does_not_start_is_an_error_where_it_is_to_run_the_steps(aske
 
 def test_the_tpu_compiler_is_named_or_how_to_get_it():
     there = environment({"libtpu": "0.0.51"}, tpu_compiler="/site-packages/libtpu/libtpu.so")
-    assert "TPU compiler  libtpu 0.0.51, for `e2s check --tpu`" in doctor._text(there, {}, [])
-    without = doctor._text(GOOD, {}, [])
-    assert (
-        "TPU compiler  none; `e2s check --tpu` needs pip install 'estimator2strategy[tpu" in without
-    )
+    assert re.search("TPU compiler +libtpu 0.0.51, for `e2s check --tpu`", _lines(there))
+    needs = r"TPU compiler +none; `e2s check --tpu` needs pip install 'estimator2strategy\[tpu"
+    assert re.search(needs, _lines(GOOD))
+
+
+def _lines(here):
+    return "\n".join(doctor._rows(here))
+
+
+def test_what_needs_no_import_is_printed_before_tensorflow_is_imported(monkeypatch, capsys):
+    printed = []
+
+    def probe(*of):
+        printed.append(capsys.readouterr().out)
+        return {"tensorflow": "2.21.0", "jax": "0.11.2", "jax devices": "1 x cpu (cpu)"}
+
+    monkeypatch.setattr(doctor, "probe", probe)
+    assert doctor.main([]) in (0, 1)
+    assert "  python " in printed[0]
+    assert "TPU compiler" in printed[0]
+    later = capsys.readouterr().out
+    assert "imported: tensorflow" in later
+    assert "TPU compiler" not in later
 
 
 def test_the_nightly_of_tf_keras_is_tf_keras():
     versions = {"tf-nightly": "2.23.0.dev20261026", "tf-keras-nightly": "2.23.0.dev20261026"}
-    here = doctor.Environment((3, 12), versions, {"TF_USE_LEGACY_KERAS": "1"})
-    assert doctor._no_tf_keras(here) is None
-    assert doctor._legacy_keras_without_tf_keras(here) is None
+    here = clashes.Environment((3, 12), versions, {"TF_USE_LEGACY_KERAS": "1"})
+    assert clashes._no_tf_keras(here) is None
+    assert clashes._legacy_keras_without_tf_keras(here) is None
