@@ -4,9 +4,9 @@
 # of real recordings. The probability is 0, the loss infinite: torch says so, TensorFlow and JAX each return
 # another finite number, which enters the mean of the batch. Seen, beside a label that fits:
 #
-#   tensorflow: too long 707.7, fits 1.5041
-#   jax: too long 100000.0, fits 1.5041
-#   torch: too long inf, fits 1.5041
+#   tensorflow: too long 707.7, fits 2.1972
+#   jax: too long 100000.0, fits 2.1972
+#   torch: too long inf, fits 2.1972
 #
 # Ends with 0 while that is so.
 set -eu
