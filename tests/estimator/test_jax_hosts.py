@@ -19,6 +19,7 @@ from tests import addresses, fresh
 from tests.programs import on_hosts
 
 pytest.importorskip("jax", minversion="0.10")
+tf1 = tf.compat.v1
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests/programs/on_hosts.py"
 STEPS, LIMIT = 12, 200
@@ -73,10 +74,11 @@ def run_by_options(folder, *options):
 
 
 def run_by_cluster(folder, *options):
-    """Of a cluster of TF_CONFIG."""
+    """Of a cluster of TF_CONFIG; a third process is its evaluator."""
     with addresses.held(2) as (chief, worker):
         cluster = {"chief": [chief], "worker": [worker]}
-        tasks = [{"type": job, "index": 0} for job in cluster]
+        jobs = [*cluster, "evaluator"][: len(options)]
+        tasks = [{"type": job, "index": 0} for job in jobs]
         configs = [json.dumps({"cluster": cluster, "task": task}) for task in tasks]
         return run(folder, [{"TF_CONFIG": config} for config in configs], *options)
 
@@ -168,6 +170,30 @@ def test_after_kills_training_goes_on_with_the_same_losses(killed, job):
     *_, (chief, worker) = starts
     assert chief.code == worker.code == 0, chief.said
     assert max(chief.losses) == max(worker.losses) == STEPS
+
+
+@pytest.mark.slow
+def test_an_evaluator_beside_two_hosts_evaluates_what_they_have_trained(tmp_path, job):
+    folder = tmp_path / "model"
+    together = ["together=1", "evaluate=0", "predict=0"]
+    chief, worker, evaluator = run_by_cluster(folder, together, together, together)
+    for process in (chief, worker, evaluator):
+        assert process.code == 0, process.said
+    assert chief.losses == worker.losses == pytest.approx(job[1].losses)
+    assert not evaluator.losses
+    assert evaluator.seen["contexts"][0] == [0, 1, 2, 0]  # two devices of its own, and all files
+    found = {
+        event.step: value.simple_value
+        for path in (folder / "eval").glob("events.*")
+        for event in tf1.train.summary_iterator(str(path))
+        for value in event.summary.value
+        if value.tag == "error"
+    }
+    kernel, out = (tf.train.load_variable(str(folder), name) for name in ("kernel", "out"))
+    x = np.random.RandomState(3).randn(40, 6).astype("float32")
+    x = np.concatenate([x, x])[: 3 * 16]
+    error = np.abs(np.maximum(x @ kernel, 0) @ out - x.sum(axis=1, keepdims=True)).mean()
+    assert found[STEPS] == pytest.approx(error, rel=1e-4)
 
 
 @pytest.mark.slow

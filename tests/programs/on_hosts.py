@@ -5,7 +5,8 @@
 Writes what it has seen to the file OUTPUT, as JSON, and the loss of each execution, at once, to
 OUTPUT.losses. Options: `cores` (JAX devices of this process), `dies_at` (a step after which it
 kills itself), `stops_at` (one after which its training ends), `batches` (of each core, in training;
-the second host has one more; 0: no end), `evaluate` and `predict` (0: not).
+the second host has one more; 0: no end), `evaluate` and `predict` (0: not), `together` (1: calls
+`train_and_evaluate`).
 """
 
 import json
@@ -21,7 +22,15 @@ from estimator2strategy import estimator
 tf1 = tf.compat.v1
 tpu = estimator.tpu
 
-OPTIONS = {"cores": 2, "dies_at": 0, "stops_at": 0, "batches": 0, "evaluate": 1, "predict": 1}
+OPTIONS = {
+    "cores": 2,
+    "dies_at": 0,
+    "stops_at": 0,
+    "batches": 0,
+    "evaluate": 1,
+    "predict": 1,
+    "together": 0,
+}
 SEEN = {}
 ITERATIONS = 2
 
@@ -93,6 +102,7 @@ class Losses(tf1.train.SessionRunHook):
 
 def main(model_dir, output, steps, *options):
     SEEN.update(contexts=[], losses=[])
+    open(f"{output}.losses", "a").close()
     for option in options:
         name, value = option.split("=")
         OPTIONS[name] = float(value) if "." in value else int(value)
@@ -117,7 +127,12 @@ def main(model_dir, output, steps, *options):
         eval_batch_size=16,
         predict_batch_size=4,
     )
-    model.train(input_fn, max_steps=int(steps), hooks=[Losses(output)])
+    if OPTIONS["together"]:
+        train = estimator.TrainSpec(input_fn, int(steps), [Losses(output)])
+        evaluate = estimator.EvalSpec(input_fn, steps=3, start_delay_secs=0, throttle_secs=1)
+        estimator.train_and_evaluate(model, train, evaluate)
+    else:
+        model.train(input_fn, max_steps=int(steps), hooks=[Losses(output)])
     SEEN["chief"] = config.is_chief
     if OPTIONS["evaluate"]:
         metrics = model.evaluate(input_fn, steps=3)

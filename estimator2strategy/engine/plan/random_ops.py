@@ -42,7 +42,7 @@ _DRAWN_AS = {
         "StatelessTruncatedNormal": "TruncatedNormal",
     }.items()
     for version in ("", "V2")
-}
+} | {"StatelessMultinomial": "Multinomial"}
 # Seeded ops without a twin, which a program that XLA compiles can draw for all the same.
 _IN_XLA_ALONE = frozenset({"RandomShuffle", "Multinomial"})
 
@@ -73,7 +73,12 @@ def is_seeded(node: NodeDef) -> bool:
 
 def is_drawn_in_xla(node: NodeDef) -> bool:
     """True if `node` is a seeded random op that becomes a call in a program that XLA compiles."""
-    return (node.op in _TWINS or node.op in _IN_XLA_ALONE) and _has_seed(node)
+    return has_draw(node) and _has_seed(node)
+
+
+def has_draw(node: NodeDef) -> bool:
+    """True if `node` is a random op of a kind that such a program can draw for."""
+    return node.op in _TWINS or node.op in _IN_XLA_ALONE
 
 
 def drawn_as(node: NodeDef) -> str | None:
@@ -113,20 +118,21 @@ def make_call(node: NodeDef, function: Any) -> Drawn:
         function: The OpDef of a function of the op's inputs, and of the edges `key` and `counter`.
     """
     drawn = _drawn(node)
-    inputs = [edge for edge in node.input if not edge.startswith("^")]
-    node.input[:] = [*inputs, drawn.key, drawn.counter, *node.input[len(inputs) :]]
-    call(node, function)
+    call(node, function, drawn.key, drawn.counter)
     return drawn
 
 
-def call(node: NodeDef, function: Any) -> None:
+def call(node: NodeDef, function: Any, *more: str) -> None:
     """Turns an op into a call of a function of the same inputs.
 
     Args:
         node: Changed in place.
         function: The OpDef of the function.
+        more: Edges of further inputs.
     """
-    node.op = "PartitionedCall"
+    inputs = [edge for edge in node.input if not edge.startswith("^")]
+    node.input[:] = [*inputs, *more, *node.input[len(inputs) :]]
+    node.op = "StatefulPartitionedCall" if function.is_stateful else "PartitionedCall"
     node.attr.clear()
     node.attr["f"].func.name = function.name
     node.attr["Tin"].list.type.extend(arg.type for arg in function.input_arg)

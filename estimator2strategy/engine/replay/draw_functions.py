@@ -1,10 +1,11 @@
 """The functions that draw, in programs that XLA compiles, in place of random ops.
 
     function = draw_function(node, shape)     # an OpDef: random_ops.make_call(node, function)
+    function = draw_inside(node, row, rows)   # for one in a function: draws_inside.give_streams
     rewrite = drawing(rewrite)                # changes stateless ops, in functions too
 
-A function has the inputs of the op; that of a seeded op also `key` and `counter`. There is one for
-each op, dtype and shape, however many nodes call it.
+A function has the inputs of the op; that of a seeded op also `key` and `counter`, or the variable
+in which its place stands. There is one for each op, dtype and shape, however many nodes call it.
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ class _Row(NamedTuple):
         dtype, given: The names of the attributes that hold those of its `_Spec`.
         inputs: The shape and dtype of its inputs.
         draw: Draws from them, the key and the counter.
+        before_seed: The number of inputs that a stateless op has before its seed.
     """
 
     dtype: str
     given: str
     inputs: Callable[[_Spec], list[tf.TensorSpec]]
     draw: Callable[..., tf.Tensor]
+    before_seed: int = 1
 
 
 def _shape_alone(spec: _Spec) -> list[tf.TensorSpec]:
@@ -99,7 +102,7 @@ _ROWS = {
     "TruncatedNormal": _floats(xla_draws.truncated_normal),
     "RandomUniformInt": _Row("Tout", "T", _shape_and_bounds, _integers),
     "RandomShuffle": _Row("T", "T", _shuffled, _shuffle),
-    "Multinomial": _Row("output_dtype", "T", _logits_and_count, _classes),
+    "Multinomial": _Row("output_dtype", "T", _logits_and_count, _classes, before_seed=2),
 }
 
 
@@ -110,10 +113,26 @@ def draw_function(node: NodeDef, shape: tf.TensorShape) -> Any:
         node: A seeded random op; see `random_ops.is_drawn_in_xla`.
         shape: Of its result, as far as it is known.
     """
-    row = _ROWS[node.op]
-    dtype, given = (tf.as_dtype(node.attr[name].type) for name in (row.dtype, row.given))
     known = tuple(shape.as_list()) if shape.is_fully_defined() else None
-    return _traced(_Spec(node.op, dtype, given, known)).function_def.signature
+    return _traced(_spec(node.op, node, known)).function_def.signature
+
+
+def draw_inside(node: NodeDef, row: int, rows: int) -> Any:
+    """As `draw_function`, for a node whose place stands in a variable that it is given.
+
+    Args:
+        node: As there.
+        row, rows: The number of its row in the variable, and that of all rows.
+    """
+    function = _from_variable(_spec(node.op, node), node.attr["seed"].i, row, rows)
+    return function.function_def.signature
+
+
+def _spec(op: str, node: NodeDef, shape: tuple[int, ...] | None = None) -> _Spec:
+    """The spec of a node that draws as the stateful `op` does."""
+    row = _ROWS[op]
+    dtype, given = (tf.as_dtype(node.attr[name].type) for name in (row.dtype, row.given))
+    return _Spec(op, dtype, given, shape)
 
 
 def drawing(rewrite: Rewrite) -> Rewrite:
@@ -129,13 +148,20 @@ def drawing(rewrite: Rewrite) -> Rewrite:
             function = _scrambling(changed.attr["Tseed"].type)
             random_ops.call(changed, function.function_def.signature)
         elif op is not None:
-            of_shape = "Tshape" if changed.op.endswith("V2") else "T"
-            seed = changed.attr["Tseed"].type if of_shape == "T" else None
-            dtype, given = (tf.as_dtype(changed.attr[a].type) for a in ("dtype", of_shape))
-            function = _stateless(_Spec(op, dtype, given, None), seed)
+            function = _stateless(*_stateless_spec(op, changed))
             random_ops.call(changed, function.function_def.signature)
 
     return Rewrite(f"{rewrite.tag}_drawn", node)
+
+
+def _stateless_spec(op: str, node: NodeDef) -> tuple[_Spec, int | None]:
+    """The spec of a stateless op that draws as `op` does, and the dtype of its seed, if any."""
+    seed = None if node.op.endswith("V2") else node.attr["Tseed"].type
+    if op == "Multinomial":
+        return _spec(op, node), seed
+    of_shape = "Tshape" if seed is None else "T"
+    dtype, given = (tf.as_dtype(node.attr[name].type) for name in ("dtype", of_shape))
+    return _Spec(op, dtype, given, None), seed
 
 
 @functools.cache
@@ -153,21 +179,42 @@ def _stateless(spec: _Spec, seed: int | None) -> Any:
     Args:
         seed: The dtype of its seed; None: it has a key, a counter and an algorithm.
     """
-    row, scalar = _ROWS[spec.op], tf.TensorSpec([], tf.int32)
-    shape, *bounds = row.inputs(spec)
-    given = [*_PLACE, scalar] if seed is None else [tf.TensorSpec([2], tf.as_dtype(seed))]
+    row = _ROWS[spec.op]
+    inputs, seeds = row.inputs(spec), [tf.TensorSpec([2], tf.as_dtype(seed or tf.int64))]
+    if seed is None:
+        seeds = [*_PLACE, tf.TensorSpec([], tf.int32)]
+    before = row.before_seed
 
-    def draw(shape: tf.Tensor, *rest: tf.Tensor) -> tf.Tensor:
-        if seed is None:
-            key, counter, _, *bounds = rest
-        else:
-            of_seed, *bounds = rest
-            key, counter = xla_draws.scrambled(of_seed)
-        return row.draw(spec, shape, *bounds, key, counter)
+    def draw(*given: tf.Tensor) -> tf.Tensor:
+        of_seed = given[before : before + len(seeds)]
+        key, counter = of_seed[:2] if seed is None else xla_draws.scrambled(*of_seed)
+        return row.draw(spec, *given[:before], *given[before + len(seeds) :], key, counter)
 
     with tf.init_scope():  # it outlives the function that calls it first
-        function = tf.function(draw, [shape, *given, *bounds], autograph=False)
-        return function.get_concrete_function()
+        signature = [*inputs[:before], *seeds, *inputs[before:]]
+        return tf.function(draw, signature, autograph=False).get_concrete_function()
+
+
+@functools.cache
+def _from_variable(spec: _Spec, seed: int, row: int, rows: int) -> Any:
+    """The function of the inputs of a seeded op, and of the variable in whose row its place is."""
+    of_op = _ROWS[spec.op]
+
+    def draw(*given: tf.Tensor) -> tf.Tensor:
+        *inputs, handle = given
+        places = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64)
+        counter = tf.bitcast(tf.ensure_shape(places, [rows, 2])[row], tf.uint64)
+        key = tf.constant([seed % 2**64], tf.uint64)
+        drawn = of_op.draw(spec, *inputs, key, counter)
+        size = tf.shape(drawn, out_type=tf.int64), tf.size(drawn, tf.int64)
+        moved = random_ops.moved(spec.op, *size)
+        by = tf.scatter_nd([[row, 0]], [tf.cast(moved, tf.int64)], [rows, 2])
+        tf.raw_ops.AssignAddVariableOp(resource=handle, value=by)
+        return drawn
+
+    with tf.init_scope():  # it outlives the function that calls it first
+        signature = [*of_op.inputs(spec), tf.TensorSpec([], tf.resource)]
+        return tf.function(draw, signature, autograph=False).get_concrete_function()
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from estimator2strategy.engine import _tf_private
-from estimator2strategy.engine.plan import host_resources, random_ops, rewrites
+from estimator2strategy.engine.plan import draws_inside, host_resources, random_ops, rewrites
 from estimator2strategy.engine.plan.edges import input_node, tensor_name
 from estimator2strategy.engine.plan.graph import NodeDef, RecordedGraph
 from estimator2strategy.engine.plan.rewrites import Rewrite
@@ -43,6 +43,7 @@ class GraphImporter:
             are, and begin anew in each function.
         draw: Under XLA, the function to call in place of a seeded random op; see `draw_functions`.
             None: a stateless op of TensorFlow's draws.
+        draw_inside: The same for one in a branch or a loop. None: it is imported as it is.
         found: Tells how a function finds a resource of the host; None if it has to be given it.
         packed: Variables whose handles come out of a tensor of several.
         in_double: Sums of float32 numbers that are taken in float64.
@@ -58,6 +59,7 @@ class GraphImporter:
         name: str = "replay",
         streams: RandomStreams | GivenStreams | None = None,
         draw: Callable[[NodeDef, tf.TensorShape], Any] | None = None,
+        draw_inside: draws_inside.Draw | None = None,
         found: Callable[[str], host_resources.Found | None] = lambda node: None,
         packed: Collection[str] = (),
         in_double: Collection[str] = (),
@@ -68,7 +70,7 @@ class GraphImporter:
         self._rewrite = rewrite
         self._making = making
         self._streams = streams
-        self._draw = draw
+        self._draw, self._draw_inside = draw, draw_inside
         self._found = found
         self._packed = frozenset(packed)
         self._in_double = frozenset(in_double)
@@ -147,6 +149,8 @@ class GraphImporter:
             rewrites.copy_summand(graph_def.node, node)
             if self._streams and (asked := self._drawn(node)):
                 drawn[name] = asked
+            if self._draw_inside:
+                outside.update(self._streams_for(node, changed, self._draw_inside))
             if recorded.is_read(name) and input_node(recorded[name].input[0]) in self._packed:
                 rewrites.say_shape(graph_def, node, recorded.shape(f"{name}:0"))
             if name in self._in_double:
@@ -188,6 +192,25 @@ class GraphImporter:
             shape = self._recorded.shape(f"{node.name}:0")
             return random_ops.make_call(node, self._draw(node, shape))
         return random_ops.make_stateless(node) if random_ops.is_seeded(node) else None
+
+    def _streams_for(
+        self, node: NodeDef, changed: Mapping[str, Any], draw: draws_inside.Draw
+    ) -> dict[str, tf.Tensor]:
+        """Lets random ops in a node's functions draw from a variable; returns it, by its edge.
+
+        Args:
+            node: Changed in place.
+            changed: The functions that a rewrite has changed, by their old names.
+            draw: The function to call in place of each op.
+        """
+        library = self._recorded.library | {f.signature.name: f for f in changed.values()}
+        given = draws_inside.give_streams(node, library, draw)
+        if given is None:
+            return {}
+        for function in given.functions:
+            _tf_private.register_function(function)
+        assert isinstance(self._streams, RandomStreams)
+        return {given.edge: _tf_private.capture(self._streams.block(given.seeds).handle)}
 
     def _advance(self, drawn: Mapping[str, random_ops.Drawn], takers: Sequence[str]) -> None:
         """Moves on the streams of ops that were just imported, once `takers` have a batch."""

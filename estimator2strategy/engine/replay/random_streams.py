@@ -4,8 +4,9 @@ A Session kept the generator of an op as long as it lived, whatever was fetched.
 of several functions, so its place in the stream is kept beside the variables, and every function
 that draws goes on from there. A place can be saved, and training gone on with in another process.
 
-Ops inside functions (branches, loop bodies, the functions of a dataset) are not among them: each
-function that they become part of begins their stream anew.
+Ops inside functions (branches, loop bodies, the functions of a dataset) are among them only in
+programs that XLA compiles; see `plan/draws_inside.py`. Elsewhere each function that they become
+part of begins their stream anew.
 """
 
 from __future__ import annotations
@@ -95,6 +96,15 @@ class RandomStreams:
             else:
                 return None
         return blocks
+
+    def block(self, seeds: Mapping[str, int]) -> tf.Variable:
+        """The block of ops that are always drawn for together, made if they have none.
+
+        Args:
+            seeds: Name of each op -> its `seed2`, in the order of the block's rows.
+        """
+        self._make_rows(seeds)
+        return self._rows[next(iter(seeds))].block
 
     def rewind(self) -> None:
         """Makes all ops begin anew."""

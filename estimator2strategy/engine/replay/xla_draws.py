@@ -126,7 +126,7 @@ def shuffle(value: tf.Tensor, key: tf.Tensor, counter: tf.Tensor) -> tf.Tensor:
     if value.shape[0] is not None and value.shape[0] <= 1:
         return tf.identity(value)
     rows = tf.shape(value)[0]
-    swaps = rows - 1
+    swaps = tf.maximum(rows - 1, 0)
     left = tf.cast(rows - tf.range(swaps), tf.uint32)
     ahead = tf.math.floormod(_integers([swaps], key, counter, tf.uint32), left)
     partners = tf.range(swaps) + tf.bitcast(ahead, tf.int32)

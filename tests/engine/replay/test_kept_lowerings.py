@@ -14,6 +14,7 @@ import tensorflow as tf
 pytest.importorskip("jax", minversion="0.10")
 
 from estimator2strategy.engine import kept_folder
+from estimator2strategy.engine.plan import draws_inside
 from estimator2strategy.engine.plan.graph import RecordedGraph
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.xla import kept_lowerings as kept
@@ -117,7 +118,16 @@ def test_a_step_without_a_seed_is_found_and_draws_other_numbers(made):
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_branch_that_draws_by_chance_is_not_kept(made):
+def test_a_branch_that_draws_by_chance_is_found_and_draws_other_numbers(made):
+    steps = (step(seed=None, in_branch=True) for _ in range(2))
+    first, second = (found.streams[0].numpy() for found in steps)
+    assert len(made) == 1
+    assert first[0, 1] != second[0, 1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_function_that_draws_by_chance_and_out_of_reach_is_not_kept(made, monkeypatch):
+    monkeypatch.setattr(draws_inside, "_FORMS", {})
     step(seed=None, in_branch=True)
     step(seed=None, in_branch=True)
     assert len(made) == 2

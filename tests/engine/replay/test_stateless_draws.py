@@ -16,6 +16,7 @@ from estimator2strategy.engine.worlds import legacy_world, modern_world
 
 tf1 = tf.compat.v1
 SEED = [-3, 2**40 + 5]
+LOGITS = np.linspace(-2, 2, 45, dtype=np.float32).reshape(5, 9)
 
 # Draws [5, 7] numbers with the seed that it is given.
 DRAWS = {
@@ -29,6 +30,7 @@ DRAWS = {
     "normal": lambda seed: tf.random.stateless_normal([5, 7], seed, 2.0, 0.5),
     "normal of old": lambda seed: tf.raw_ops.StatelessRandomNormal(shape=[5, 7], seed=seed),
     "truncated": lambda seed: tf.random.stateless_truncated_normal([5, 7], seed),
+    "classes": lambda seed: tf.random.stateless_categorical(LOGITS, 7, seed, tf.int32),
     "dropout": lambda seed: tf.nn.experimental.stateless_dropout(tf.ones([5, 7]), 0.4, seed),
 }
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from estimator2strategy.engine import kept_folder
+from estimator2strategy.engine.plan import draws_inside
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.fingerprint import fingerprint_of
 from estimator2strategy.engine.plan.graph import RecordedGraph
@@ -55,15 +56,18 @@ def _key(
 ) -> str | None:
     """The name of a step's file; None if it has none.
 
-    That is a step that calls Python, or a function that draws without a seed: its seed would be a
-    constant of the program.
+    That is a step that calls Python, or a function that draws without a seed and out of reach: its
+    seed would be a constant of the program.
     """
     recorded, running = program.recorded, program.nodes
     names = [*program.variables, *running]
     functions = [recorded.library[name] for name in recorded.functions_behind(running)]
-    inside = (node for function in functions for node in function.node_def)
-    if any("seed2" in node.attr and not has_seed(node) for node in inside):
-        return None
+    library = recorded.library
+    for name in running:
+        called = recorded.functions_behind([name])
+        others = draws_inside.out_of_reach(recorded[name], library, called)
+        if not all(map(has_seed, others)):
+            return None
     graph = tf.compat.v1.GraphDef(versions=recorded.versions)
     graph.node.extend(map(recorded.__getitem__, names))
     graph.library.function.extend(functions)
@@ -120,9 +124,13 @@ def _by_chance() -> int:
 
 def _write(path: Path, lowered: LoweredStep, streams: RandomStreams) -> None:
     """Writes a file; a full disk is no hindrance."""
-    recorded = lowered.program.recorded
+    recorded, names = lowered.program.recorded, lowered.program.nodes
+    inside = (draws_inside.ops_inside(recorded[name], recorded.library) for name in names)
+    ops = {name: recorded[name] for name in names} | {
+        n: op for of in inside for n, op in of.items()
+    }
     rows = [
-        [(name, seed2 if has_seed(recorded[name]) else None) for name, seed2 in row.items()]
+        [(name, seed2 if has_seed(ops[name]) else None) for name, seed2 in row.items()]
         for row in map(streams.layout, lowered.streams)
     ]
     header = json.dumps(rows).encode()

@@ -23,7 +23,7 @@ from estimator2strategy.engine.plan.rewrites import (
     Rewrite,
     seeding,
 )
-from estimator2strategy.engine.replay.draw_functions import draw_function, drawing
+from estimator2strategy.engine.replay.draw_functions import draw_function, draw_inside, drawing
 from estimator2strategy.engine.replay.importer import GraphImporter
 from estimator2strategy.engine.replay.random_streams import RandomStreams
 from estimator2strategy.engine.replay.swallowed import Failure, raised
@@ -143,6 +143,7 @@ def _compiler_ir(
                 name=_SCOPE,
                 streams=streams,
                 draw=draw_function if streams else None,
+                draw_inside=draw_inside if streams else None,
             )
             importer.supply({}, program.done, [])
             results = importer.fetch(program.outputs, program.ops)
