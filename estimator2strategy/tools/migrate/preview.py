@@ -24,7 +24,7 @@ from estimator2strategy.tools.migrate.module import Facts, SharedLineError
 from estimator2strategy.tools.reader import notebooks
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import NotChecked, Wanted, collect, neighbours
-from estimator2strategy.tools.reader.source import UNREADABLE, Source, parse
+from estimator2strategy.tools.reader.source import UNREADABLE, NotebookError, Source, parse
 from estimator2strategy.tools.reader.symbol_uses import blind_spots
 from estimator2strategy.tools.untrusted.printable import printable
 
@@ -164,7 +164,7 @@ def _source(path: Path, plan: Plan) -> Source | None:
                 for cell, error, why in file.notebook.unread
             ]
         return _parsed(file, plan.skipped)
-    except notebooks.NotebookError as error:
+    except NotebookError as error:
         plan.skipped.append(Place(_shown(path), 0, str(error)))
     except OSError as error:
         plan.problems.append(f"{printable(_shown(path))}: {error.strerror}")
@@ -188,7 +188,7 @@ def _migrate(
         plan.skipped.append(Place(shown, error.line, why))
     except RecursionError as error:
         plan.skipped.append(Place(shown, 0, f"it is nested too deeply: {error}"))
-    except (TooSlowError, notebooks.NotebookError) as error:
+    except (TooSlowError, NotebookError) as error:
         plan.skipped.append(Place(shown, 0, str(error)))
     except Exception as error:  # of ours
         plan.is_broken = True
