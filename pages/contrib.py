@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 
 import pages
-from estimator2strategy.engine.names.symbols import Symbol
+from estimator2strategy.engine.names.name_table import Symbol
 from estimator2strategy.tf1.contrib import table
 
 

@@ -29,7 +29,7 @@ import tensorflow as tf
 
 import estimator2strategy
 from estimator2strategy import estimator, legacy
-from estimator2strategy.engine.names import name_table, symbols
+from estimator2strategy.engine.names import name_table
 
 PACKAGE = Path(estimator2strategy.__file__).parent
 EXTRAS = ("jax", "jaxlib", "flatbuffers")  # a user may not have them
@@ -143,7 +143,6 @@ SHARED = {
     "keras": keras,
     "legacy": legacy,
     "name_table": name_table,
-    "symbols": symbols,
     "tf": tf,
 }
 # Whoever imports it is a legacy program from then on.

@@ -2,33 +2,32 @@
 
     served("tf.contrib.layers.conv2d")              # what the facade has for it, or why not
     exists("tf.layers.dense", "v2")                 # False: plain TensorFlow 2 has no such name
-    changed("tf.argmax")                            # its arguments in TF 1.15, and in TF2
+    home("tf.estimator.ModeKeys", "")               # what does its work in TensorFlow 2
+    canonical("tensorflow.compat.v1.layers.dense")  # "tf.layers.dense"
 
-The first is the facade's own table; `tensorflow2.json` is made from an installed TensorFlow by
-tests/engine/names/tensorflow_names.py.
+The first is the facade's own table; the others are those of `rows`.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import dataclasses
 import functools
-import json
+import re
 from pathlib import Path
 
+from estimator2strategy.engine.names import name_table, rows
 from estimator2strategy.engine.names import name_table as facade
-from estimator2strategy.engine.names import symbols
-from estimator2strategy.engine.names.symbols import Symbol
+from estimator2strategy.engine.names.name_table import Symbol
 
 _ESTIMATOR = "estimator2strategy.estimator:"
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 @functools.cache
-def contrib() -> symbols.SymbolTable:
+def contrib() -> name_table.SymbolTable:
     """The table of `tf.contrib`."""
-    return symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
+    return name_table.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
 
 
 @functools.cache
@@ -118,13 +117,11 @@ def _bound(file: str) -> frozenset[str]:
 
 
 @functools.cache
-def _tensorflow2() -> dict:
-    return json.loads((Path(__file__).parent / "tensorflow2.json").read_text(encoding="utf-8"))
-
-
-@functools.cache
 def _names(which: str) -> dict[str, frozenset[str]]:
-    return {module: frozenset(line.split()) for module, line in _tensorflow2()[which].items()}
+    return {
+        module: frozenset(line.split())
+        for module, line in rows.facts(rows.TENSORFLOW)[which].items()
+    }
 
 
 # Folders of TensorFlow's files, which have no public names.
@@ -185,10 +182,17 @@ def rank(name: str) -> int:
     return 2 if name.startswith("tf.") and served(name) is None else 0
 
 
+def changed(name: str) -> rows.Row | None:
+    """The row of a function whose arguments are others in TensorFlow 2; None for others."""
+    row = rows.find(name)
+    return row if row is not None and row.before else None
+
+
 def private_is_gone(name: str) -> bool:
     """True if a name in TensorFlow's files that programs import is not there any more."""
-    gone = (*_tensorflow2()["private_gone"], *BEFORE_1_15)
-    return any(name == path or name.startswith(f"{path}.") for path in gone)
+    row = rows.find(name)
+    is_older = any(name == path or name.startswith(f"{path}.") for path in BEFORE_1_15)
+    return is_older or (row is not None and bool(row.gone))
 
 
 @functools.cache
@@ -213,21 +217,6 @@ def is_in_contrib(module: str) -> bool:
 def _modules() -> frozenset[str]:
     others = {"tf.compat", "tf.compat.v1", "tf.compat.v2", "tf.contrib"}
     return frozenset(others.union(facade.names(), _names("v2")))
-
-
-@dataclasses.dataclass(frozen=True)
-class ArgumentChange:
-    """The names of a function's arguments in TF 1.15 and in TF2."""
-
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-
-@functools.cache
-def changed(name: str) -> ArgumentChange | None:
-    """The change of a function's arguments from TF 1.15 to TF2; None if they are the same."""
-    row = _tensorflow2()["arguments"].get(name)
-    return ArgumentChange(*(tuple(line.split()) for line in row)) if row else None
 
 
 # How a module is written -> the legacy name, for the longest prefix that fits.
@@ -266,3 +255,91 @@ def canonical(raw: str) -> str:
     if top == "estimator2strategy" and rest in _FRONT_DOOR:
         return f"tf.estimator.{_FRONT_DOOR[rest]}"
     return raw
+
+
+# The replacement of a name in TensorFlow 2. The tables of the facade have one for most names; here
+# are the many of `tf.estimator`, and advice that names something that is gone is followed, too.
+
+_ROOTS = (
+    "tf.estimator.",
+    "tf.contrib.estimator.",
+    "tf.contrib.learn.",
+    "tf.contrib.tpu.",
+    "tf.python.estimator.",
+    "tf.python.tpu.",
+)
+_LIBRARIES = ("tf.contrib.slim.", "tf.contrib.layers.", "tf.contrib.framework.", "tf.contrib.crf.")
+# The rows of a whole module say these.
+_FOR_ALL = {
+    "",
+    "a tf.distribute strategy and a loop",
+    "tf.Module, tf.train.Checkpoint",
+    "tf.distribute.TPUStrategy; see contract.md",
+    "tf.keras.layers",
+}
+# What the names of some modules begin with -> the fact that has what does their work today.
+_WORKS = ((_ROOTS, "of Estimators"), (_LIBRARIES, "of contrib"))
+_NAME = re.compile(r"\btf(?:\.\w+)+")
+
+
+@functools.cache
+def home(name: str, advice: str) -> str:
+    """Returns advice on the replacement of a name in TensorFlow 2.
+
+    Args:
+        name: A name of TensorFlow 1.x, "tf.estimator.RunConfig".
+        advice: What the facade's table says of it; "" if nothing.
+
+    Returns:
+        Words that name nothing that is gone itself; "" where nothing is known.
+    """
+    written = _written(name, advice)
+    if written:
+        return written
+    if name.startswith("tf.keras.") and advice == "tf.keras":
+        return _class_of(name)
+    gone = next((found for found in _NAME.findall(advice) if is_gone(found)), None)
+    if gone is None:
+        return advice
+    if gone == name:
+        return ""
+    row = served(gone)
+    return home(gone, row.advice if row is not None else "")
+
+
+def _written(name: str, advice: str) -> str:
+    """The advice on a name in the tables above, or on the class or module that it is in."""
+    owner, _, last = name.rpartition(".")
+    for roots, fact in _WORKS:
+        if not f"{name}.".startswith(roots):
+            continue
+        works = rows.by_hand(fact)
+        if last in works:
+            return works[last]
+        if advice in _FOR_ALL:
+            return works.get(owner.rpartition(".")[2]) or _moved(owner, last)
+    return ""
+
+
+def _moved(owner: str, last: str) -> str:
+    """The place of what went from `tf.contrib` to TensorFlow, or its place as one of layers."""
+    if owner.startswith("tf.contrib.framework"):
+        homes = ("tf", "tf.nest") if owner.endswith("nest") else ("tf", "tf.train")
+        there = [f"{home}.{last}" for home in homes if exists(f"{home}.{last}", "v2")]
+        return there[-1] if there else ""
+    row = served(f"tf.contrib.layers.{last}") if owner == "tf.contrib.slim" else None
+    return row.advice if row is not None else ""
+
+
+def _class_of(name: str) -> str:
+    """The class of Keras that does what a function did: `MeanSquaredError`."""
+    owner, _, last = name.rpartition(".")
+    there = f"{owner}.{''.join(word.capitalize() for word in last.split('_'))}"
+    return there if exists(there, "v2") else ""
+
+
+def is_gone(name: str) -> bool:
+    """True if TensorFlow 2 does not have this public name."""
+    if name.startswith(("tf.estimator", "tf.contrib")):
+        return True
+    return exists(name, "v2") is False

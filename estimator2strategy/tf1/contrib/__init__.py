@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.engine.libraries.table import known
-from estimator2strategy.engine.names import symbols
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.engine.wrong_argument import wrong_argument
 from estimator2strategy.legacy import importing
 from estimator2strategy.tf1.facade import namespace, slim_copy, stand_ins
@@ -28,9 +28,9 @@ _WRITTEN = {path.stem for path in Path(__file__).parent.iterdir()}
 
 
 @functools.cache
-def table() -> symbols.SymbolTable:
+def table() -> name_table.SymbolTable:
     """The rows of `symbols.csv`."""
-    return symbols.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
+    return name_table.read("tf1/contrib/symbols.csv", modules="tf1/contrib/modules.txt")
 
 
 def member(module: str, name: str) -> Any:

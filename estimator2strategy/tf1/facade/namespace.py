@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimator2strategy.engine.names import name_table
-from estimator2strategy.engine.names.symbols import Symbol
+from estimator2strategy.engine.names.name_table import Symbol
 from estimator2strategy.tf1.facade import stand_ins
 from estimator2strategy.tf1.facade.refused import Refused
 

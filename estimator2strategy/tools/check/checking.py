@@ -28,18 +28,18 @@ from estimator2strategy.tools.check.check_report import (
 )
 from estimator2strategy.tools.check.rule import ANY_LIBRARY, Hit, Rule, redirected, rules, rules_of
 from estimator2strategy.tools.check.settings import Settings, Target
-from estimator2strategy.tools.reader import notebooks
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import (
     MOST_TOGETHER,
     NotChecked,
     Wanted,
     collect,
+    is_notebook,
     neighbours,
     read_source,
 )
 from estimator2strategy.tools.reader.python_files import shown as shown_of
-from estimator2strategy.tools.reader.source import UNREADABLE, Source, parse
+from estimator2strategy.tools.reader.source import UNREADABLE, NotebookError, Source, parse
 from estimator2strategy.tools.reader.symbol_uses import Flavour, blind_spots
 from estimator2strategy.tools.reader.unreached import is_reached
 from estimator2strategy.tools.untrusted.printable import printable
@@ -240,12 +240,12 @@ def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any
         try:
             text = read_source(path)
             sources.append(parse(str(path), shown, text))
-            if notebooks.is_notebook(path):
+            if is_notebook(path):
                 _read_cells(path, shown, reading)
             continue
         except OSError as error:
             reading.problems.append(f"{printable(shown)}: {error.strerror}")
-        except notebooks.NotebookError as error:
+        except NotebookError as error:
             reading.skipped.append(NotChecked(shown, 0, str(error)))
         except UNREADABLE as error:
             reading.findings.append(_unparsable(shown, text, error))
@@ -269,6 +269,8 @@ def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any
 
 def _read_cells(path: Path, shown: str, reading: _Reading) -> None:
     """Tells which cells of a notebook are left out; the others are its text."""
+    from estimator2strategy.tools.reader import notebooks
+
     for cell, error, why in notebooks.read(path).unread:
         where = f"{shown}#cell-{cell}"
         if error is None:
@@ -282,8 +284,10 @@ def _read_cells(path: Path, shown: str, reading: _Reading) -> None:
 
 def _in_cell(found: _Found, source: Source) -> _Found:
     """A finding or a place with the cell and its line, if it is in a notebook."""
-    if not notebooks.is_notebook(source.path):
+    if not is_notebook(source.path):
         return found
+    from estimator2strategy.tools.reader import notebooks
+
     path, line = notebooks.shown_cell(source.shown, source.text, found.line)
     return dataclasses.replace(found, path=path, line=line)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.tools.reader import notebooks
+from estimator2strategy.tools.reader.python_files import is_notebook
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
 # Of the record of dry runs.
@@ -74,7 +75,7 @@ def read(path: Path) -> TextFile:
         OSError: It cannot be read.
         SyntaxError: Its encoding is not what it says, or cannot be written again.
     """
-    if notebooks.is_notebook(path):
+    if is_notebook(path):
         found = notebooks.read(path)
         return NotebookFile(path, found.text, found.data, "utf-8", found)
     data = read_bytes(path)

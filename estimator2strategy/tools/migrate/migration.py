@@ -25,7 +25,7 @@ from estimator2strategy.tools.migrate.files import NotebookFile, read
 from estimator2strategy.tools.migrate.module import Facts, SharedLineError
 from estimator2strategy.tools.migrate.plan import Place, Plan, Planned, shown
 from estimator2strategy.tools.migrate.program import Texts
-from estimator2strategy.tools.reader import notebooks
+from estimator2strategy.tools.reader.source import NotebookError
 from estimator2strategy.tools.untrusted.printable import printable
 
 
@@ -115,7 +115,7 @@ class Migration:
             skipped.append(Place(name, error.line, why))
         except RecursionError as error:
             skipped.append(Place(name, 0, f"it is nested too deeply: {error}"))
-        except (TooSlowError, notebooks.NotebookError) as error:
+        except (TooSlowError, NotebookError) as error:
             skipped.append(Place(name, 0, str(error)))
         except Exception as error:  # of ours
             self._plan.is_broken = True

@@ -20,10 +20,9 @@ from estimator2strategy.tools.migrate.files import NotebookFile, TextFile, read
 from estimator2strategy.tools.migrate.migration import Migration
 from estimator2strategy.tools.migrate.module import Facts
 from estimator2strategy.tools.migrate.plan import Place, Plan, shown
-from estimator2strategy.tools.reader import notebooks
 from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.python_files import NotChecked, Wanted, collect, neighbours
-from estimator2strategy.tools.reader.source import UNREADABLE, Source, parse
+from estimator2strategy.tools.reader.source import UNREADABLE, NotebookError, Source, parse
 from estimator2strategy.tools.reader.symbol_uses import blind_spots
 from estimator2strategy.tools.untrusted.printable import printable
 
@@ -98,7 +97,7 @@ def _source(path: Path, plan: Plan) -> Source | None:
                 for cell, error, why in file.notebook.unread
             ]
         return _parsed(file, plan.skipped)
-    except notebooks.NotebookError as error:
+    except NotebookError as error:
         plan.skipped.append(Place(shown(path), 0, str(error)))
     except OSError as error:
         plan.problems.append(f"{printable(shown(path))}: {error.strerror}")

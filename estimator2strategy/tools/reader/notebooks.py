@@ -19,19 +19,15 @@ import re
 import tokenize
 from typing import Any, NamedTuple
 
+from estimator2strategy.tools.reader.source import NotebookError
 from estimator2strategy.tools.untrusted.regular_files import read_bytes
 
-ENDING = ".ipynb"
 # Magics of a cell that run its code as it stands.
 _RUNS_THE_CELL = re.compile(r"%%(time|timeit|capture|prun)\b")
 _MAGIC = re.compile(r"\s*[%!?]|.*\?\s*$")
 _ASSIGNED = re.compile(r"(\s*[\w., ]+=)\s*[%!]")
 _MARKER = re.compile(r"^# --- cell (\d+) ---$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"^.*# magic (\d+)$", re.MULTILINE)
-
-
-class NotebookError(ValueError):
-    """A notebook cannot be read, or not be written back as it was; the message says why."""
 
 
 class Unread(NamedTuple):
@@ -99,11 +95,6 @@ class Notebook:
 
 def _dumped(content: Any, indent: int | None, ascii_only: bool, end: str) -> bytes:
     return (json.dumps(content, indent=indent, ensure_ascii=ascii_only) + end).encode()
-
-
-def is_notebook(path: str | os.PathLike[str]) -> bool:
-    """True for the path of a notebook."""
-    return os.fspath(path).endswith(ENDING)
 
 
 def read(path: str | os.PathLike[str]) -> Notebook:

@@ -16,7 +16,6 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from estimator2strategy.tools.reader import notebooks
 from estimator2strategy.tools.untrusted.printable import printable
 from estimator2strategy.tools.untrusted.regular_files import (
     MOST_SOURCE,
@@ -28,6 +27,7 @@ from estimator2strategy.tools.untrusted.regular_files import (
 # Bytes of source that are read as one program: their trees take some 70 times as much memory.
 MOST_TOGETHER = 10 * 2**20
 
+_NOTEBOOK = ".ipynb"
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "build", "dist"}
 
 _MACOS = "attributes of another file, which macOS keeps beside it"
@@ -159,7 +159,7 @@ def _python_files(
         folders = [entry for entry in found if entry.is_dir(follow_symlinks=False)]
         todo += [e.path for e in reversed(folders) if not _is_skipped(e.name, at)]
         for entry in found:
-            is_read = entry.name.endswith((".py", notebooks.ENDING))
+            is_read = entry.name.endswith((".py", _NOTEBOOK))
             if is_read and not entry.is_dir(follow_symlinks=False):
                 why = _MACOS if entry.name.startswith("._") else _why_left_out(entry.path)
                 if why is None:
@@ -210,6 +210,11 @@ def shown(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
+def is_notebook(path: str | os.PathLike[str]) -> bool:
+    """True if a file is a notebook, by its name."""
+    return os.fspath(path).endswith(_NOTEBOOK)
+
+
 def read_source(path: str | os.PathLike[str]) -> str:
     """The text of a file of Python, as Python reads it, or of a notebook.
 
@@ -220,7 +225,9 @@ def read_source(path: str | os.PathLike[str]) -> str:
         EncodingError: The encoding that it declares is not there, or is none of text.
         NotebookError: It is a notebook that cannot be read.
     """
-    if notebooks.is_notebook(path):
+    if is_notebook(path):
+        from estimator2strategy.tools.reader import notebooks
+
         return notebooks.read(path).text
     data = read_bytes(path)
     try:

@@ -455,6 +455,10 @@ def _preference(target: str) -> tuple[int, int]:
     return (next(i for i, start in enumerate(order) if target.startswith(start)), -len(target))
 
 
+class NotebookError(ValueError):
+    """A notebook cannot be read, or not be written back as it was; the message says why."""
+
+
 # The errors that `parse` raises of a text that is no Python 3.
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 

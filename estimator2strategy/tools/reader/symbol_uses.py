@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from estimator2strategy.engine.names import tables
-from estimator2strategy.engine.names.symbols import Symbol
+from estimator2strategy.engine.names.name_table import Symbol
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.python_files import NotChecked
 from estimator2strategy.tools.reader.source import Import, LexicalScope, Source, kept

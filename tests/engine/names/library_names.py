@@ -1,4 +1,4 @@
-"""Writes estimator2strategy/engine/names/libraries.json: what other libraries have dropped.
+"""Writes estimator2strategy/engine/names/read_off/: what other libraries have dropped.
 
     OLD=/tmp/old; pip install --target $OLD keras==2.2.4 scipy==1.1.0 pandas==0.24.2 \
         scikit-learn==0.20.4 matplotlib==2.2.5
@@ -22,6 +22,7 @@ Pythons.
 """
 
 import contextlib
+import csv
 import importlib
 import importlib.util
 import inspect
@@ -34,7 +35,8 @@ import warnings
 from pathlib import Path
 
 LIBRARIES = ("numpy", "scipy", "pandas", "sklearn", "matplotlib", "keras")
-TABLE = Path(__file__).resolve().parents[3] / "estimator2strategy/engine/names/libraries.json"
+TABLES = Path(__file__).resolve().parents[3] / "estimator2strategy/engine/names/read_off"
+SCRIPT = "tests/engine/names/library_names.py"
 _INNER = re.compile(
     r"^gin\.tf\b|^pandas\.(core|io)\.(?!json)|\.(_|tests?(?:_|\b)|testing\b|conftest|setup|f2py|distutils|core\.[a-z]*_api|backends?\.|tools\."
     r"|plotting\.|externals|util\.|compat|sphinxext|cbook\.|applications\.)"
@@ -232,16 +234,30 @@ def table(before, libraries):
                 most[path + "." + name] = now[1]
                 by_name[path + "." + name] = _further(known, now)
     return {
-        "releases": {library: _release(library) for library in libraries},
         # Some come with the import of others.
         "gone": {
             path: " ".join(n for n in names if path.endswith("()") or _is_gone(path, n))
             for path, names in gone.items()
         },
-        "arguments": arguments,
+        "refused": arguments,
         "most": most,
-        "by_name": by_name,
+        "further": by_name,
     }
+
+
+def rows(library, found):
+    """The rows of a library's table: name, fact, value."""
+    return [
+        ("name", "fact", "value"),
+        (library, "made by", SCRIPT),
+        (library, "release", _release(library)),
+        *sorted(
+            (name, fact, str(value))
+            for fact, values in found.items()
+            for name, value in values.items()
+            if name.partition(".")[0] == library
+        ),
+    ]
 
 
 def _of_objects(classes):
@@ -351,16 +367,6 @@ def _required(value):
     return {}
 
 
-def _kept(libraries):
-    """What the table has of other libraries."""
-    if not TABLE.exists():
-        return {}
-    return {
-        part: {k: v for k, v in entries.items() if k.partition(".")[0] not in libraries}
-        for part, entries in json.loads(TABLE.read_text(encoding="utf-8")).items()
-    }
-
-
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     asked = tuple(sys.argv[2:]) or LIBRARIES
@@ -369,10 +375,9 @@ if __name__ == "__main__":
             made = old(asked)
         else:
             made = table(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), asked)
-            for part, entries in _kept(asked).items():
-                made[part].update(entries)
-    text = json.dumps(made, indent=0, sort_keys=True) + "\n"
     if sys.argv[1] == "--old":
-        sys.stdout.write(text)
+        sys.stdout.write(json.dumps(made, indent=0, sort_keys=True) + "\n")
     else:
-        TABLE.write_text(text, encoding="utf-8")
+        for library in asked:
+            with (TABLES / f"{library}.csv").open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(rows(library, made))

@@ -1,4 +1,4 @@
-"""Writes estimator2strategy/engine/names/python.json: names that Python's own library has dropped.
+"""Writes `Python.csv` of estimator2strategy/engine/names/read_off/: names that Python has dropped.
 
     for version in 2.7 3.6 3.10 3.11 3.12 3.13; do
         python$version tests/engine/names/python_names.py --names 2.7.json 3.6.json > $version.json
@@ -122,5 +122,9 @@ if __name__ == "__main__":
     root = os.path.abspath(__file__)
     for _ in range(4):
         root = os.path.dirname(root)
-    with open(os.path.join(root, "estimator2strategy/engine/names/python.json"), "w") as file:
-        file.write(json.dumps(gone(read), indent=0, sort_keys=True) + "\n")
+    made = [("name", "fact", "value"), ("Python", "made by", "tests/engine/names/python_names.py")]
+    made.append(("Python", "release", max(read, key=_number)))
+    made += [(module, "gone", has) for module, has in sorted(gone(read).items())]
+    table = os.path.join(root, "estimator2strategy/engine/names/read_off/Python.csv")
+    with open(table, "w") as file:
+        file.writelines(",".join(row) + "\n" for row in made)

@@ -1,4 +1,4 @@
-"""Writes estimator2strategy/engine/names/tensorflow2.json, from the TensorFlow that is installed.
+"""Writes `tensorflow.csv` of estimator2strategy/engine/names/read_off/, from what is installed.
 
     python tests/engine/names/tensorflow_names.py [--print]
 
@@ -8,9 +8,10 @@ arguments before and after, where a call that gave the old ones would fail or me
 
 from __future__ import annotations
 
+import csv
 import importlib
 import inspect
-import json
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,21 +21,32 @@ from estimator2strategy.engine.names import name_table as facade
 from estimator2strategy.engine.names import tables
 
 ROOT = Path(__file__).resolve().parents[3]
-TABLE = ROOT / "estimator2strategy" / "engine" / "names" / "tensorflow2.json"
+SCRIPT = "tests/engine/names/tensorflow_names.py"
+TABLE = ROOT / "estimator2strategy/engine/names/read_off/tensorflow.csv"
 _LEFT_OUT = {"compat", "raw_ops"}
 
 
-def table() -> dict[str, Any]:
+def table() -> Iterator[tuple[str, str, str]]:
+    """The rows of the table: name, fact, value."""
     import tensorflow as tf
 
     v2, v1 = dict(_modules(tf, "tf")), dict(_modules(tf.compat.v1, "tf"))
-    return {
-        "tensorflow": ".".join(tf.__version__.split(".")[:2]),
-        "v2": {path: " ".join(_names(module)) for path, module in sorted(v2.items())},
-        "v1": {path: " ".join(_names(module)) for path, module in sorted(v1.items())},
-        "arguments": dict(sorted(_arguments(v1, v2))),
-        "private_gone": sorted(filter(_is_gone, {*facade.rows(), *_of_graphs()})),
-    }
+    yield "tensorflow", "made by", SCRIPT
+    yield "tensorflow", "release", ".".join(tf.__version__.split(".")[:2])
+    yield from sorted(_facts(v1, v2))
+
+
+def _facts(v1: dict[str, Any], v2: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    gone: dict[str, list[str]] = {}
+    for name in sorted(filter(_is_gone, {*facade.rows(), *_of_graphs()})):
+        module, _, last = name.rpartition(".")
+        gone.setdefault(module, []).append(last)
+    yield from ((module, "gone", " ".join(names)) for module, names in gone.items())
+    for which, modules in (("v1", v1), ("v2", v2)):
+        yield from ((path, which, " ".join(_names(module))) for path, module in modules.items())
+    for name, (before, after) in _arguments(v1, v2):
+        yield name, "before", before
+        yield name, "after", after
 
 
 def _of_graphs() -> Iterator[str]:
@@ -106,9 +118,15 @@ def _parameters(value: Any) -> str | None:
     return " ".join(words[inspect.isclass(value) :])
 
 
+def written() -> str:
+    """The text of the table."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([("name", "fact", "value"), *table()])
+    return file.getvalue()
+
+
 if __name__ == "__main__":
-    text = json.dumps(table(), indent=0, sort_keys=True) + "\n"
     if sys.argv[1:] == ["--print"]:
-        sys.stdout.write(text)
+        sys.stdout.write(written())
     else:
-        TABLE.write_text(text)
+        TABLE.write_text(written(), encoding="utf-8")

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import re
 import warnings
-from pathlib import Path
 
 import pytest
 
-from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.settings import Settings
 
-TABLE = json.loads(
-    (Path(libraries.__file__).parent / "libraries_today.json").read_text(encoding="utf-8")
-)
-ROWS = {f"{module}.{name}": today for module, row in TABLE.items() for name, today in row.items()}
+ROWS = rows.by_hand("today")
 
 
 def test_each_row_is_of_a_name_that_is_gone():
-    assert [name for name in ROWS if (libraries.gone(name) or [""])[0] != name] == []
+    assert [n for n in ROWS if not (row := rows.find(n)) or not row.gone or row.name != n] == []
 
 
 LIBRARIES = {
@@ -43,7 +38,9 @@ def given(libraries):
 
 
 def test_names_that_the_advice_gives_are_not_gone_themselves():
-    assert [(old, name) for old, name in given(LIBRARIES) if libraries.gone(name)] == []
+    assert [
+        (old, name) for old, name in given(LIBRARIES) if (row := rows.find(name)) and row.gone
+    ] == []
 
 
 @pytest.mark.parametrize("library", INSTALLED)
@@ -98,5 +95,4 @@ def test_the_advice_says_what_to_write(text, advice):
 
 
 def test_each_library_has_the_release_that_is_told():
-    for name in libraries.table()["releases"]:
-        assert libraries.release_of_old(f"{name}.any")
+    assert rows.by_hand("old").keys() == rows.libraries()

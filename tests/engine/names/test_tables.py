@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
 import pytest
 import tensorflow as tf
 import tensorflow_names
-from checked_programs import ENVIRONMENT
 
 from estimator2strategy.engine.names import name_table as facade
-from estimator2strategy.engine.names import tables
+from estimator2strategy.engine.names import rows, tables
 from estimator2strategy.tf1.facade import namespace
 from estimator2strategy.tf1.facade.refused import Refused
+from tests.tools.check.checked_programs import ENVIRONMENT
 
 NAMES = sorted(f"{module}.{name}" for module, names in facade.names().items() for name in names)
 PUBLIC = [name for name in NAMES if not name.startswith(("tf.python", "tf.contrib"))]
@@ -34,7 +33,7 @@ TABLE = tensorflow_names.TABLE.read_text()
 
 
 @pytest.mark.skipif(
-    not tf.__version__.startswith(f"{json.loads(TABLE)['tensorflow']}."),
+    not tf.__version__.startswith(f"{rows.release(rows.TENSORFLOW)}."),
     reason="the table is made from the newest TensorFlow",
 )
 def test_table_is_that_of_the_newest_tensorflow():

@@ -7,12 +7,12 @@ import re
 import pytest
 import tensorflow as tf
 
-from estimator2strategy.engine.names import symbols, tensorflow2_homes
+from estimator2strategy.engine.names import name_table, tables
 
 ADVICE = {
-    name: tensorflow2_homes.home(name, row.advice)
-    for table in ("tf1/facade/symbols.csv", "tf1/contrib/symbols.csv")
-    for name, row in symbols.read(table).symbols.items()
+    name: tables.home(name, row.advice)
+    for path in ("tf1/facade/symbols.csv", "tf1/contrib/symbols.csv")
+    for name, row in name_table.read(path).symbols.items()
     if row.status != "refused"
 }
 
@@ -53,4 +53,4 @@ def test_no_advice_names_what_tensorflow_2_has_not():
     ],
 )
 def test_advice_about_a_name_that_is_gone_is_followed(name, advice, home):
-    assert tensorflow2_homes.home(name, advice).startswith(home)
+    assert tables.home(name, advice).startswith(home)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow
 
 import estimator2strategy.tf1 as tf
-from estimator2strategy.engine.names import name_table, symbols
+from estimator2strategy.engine.names import name_table
 from estimator2strategy.errors import UnsupportedError
 from estimator2strategy.tf1 import contrib
 from estimator2strategy.tools.check.checking import check_text
@@ -18,7 +18,7 @@ def rows():
 
 
 def test_each_row_names_a_release_that_was_looked_at():
-    assert {row.newest for row in rows()} == {*symbols.EARLIER}
+    assert {row.newest for row in rows()} == {*name_table.EARLIER}
 
 
 def test_datasets_of_contrib_are_those_of_tf_data():

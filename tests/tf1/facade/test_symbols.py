@@ -43,7 +43,7 @@ def test_every_row_of_the_table_leads_somewhere():
 
 def test_the_table_is_read_without_tensorflow():
     modules = in_fresh_process(
-        "from estimator2strategy.tf1.facade import name_table\n"
+        "from estimator2strategy.engine.names import name_table\n"
         "import sys\n"
         "print(name_table.find('tf.nn.rnn_cell.LSTMCell').home)\n"
         "print([m for m in ('tensorflow', 'numpy', 'keras') if m in sys.modules])"

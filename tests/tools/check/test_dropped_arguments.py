@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.rules.libraries import dropped_arguments
 from estimator2strategy.tools.check.settings import Settings, Target
@@ -78,7 +78,7 @@ def test_arguments_that_legacy_modules_may_give_numpy_are_errors_on_tensorflow_2
 def test_arguments_at_positions_that_are_by_name_only_today():
     assert refused("import pandas as pd\n\nx = pd.concat([a, b], axis=1)\n") == []
     assert refused("import pandas as pd\n\nx = pd.concat([a, b], 1)\n") == [
-        f"{libraries.release('pandas')}: pandas.concat takes one argument by position"
+        f"{rows.read_off('pandas')}: pandas.concat takes one argument by position"
     ]
 
 
@@ -91,13 +91,13 @@ def test_a_value_that_is_refused_today_is_found():
 @pytest.mark.parametrize("library", ["numpy", "keras"])
 def test_the_table_holds_for_the_release_that_is_installed(library):
     installed = ".".join(importlib.import_module(library).__version__.split(".")[:2])
-    if libraries.release(library) != f"{library} {installed}":
-        pytest.skip(f"the table is of {libraries.release(library)}, and {installed} is installed")
-    for path, names in libraries.table()["gone"].items():
+    if rows.read_off(library) != f"{library} {installed}":
+        pytest.skip(f"the table is of {rows.read_off(library)}, and {installed} is installed")
+    for path, names in rows.facts(library)["gone"].items():
         if path.partition(".")[0] == library and not path.endswith("()"):
             module = importlib.import_module(path)
             assert [name for name in names.split() if hasattr(module, name)] == []
-    for name, arguments in libraries.table()["arguments"].items():
+    for name, arguments in rows.facts(library)["refused"].items():
         if name.partition(".")[0] == library and "()" not in name:
             module, _, last = name.rpartition(".")
             value = getattr(importlib.import_module(module), last)

@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.checking import check, check_text
 from estimator2strategy.tools.check.settings import Settings
 from tests.tools.check.checked_programs import write
@@ -130,7 +130,8 @@ def test_functions_of_another_file_are_read(tmp_path):
 
 def of_installed():
     """(class, lost name) of the libraries that are installed."""
-    for of, names in libraries.table()["gone"].items():
+    every = (rows.facts(library).get("gone", {}) for library in rows.libraries())
+    for of, names in (pair for gone in every for pair in gone.items()):
         if of.endswith("()"):
             home, _, last = of[:-2].rpartition(".")
             try:

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
+from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.checking import check_text
-from estimator2strategy.tools.check.rules.python import lost_names
 from estimator2strategy.tools.check.settings import Settings, Target
 
 TF = "import tensorflow as tf\n\n"
@@ -313,7 +313,14 @@ def test_names_that_python_dropped_have_those_of_today(line, today):
     assert said.fix.startswith(f"Today: {today}")
 
 
-@pytest.mark.parametrize("today", lost_names._TODAY.values())
+def is_of_python(name):
+    return rows.library_of(name) == rows.PYTHON
+
+
+OF_PYTHON = [today for name, today in rows.by_hand("today").items() if is_of_python(name)]
+
+
+@pytest.mark.parametrize("today", OF_PYTHON)
 def test_what_has_the_place_of_a_name_that_python_dropped_is_there(today):
     name = today.partition(",")[0]
     if re.fullmatch(r"[\w.]+", name):

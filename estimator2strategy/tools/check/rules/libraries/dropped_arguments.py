@@ -2,155 +2,12 @@
 
 import ast
 
-from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import rows
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.symbol_uses import Flavour
 
-# Library or module -> its arguments of old, and what has their place.
-_TODAY = {
-    "flask": {
-        "add_etags": "etag",
-        "attachment_filename": "download_name",
-        "cache_timeout": "max_age",
-        "filename_or_fp": "path_or_file",
-    },
-    "gensim": {
-        "common_terms": "connector_words",
-        "iter": "epochs",
-        "sentences": "documents",
-        "size": "vector_size",
-    },
-    "gym": {"mode": "render_mode of gym.make"},
-    "gin": {"blacklist": "denylist", "whitelist": "allowlist"},
-    "jinja2": {"indentfirst": "first"},
-    "keras": {
-        "alpha": "negative_slope",
-        "batch_input_shape": "batch_shape of a keras.Input",
-        "input_dtype": "dtype of a keras.Input",
-        "l": "the number at its position",
-        "lr": "learning_rate",
-        "period": "save_freq",
-        "weights": "set_weights, or an initializer",
-        "y": "the array at its position",
-    },
-    "keras.layers": {"batch_size": "batch_size of a keras.Input"},
-    "librosa": {"filename": "path"},
-    "matplotlib": {
-        "arg": "backend",
-        "b": "visible",
-        "labels": "tick_labels",
-        "lineprops": "props",
-        "manage_xticks": "manage_ticks",
-        "marker_props": "handle_props",
-        "markerprops": "handle_props",
-        "maxdist": "grab_range",
-        "nonpos": "nonpositive",
-        "normed": "density",
-        "rectprops": "props",
-        "span_stays": "interactive",
-        "vertex_select_radius": "grab_range",
-    },
-    "matplotlib.scale": {
-        f"{name}{axis}": name.replace("nonpos", "nonpositive")
-        for name in ("base", "linscale", "linthresh", "nonpos", "subs")
-        for axis in "xy"
-    },
-    "numpy": {
-        "M": "A",
-        "delimitor": "delimiter",
-        "interpolation": "method",
-        "newshape": "shape",
-        "normed": "density",
-    },
-    "pandas": {
-        "base": "offset",
-        "box": "the method to_numpy of the result for box=False",
-        "date_parser": "date_format, or pandas.to_datetime on the column",
-        "delim_whitespace": r"sep=r'\s+'",
-        "downcast": "pandas.to_numeric(column, downcast='integer') on a column of the result",
-        "error_bad_lines": "on_bad_lines='skip' for False",
-        "how": "the method of this name of the result: resample(...).mean()",
-        "include_end": "inclusive",
-        "include_start": "inclusive",
-        "join_axes": "the method reindex of the result",
-        "level": "groupby(level=...).count()",
-        "line_terminator": "lineterminator",
-        "method": "the method ffill or bfill",
-        "na_sentinel": "use_na_sentinel",
-        "null_counts": "show_counts",
-        "parse_cols": "usecols",
-        "path": "filepath_or_buffer",
-        "prefix": "the method add_prefix of the result",
-        "sheetname": "sheet_name",
-        "skip_footer": "skipfooter",
-        "squeeze": "the method squeeze('columns') of the result",
-        "warn_bad_lines": "on_bad_lines='warn'",
-    },
-    "pandas.Series()": {"path": "path_or_buf"},
-    "scipy": {
-        "Hz": "fs",
-        "cond": "rtol",
-        "eigvals": "subset_by_index=[first, last]",
-        "nyq": "fs, which is twice as much",
-        "rcond": "rtol",
-        "restrt": "restart",
-        "sym_pos": "assume_a='pos'",
-        "tol": "rtol",
-        "turbo": "driver='gvd' for a generalized problem",
-    },
-    "seaborn": {"size": "height"},
-    "skimage": {
-        "array": "image",
-        "bc": "boundary_condition",
-        "beta1": "beta",
-        "beta2": "gamma",
-        "filter": "filter_name",
-        "indices": "the coordinates that are returned: mask[tuple(peaks.T)] = True",
-        "input": "label_image",
-        "iterations": "num_iter",
-        "max_iter": "max_num_iter",
-        "max_iterations": "max_num_iter",
-        "multichannel": "channel_axis",
-        "n_iter_max": "max_num_iter",
-        "neighbors": "connectivity: 1 for 4, 2 for 8",
-        "neighbourhood": "neighborhood",
-        "output": "out",
-        "random_seed": "rng",
-        "sample_seed": "rng",
-        "seed": "rng",
-        "selem": "footprint",
-        "visualise": "visualize",
-    },
-    "sklearn": {
-        "affinity": "metric",
-        "base_estimator": "estimator",
-        "categorical_features": "sklearn.compose.ColumnTransformer, which names the columns",
-        "fit_params": "the same as arguments of fit",
-        "force_all_finite": "ensure_all_finite",
-        "min_impurity_split": "min_impurity_decrease",
-        "multi_class": "sklearn.multiclass.OneVsRestClassifier around the classifier for 'ovr'; "
-        "'multinomial' is what it does without the argument",
-        "n_iter": "max_iter",
-        "n_topics": "n_components",
-        "n_values": "categories",
-        "non_negative": "alternate_sign=False",
-        "normalize": "sklearn.pipeline.make_pipeline(StandardScaler(), ...) for True",
-        "sparse": "sparse_output",
-        "store_covariances": "store_covariance",
-        "store_cv_values": "store_cv_results",
-    },
-    "statsmodels": {
-        "damped": "damped_trend",
-        "freq": "period",
-        "lags": "nlags",
-        "maxlag": "nlags",
-        "sigma": "scale",
-        "unbiased": "adjusted",
-    },
-    "werkzeug": {"num_proxies": "x_for"},
-}
 # Nothing has the place of these.
 _ENDED = {
     "as_pandas", "behaviour", "bias", "compatible_hash", "convert_float", "copy_X", "count_mode",
@@ -194,25 +51,26 @@ def find(source, context):
     yield from _data_of_nltk(source, context.project)
     for call in source.calls:
         name = call.name
-        if (name or "@").startswith("@") and call.last in libraries.of_objects():
+        if (name or "@").startswith("@") and call.last in rows.of_objects():
             name = library_objects.method(call, context.project)
         if name is None or unreached.is_tried(call.node, unreached.ANY | {"TypeError"}):
             continue
         if not on_tf2 and removed_names.covers(name.rpartition(".")[0]) and _is_bridged(name):
             continue
+        row = rows.find(name)
         for keyword in call.node.keywords:
-            if keyword.arg in libraries.refused(name):
-                message = f"{libraries.release(name)}: {name} has no argument {keyword.arg!r}"
+            if row and keyword.arg in row.refused:
+                message = f"{rows.read_off(name)}: {name} has no argument {keyword.arg!r}"
                 yield Hit(call.node, message, fix=_instead(name, keyword.arg))
             value = getattr(keyword.value, "value", None)
             if today := _VALUES.get((name, keyword.arg), {}).get(value):
-                message = f"{libraries.release(name)}: {name} takes no {keyword.arg}={value!r}"
+                message = f"{rows.read_off(name)}: {name} takes no {keyword.arg}={value!r}"
                 yield Hit(call.node, message, fix=f"Today: {today!r}.")
-        most = libraries.most(name)
+        most = row.most if row else None
         if most is not None and len(call.node.args) > most and not call.is_open:
-            message = f"{libraries.release(name)}: {name} takes {_counted(most)} by position"
+            message = f"{rows.read_off(name)}: {name} takes {_counted(most)} by position"
             is_list = name in _OF_A_LIST and not isinstance(call.node.args[1], ast.Constant)
-            fix = _OF_A_LIST[name] if is_list else _by_name(name, call.node.args[most:], most)
+            fix = _OF_A_LIST[name] if is_list else _by_name(row, call.node.args[most:])
             yield Hit(call.node, message, fix=fix)
 
 
@@ -244,7 +102,8 @@ def _data_of_nltk(source, project):
 def _instead(name: str, argument: str) -> str | None:
     """The advice for an argument that is gone; None if nothing is known of it."""
     places = (name.rpartition(".")[0], name.partition(".")[0])
-    today = next((_TODAY[p][argument] for p in places if argument in _TODAY.get(p, {})), None)
+    known = rows.by_hand("argument")
+    today = next((known[key] for p in places if (key := f"{p}.{argument}") in known), None)
     if today is not None:
         return f"Today: {today}."
     return "Leave it out: nothing has its place." if argument in _ENDED else None
@@ -256,10 +115,10 @@ def _is_bridged(name: str) -> bool:
     return (home, last) in removed_names.CHANGED
 
 
-def _by_name(name: str, given: list[ast.expr], most: int) -> str:
+def _by_name(row: rows.Row, given: list[ast.expr]) -> str:
     """The advice for arguments that may stand at no position any more: `axis=1`."""
-    names = libraries.further(name)[: len(given)]
-    others = "the others" if most else "them"
+    names = row.further[: len(given)]
+    others = "the others" if row.most else "them"
     if set(names) == {"-"}:
         return f"Leave {others} out: nothing has their place."
     if len(names) < len(given) or "-" in names:

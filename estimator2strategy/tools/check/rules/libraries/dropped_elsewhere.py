@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from estimator2strategy.engine.libraries import table
-from estimator2strategy.engine.names import libraries
 from estimator2strategy.engine.names import name_table as facade
+from estimator2strategy.engine.names import rows
 from estimator2strategy.legacy import removed_names
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
@@ -16,59 +16,6 @@ from estimator2strategy.tools.reader.project import Project
 from estimator2strategy.tools.reader.source import Call, Source, arguments_of, parents
 from estimator2strategy.tools.reader.symbol_uses import Flavour, imported_and_used
 
-_KERAS_FOLDERS = (
-    "advanced_activations convolutional convolutional_recurrent core embeddings local merge noise "
-    "normalization pooling recurrent wrappers"
-)
-_SCALED = (
-    "an array of other numbers than uint8 was scaled to it first, as by "
-    "np.uint8(255 * (a - a.min()) / (a.max() - a.min()))"
-)
-# Name, and what is below it -> what has its place, in programs that run by this package, too.
-_GONE = {
-    **{f"keras.layers.{folder}": "keras.layers" for folder in _KERAS_FOLDERS.split()},
-    "keras.layers.merge": "keras.layers; for the function, its Add, Concatenate or Dot",
-    "keras.engine": "keras, keras.layers",
-    "keras.backend.tensorflow_backend": "tf.keras.backend",
-    "keras.utils.np_utils": "keras.utils",
-    "keras.utils.vis_utils": "keras.utils",
-    "keras.utils.generic_utils": "keras.utils",
-    "keras.objectives": "keras.losses",
-    "Image": "PIL.Image",
-    "cv2.cv": "cv2, whose names have no CV_",
-    "cv2.cv.CV_FOURCC": "cv2.VideoWriter_fourcc",
-    "cv2.cv.CV_RGB": "the tuple (blue, green, red)",
-    "cv2.CV_AA": "cv2.LINE_AA",
-    "cv2.CV_LOAD_IMAGE_COLOR": "cv2.IMREAD_COLOR",
-    "cv2.CV_LOAD_IMAGE_GRAYSCALE": "cv2.IMREAD_GRAYSCALE",
-    "cv2.CV_LOAD_IMAGE_UNCHANGED": "cv2.IMREAD_UNCHANGED",
-    "flask.ext": "flask_... (`import flask_script`)",
-    "gensim.models.Word2Vec.load_word2vec_format": "gensim.models.KeyedVectors",
-    "hypothesis.unlimited": "settings(suppress_health_check=...)",
-    "moviepy.editor": "moviepy",
-    "nltk.model": "nltk.lm",
-    "pandas.DataFrame.from_csv": "pandas.read_csv",
-    "scipy.misc.imread": "imageio.v2.imread, where flatten=True is mode='F'",
-    "scipy.misc.imshow": "matplotlib.pyplot.imshow",
-    "scipy.misc.imresize": "np.array(PIL.Image.fromarray(array).resize((width, height), "
-    f"PIL.Image.BILINEAR)) for its (height, width); {_SCALED}",
-    "scipy.misc.imrotate": "np.array(PIL.Image.fromarray(array).rotate(angle, "
-    f"PIL.Image.BILINEAR)); {_SCALED}",
-    "scipy.misc.imsave": f"imageio.v2.imwrite; {_SCALED}",
-    "scipy.misc.toimage": f"PIL.Image.fromarray; {_SCALED} (from cmin to cmax)",
-    "scipy.misc.logsumexp": "scipy.special.logsumexp",
-    "scipy.misc.comb": "scipy.special.comb",
-    "scipy.misc.factorial": "scipy.special.factorial",
-    "sklearn.datasets.load_boston": "sklearn.datasets.fetch_california_housing",
-    "sklearn.datasets.fetch_mldata": "sklearn.datasets.fetch_openml",
-    "sklearn.externals.six": "six",
-    "sklearn.lda": "sklearn.discriminant_analysis",
-    "sklearn.learning_curve": "sklearn.model_selection",
-    "sklearn.mixture.GMM": "sklearn.mixture.GaussianMixture",
-    "sklearn.preprocessing.Imputer": "sklearn.impute.SimpleImputer",
-    "sklearn.utils.linear_assignment_": "scipy.optimize.linear_sum_assignment",
-    "tensorflow_hub.Module": "tensorflow_hub.load, whose result has signatures",
-}
 # Deprecated, and still there.
 _STILL = {"numpy.row_stack"}
 # TensorFlow 2.16 and 2.17 need NumPy 1.
@@ -156,9 +103,9 @@ def find(source, context):
             hit = Hit(node, f"{old} {_BACK[old]}", severity=Severity.WARNING, fix=f"Today: {now}.")
         elif old is not None:
             hit = Hit(node, f"{old} is gone", fix=f"Today: {now}.")
-        elif (lost := libraries.gone(name)) and not removed_names.todays(lost[0]):
-            old, release = lost
-            gone = f"{old} is gone: {release} does not have it"
+        elif (lost := _lost(name)) and not removed_names.todays(lost.name):
+            old = lost.name
+            gone = f"{old} is gone: {rows.read_off(old)} does not have it"
             is_private = name.rpartition(".")[2].startswith("_")
             hit = Hit(node, gone, fix=_copied(old) if is_private else _instead(old, on_tf2))
         if old is None or old in seen or unreached.is_expendable(node):
@@ -218,7 +165,7 @@ def _methods(source: Source) -> Iterator[Hit]:
 def _of_objects(source: Source, project: Project, on_tf2: bool) -> Iterator[Hit]:
     """Attributes that objects of known classes have lost: `table.append(row)`."""
     for node in all_of(source, ast.Attribute):
-        if node.attr not in libraries.of_objects() or node.attr in _TOLD:
+        if node.attr not in rows.of_objects() or node.attr in _TOLD:
             continue
         if not isinstance(node.ctx, ast.Load) or not hasattr(node, "parent"):
             continue  # names in an annotation are in no scope
@@ -231,11 +178,11 @@ def _of_objects(source: Source, project: Project, on_tf2: bool) -> Iterator[Hit]
             of = library_objects.class_of(node.value, scope, source, project)
             # A column of this name is an attribute of its table.
             name = f"{of}().{node.attr}" if of not in (None, "pandas.DataFrame") else None
-        lost = libraries.gone(name) if name is not None else None
+        lost = _lost(name) if name is not None else None
         if lost is not None and not unreached.is_expendable(node):
-            of = lost[0].partition("()")[0]
-            message = f".{node.attr} is gone: {lost[1]} does not have it ({of})"
-            yield Hit(node, message, fix=_instead(lost[0], on_tf2))
+            of = lost.name.partition("()")[0]
+            message = f".{node.attr} is gone: {rows.read_off(of)} does not have it ({of})"
+            yield Hit(node, message, fix=_instead(lost.name, on_tf2))
 
 
 def _is_item_of_argument(node: ast.expr) -> bool:
@@ -286,7 +233,7 @@ def _has_own(project: Project, attribute: str) -> bool:
 
 
 def _instead(old: str, on_tf2: bool) -> str | None:
-    """The advice for a name of `libraries.json`."""
+    """The advice for a name that is gone."""
     module, _, last = old.rpartition(".")
     if today := _todays(old):
         nothing = today.startswith("nothing: ")
@@ -299,28 +246,34 @@ def _instead(old: str, on_tf2: bool) -> str | None:
     return None if module.endswith("()") else _copied(old)
 
 
+def _lost(name: str) -> rows.Row | None:
+    """The row of a name that its library has no more."""
+    row = rows.find(name) if rows.library_of(name) in rows.libraries() else None
+    return row if row and row.gone else None
+
+
 def _copied(old: str) -> str:
-    return f"{libraries.release_of_old(old)} had it: copy what the program needs of its source."
+    release = rows.by_hand("old")[rows.library_of(old)]
+    return f"{release} had it: copy what the program needs of its source."
 
 
 def _todays(old: str) -> str | None:
-    """As of `libraries.today`; names of NumPy in the table of NumPy, too."""
+    """The place of a name, by hand; names of NumPy in the table of NumPy, too."""
     module, _, last = old.rpartition(".")
-    if today := libraries.today(old):
+    if today := rows.by_hand("today").get(old):
         return today
     if module not in _OF_NUMPY:
         return None
     of_numpy = f"numpy.{last}"
-    return removed_names.todays(of_numpy) or (
-        _todays(of_numpy) if libraries.gone(of_numpy) else of_numpy
-    )
+    return removed_names.todays(of_numpy) or (_todays(of_numpy) if _lost(of_numpy) else of_numpy)
 
 
 def _dropped(name: str) -> tuple[str | None, str]:
     """(the dropped name that `name` is or lies in, what has its place)."""
+    known = rows.by_hand("dropped")
     while name:
-        if name in _GONE:
-            return name, _GONE[name]
+        if name in known:
+            return name, known[name]
         name = name.rpartition(".")[0]
     return None, ""
 

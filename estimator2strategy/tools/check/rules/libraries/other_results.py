@@ -3,7 +3,7 @@
 import ast
 import dataclasses
 
-from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import library_objects, unreached
 from estimator2strategy.tools.reader.estimator_programs import length_of, own_nodes
@@ -46,8 +46,7 @@ def find(source, context):
             continue
         if not unreached.is_tried(call.node, unreached.ANY | {"ValueError"}):
             message = (
-                f"{libraries.release(name)}: {name} returns {results.now} values, "
-                f"not {results.before}"
+                f"{rows.read_off(name)}: {name} returns {results.now} values, not {results.before}"
             )
             yield Hit(call.node, message, fix=f"Today: {results.today}.")
 

@@ -4,7 +4,7 @@ import ast
 import os
 import re
 
-from estimator2strategy.engine.names import libraries
+from estimator2strategy.engine.names import rows
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
@@ -111,85 +111,6 @@ def _asks(test: ast.expr) -> bool:
 
 
 _NEWEST = "3.13"
-# Functions of `string` that are methods of text.
-_OF_TEXT = (
-    "capitalize center count expandtabs find index join ljust lower lstrip replace rfind rindex "
-    "rjust rsplit rstrip split strip swapcase translate upper zfill"
-)
-_URLS = (
-    "FancyURLopener URLopener getproxies pathname2url url2pathname urlcleanup urlopen urlretrieve"
-)
-# Modules that go on as packages.
-_PACKAGES = "aifc asynchat asyncore chunk mailcap nntplib smtpd sndhdr sunau telnetlib uu xdrlib"
-# Names of `types` -> the built-in classes.
-_TYPES = {
-    "BooleanType": "bool", "ClassType": "type", "ComplexType": "complex", "DictType": "dict",
-    "DictionaryType": "dict", "FloatType": "float", "IntType": "int", "ListType": "list",
-    "LongType": "int", "ObjectType": "object", "SliceType": "slice", "StringType": "str",
-    "StringTypes": "str", "TupleType": "tuple", "TypeType": "type", "UnicodeType": "str",
-    "XRangeType": "range",
-}  # fmt: skip
-# Names of old that legacy programs use -> those of today.
-_TODAY = {
-    **{name: f"the same module, by pip install standard-{name}" for name in _PACKAGES.split()},
-    "cgi": "the same module, by pip install legacy-cgi",
-    "asyncio.coroutine": "a function that begins with `async def`",
-    "compiler": "ast",
-    "configparser.SafeConfigParser": "configparser.ConfigParser",
-    "contextlib.nested": "contextlib.ExitStack, or one `with` of several",
-    "dummy_threading": "threading",
-    "exceptions": "builtins, whose exceptions need no import",
-    "imghdr": "PIL.Image.open(file).format",
-    "importlib.find_loader": "importlib.util.find_spec",
-    "inspect.ArgSpec": "inspect.FullArgSpec",
-    "inspect.formatargspec": "inspect.signature",
-    "itertools.ifilterfalse": "itertools.filterfalse",
-    "locale.format": "locale.format_string",
-    "md5": "hashlib.md5",
-    "new": "types",
-    "operator.isCallable": "callable",
-    "operator.sequenceIncludes": "operator.contains",
-    "os.errno": "errno, a module to import",
-    "plistlib.readPlist": "plistlib.load",
-    "plistlib.writePlist": "plistlib.dump",
-    "popen2": "subprocess",
-    "sets": "set, which needs no import",
-    "sha": "hashlib.sha1",
-    "ssl.wrap_socket": "ssl.SSLContext.wrap_socket",
-    "string.atof": "float",
-    "string.atoi": "int",
-    "string.atol": "int",
-    "sys.exc_type": "sys.exc_info",
-    "sys.setcheckinterval": "sys.setswitchinterval",
-    "typing.GenericMeta": "type",
-    "unittest.makeSuite": "unittest.TestLoader.loadTestsFromTestCase",
-    "urllib.ContentTooShortError": "urllib.error.ContentTooShortError",
-    "xml.etree.ElementTree.XMLTreeBuilder": "xml.etree.ElementTree.XMLParser",
-    **{f"os.{name}": "subprocess.Popen" for name in ("popen2", "popen3", "popen4")},
-    **{f"os.{name}": "tempfile.mkstemp" for name in ("tempnam", "tmpnam")},
-    "os.tmpfile": "tempfile.TemporaryFile",
-    **{f"string.{name}": f"the method {name} of the text itself" for name in _OF_TEXT.split()},
-    **{f"types.{name}": today for name, today in _TYPES.items()},
-    "itertools.ifilter": "filter",
-    "itertools.imap": "map",
-    "itertools.izip": "zip",
-    "itertools.izip_longest": "itertools.zip_longest",
-    "operator.div": "operator.truediv, or operator.floordiv for whole numbers",
-    "os.getcwdu": "os.getcwd",
-    "parser": "ast.parse; an import that nothing uses, beside argparse's parser, may be deleted",
-    "platform.dist": "platform.freedesktop_os_release",
-    "platform.linux_distribution": "platform.freedesktop_os_release",
-    "string.letters": "string.ascii_letters",
-    "string.lowercase": "string.ascii_lowercase",
-    "string.maketrans": "str.maketrans",
-    "string.uppercase": "string.ascii_uppercase",
-    "sys.maxint": "sys.maxsize",
-    **{f"urllib.{name}": f"urllib.request.{name}" for name in _URLS.split()},
-    **{
-        f"urllib.{name}": f"urllib.parse.{name}"
-        for name in ("quote", "quote_plus", "unquote", "unquote_plus", "urlencode")
-    },
-}
 _ENCODING = "sys.setdefaultencoding"
 _FIELD_TYPES = "_field_types"
 _UNICODE = "Delete this line, and `reload(sys)` before it: text is Unicode in Python 3."
@@ -198,22 +119,19 @@ _UNICODE = "Delete this line, and `reload(sys)` before it: text is Unicode in Py
 def dropped_by_python(source, context):
     seen = set()
     for node, name in imported_and_used(source):
-        lost = libraries.of_python(name)
-        if (
-            lost is None
-            or lost[0] in seen
-            or lost[0] in (*MODULES, "imp")
-            or _is_given_back(lost[0])
-        ):
+        row = rows.find(name) if rows.library_of(name) == rows.PYTHON else None
+        if row is None or row.name in seen or row.name in (*MODULES, "imp"):
             continue
-        old, since = lost
+        old, since = row.name, row.gone
+        if _is_given_back(old):
+            continue
         if unreached.is_expendable(node) or not unguarded(node) or _is_own(old, context.project):
             continue
         seen.add(old)
         severity = Severity.WARNING if since == _NEWEST else None
         fix = _UNICODE if old == _ENCODING else None
-        if old in _TODAY:
-            fix = f"Today: {_TODAY[old]}."
+        if row.today:
+            fix = f"Today: {row.today}."
         gone = f"{old} is gone: Python {since} does not have it"
         yield Hit(node, gone, severity=severity, fix=fix)
     yield from _field_types(source, context.project)

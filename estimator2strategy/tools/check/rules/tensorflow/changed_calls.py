@@ -2,7 +2,7 @@
 
 import ast
 
-from estimator2strategy.engine.names import libraries, tables
+from estimator2strategy.engine.names import rows, tables
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.check.rules.python.lost_names import unguarded
@@ -13,7 +13,8 @@ from estimator2strategy.tools.reader.source import parents
 
 def changed_arguments(source, context):
     for call in source.calls:
-        change = tables.changed(call.name) if call.name else None
+        is_named = call.name is not None and call.name.startswith("tf.")
+        change = tables.changed(call.name) if is_named else None
         of_keras = list(_of_keras(call))
         if change is None and not of_keras:
             continue
@@ -41,7 +42,7 @@ def _of_keras(call):
         gone = {"lr": "it is learning_rate"}
     if name.startswith(("tf.keras.layers.", "tf.keras.optimizers.")):
         kept = {*gone, "batch_size", "input_dtype"}
-        dropped = libraries.refused(name.removeprefix("tf.")) - kept
+        dropped = rows.refused(name.removeprefix("tf.")) - kept
         gone = {**gone, **dict.fromkeys(sorted(dropped), "leave it out")}
     for argument, instead in gone.items():
         if call.argument(argument) is not None:

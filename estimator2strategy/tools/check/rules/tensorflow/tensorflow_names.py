@@ -7,8 +7,7 @@ import re
 import sys
 
 from estimator2strategy.engine.names import name_table as facade
-from estimator2strategy.engine.names import tables, tensorflow2_homes
-from estimator2strategy.engine.spelling import did_you_mean
+from estimator2strategy.engine.names import tables
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import symbol_uses, unreached
@@ -135,6 +134,8 @@ def _no_members(source):
         if members is None or last in members or last.startswith("__"):
             continue
         if not unreached.is_tried(node, unreached.ANY):
+            from estimator2strategy.engine.spelling import did_you_mean
+
             fix = did_you_mean(last, members, f"It has {', '.join(members)}.")
             yield Hit(node, f"{module} has no {last}", fix=fix)
 
@@ -308,7 +309,7 @@ def removed(source, context):
             continue
         on_tf2 = context.runs_on_tensorflow2(source, use.flavour)
         times = f", used {use.count} times here," if use.count > 1 else ""
-        home = tensorflow2_homes.home(use.name, use.row.advice)
+        home = tables.home(use.name, use.row.advice)
         instead = f"On TensorFlow 2: {home}." if home else None
         gone = f"is not in TensorFlow: {use.row.left}" if use.row.left else _GONE
         yield Hit(
