@@ -154,7 +154,7 @@ def _reading(graph_def: tf.compat.v1.GraphDef) -> tuple[bool, frozenset[str]]:
 
 
 def _findings(paths: list[str], formats: frozenset[str]) -> Iterator[tuple[str, _Finding]]:
-    """What is wrong with files, in their order."""
+    """The problems of files, in their order."""
     with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
         # Local files are done by one thread: they wait for nothing.
         threaded = pool.map if any(map(_is_remote, paths)) else map
@@ -190,7 +190,7 @@ def _open(path: str) -> Any:
 
 @functools.cache
 def _look(file: _File, most: int) -> tuple[_Finding, ...]:
-    """What is wrong with a file; `most` bytes of a compressed one are read."""
+    """The problem of a file; `most` bytes of a compressed one are read."""
     try:
         with _open(file.path) as opened:
             if not file.packed_as:

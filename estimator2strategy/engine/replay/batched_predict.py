@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.edges import input_node
-from estimator2strategy.engine.replay.next_batch import NextBatch
+from estimator2strategy.engine.replay.next_batch import NextBatch, of_each_batch
 from estimator2strategy.engine.replay.replay import Replay
 
 # No more batches are taken after so many seconds: what is there already is waited for.
@@ -91,34 +91,15 @@ class BatchedPredict:
         return list(map(list, zip(*of_tensors, strict=True)))
 
     def _traced(self) -> Any:
-        trace, tensors, specs = self._replay.trace, self._tensors, self._specs
-        next_batch = self._next_batch
+        trace, tensors, next_batch = self._replay.trace, self._tensors, self._next_batch
+        types = [spec.dtype for spec in self._specs]
 
         @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.variant)])
-        def looped(taken: tf.Tensor) -> Any:
-            def one_batch(done: tf.Tensor, *lists: tf.Tensor) -> tuple[tf.Tensor, ...]:
-                values = trace(tensors, (), next_batch.values(taken[done]))
-                pushed = [
-                    tf.raw_ops.TensorListPushBack(input_handle=to, tensor=value)
-                    for to, value in zip(lists, values, strict=True)
-                ]
-                return done + 1, *pushed
+        def looped(taken: tf.Tensor) -> list[tf.Tensor]:
+            def values_of(batch: tf.Tensor) -> Sequence[tf.Tensor]:
+                return trace(tensors, (), next_batch.values(batch))
 
-            def more(done: tf.Tensor, *lists: tf.Tensor) -> tf.Tensor:
-                del lists
-                left = done < tf.size(taken)
-                return tf.cond(
-                    left, lambda: tf.raw_ops.OptionalHasValue(optional=taken[done]), lambda: left
-                )
-
-            lists = [
-                tf.raw_ops.EmptyTensorList(
-                    element_shape=-1, max_num_elements=-1, element_dtype=spec.dtype
-                )
-                for spec in specs
-            ]
-            start = [tf.constant(0), *lists]
-            return tf.while_loop(more, one_batch, start, parallel_iterations=_AT_ONCE)
+            return of_each_batch(taken, values_of, types, _AT_ONCE)
 
         return looped.get_concrete_function()
 

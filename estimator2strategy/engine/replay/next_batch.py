@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import tensorflow as tf
 
@@ -119,3 +119,42 @@ def blank(spec: tf.TensorSpec) -> tf.Tensor:
     if spec.dtype == tf.string:
         return tf.constant("", tf.string, shape)  # where empty it would be float32 otherwise
     return tf.zeros(shape, spec.dtype)
+
+
+def of_each_batch(
+    optionals: tf.Tensor,
+    values_of: Callable[[tf.Tensor], Sequence[tf.Tensor]],
+    types: Sequence[tf.DType],
+    at_once: int = 10,
+) -> list[tf.Tensor]:
+    """Traces a loop over batches, which ends before the first one that is empty.
+
+    Args:
+        optionals: Batches, variant [n], as `NextBatch.optional` gives them.
+        values_of: Makes the values of an optional batch.
+        types: The types of the values.
+        at_once: The most batches whose values are computed side by side.
+
+    Returns:
+        The number of batches, int32 scalar; and for each value a tensor list of all batches'.
+    """
+
+    def one(done: tf.Tensor, *lists: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        pushed = [
+            tf.raw_ops.TensorListPushBack(input_handle=to, tensor=value)
+            for to, value in zip(lists, values_of(optionals[done]), strict=True)
+        ]
+        return done + 1, *pushed
+
+    def more(done: tf.Tensor, *lists: tf.Tensor) -> tf.Tensor:
+        del lists
+        left = done < tf.size(optionals)
+        return tf.cond(
+            left, lambda: tf.raw_ops.OptionalHasValue(optional=optionals[done]), lambda: left
+        )
+
+    lists = [
+        tf.raw_ops.EmptyTensorList(element_shape=-1, max_num_elements=-1, element_dtype=dtype)
+        for dtype in types
+    ]
+    return list(tf.while_loop(more, one, [tf.constant(0), *lists], parallel_iterations=at_once))

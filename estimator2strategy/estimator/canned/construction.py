@@ -4,8 +4,8 @@ The arguments of all of them stand in signatures.tsv, under the names that Tenso
 classes. `canned` makes the constructor of one. It hands the arguments on, by name, with the head
 and the model_fn that go with the class.
 
-@canned("tf.compat.v1.estimator.DNNClassifier", parts_of, construction.classifier_v1, model_fn_v1)
-class DNNClassifier(CannedEstimator): ...
+    @canned("tf.estimator.BaselineEstimator", estimator_arguments, model_fn)
+    class BaselineEstimatorV2(CannedEstimator): ...
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import tensorflow as tf
 
-from estimator2strategy.engine.replay.next_batch import next_batches
+from estimator2strategy.engine.replay.next_batch import next_batches, of_each_batch
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.xla.parts import StepParts, take_function
 
@@ -182,34 +182,14 @@ class HostBatches:
         replay, names, next_batch = self._replay, self._names, self._next
         assert next_batch
 
-        def looped(optionals: tf.Tensor) -> Any:
-            def one(done: tf.Tensor, *lists: tf.Tensor) -> tuple[tf.Tensor, ...]:
-                batch = next_batch.values(optionals[done])
-                importer = replay.importer(batch)
-                importer.supply({}, next_batch.nodes, list(batch.values()))
-                values = importer.fetch(names, self._others)
-                pushed = [
-                    tf.raw_ops.TensorListPushBack(input_handle=to, tensor=value)
-                    for to, value in zip(lists, values, strict=True)
-                ]
-                return done + 1, *pushed
+        def values_of(optional: tf.Tensor) -> Sequence[tf.Tensor]:
+            batch = next_batch.values(optional)
+            importer = replay.importer(batch)
+            importer.supply({}, next_batch.nodes, list(batch.values()))
+            return importer.fetch(names, self._others)
 
-            def more(done: tf.Tensor, *lists: tf.Tensor) -> tf.Tensor:
-                del lists
-                left = done < tf.size(optionals)
-                return tf.cond(
-                    left,
-                    lambda: tf.raw_ops.OptionalHasValue(optional=optionals[done]),
-                    lambda: left,
-                )
-
-            lists = [
-                tf.raw_ops.EmptyTensorList(
-                    element_shape=-1, max_num_elements=-1, element_dtype=dtype
-                )
-                for dtype in self._types
-            ]
-            return tf.while_loop(more, one, [tf.constant(0), *lists])
+        def looped(optionals: tf.Tensor) -> list[tf.Tensor]:
+            return of_each_batch(optionals, values_of, self._types)
 
         spec = tf.TensorSpec([None], tf.variant)
         return tf.function(looped, [spec], autograph=False).get_concrete_function()

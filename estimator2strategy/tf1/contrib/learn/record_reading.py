@@ -9,8 +9,9 @@ Source: `tf.contrib.learn` learn_io/graph_io.py, TF 1.15.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import tensorflow as tf
 
@@ -19,6 +20,7 @@ from estimator2strategy.errors import UnsupportedError
 
 _v1 = tf.compat.v1
 _Records: TypeAlias = Callable[[tf.Tensor], tf.data.Dataset]  # the keys and records of a file
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _FRAME = 16  # bytes of a TFRecord beside its data
 
 
@@ -78,22 +80,14 @@ def _key(file: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
     return tf.strings.join([file, tf.strings.as_string(place)], ":")
 
 
-def read_batch_examples(
-    file_pattern: Any,
-    batch_size: int,
-    reader: Callable[[], Any],
-    randomize_input: bool = True,
-    num_epochs: int | None = None,
-    queue_capacity: int = 10000,
-    num_threads: int = 1,
-    read_batch_size: int = 1,
-    parse_fn: Callable[..., Any] | None = None,
-    name: str | None = None,
-    seed: int | None = None,
-) -> Any:
-    """A batch of records: those that `read_keyed_batch_examples` gives, without their keys."""
-    given = {**locals()}
-    return read_keyed_batch_examples(**given)[1]
+def _taking_the_same(read: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Makes a decorator for a function that hands its arguments on to `read`."""
+
+    def decorator(function: _Function) -> _Function:
+        function.__signature__ = inspect.signature(read)  # type: ignore[attr-defined]
+        return function
+
+    return decorator
 
 
 def read_keyed_batch_examples(
@@ -151,6 +145,23 @@ def read_keyed_batch_examples(
         return cast(
             tuple[tf.Tensor, Any], _v1.data.make_one_shot_iterator(batches.prefetch(1)).get_next()
         )
+
+
+@_taking_the_same(read_keyed_batch_examples)
+def read_batch_examples(*args: Any, **kwargs: Any) -> Any:
+    """A batch of records: those that `read_keyed_batch_examples` gives, without their keys."""
+    return read_keyed_batch_examples(*args, **kwargs)[1]
+
+
+@_taking_the_same(read_keyed_batch_examples)
+def read_keyed_batch_examples_shared_queue(*args: Any, **kwargs: Any) -> tuple[tf.Tensor, Any]:
+    """As `read_keyed_batch_examples`: one worker shares the names of files with nobody.
+
+    Raises:
+        UnsupportedError: TF_CONFIG has several workers.
+    """
+    _refuse_several_workers("read_keyed_batch_examples_shared_queue")
+    return read_keyed_batch_examples(*args, **kwargs)
 
 
 def _records_of(reader: Callable[[], Any]) -> _Records:
@@ -263,29 +274,6 @@ def read_batch_record_features(
     """Parsed Examples of TFRecords; arguments are those of `read_batch_features`."""
     given = {**locals()}
     return read_batch_features(reader=_v1.TFRecordReader, **given)
-
-
-def read_keyed_batch_examples_shared_queue(
-    file_pattern: Any,
-    batch_size: int,
-    reader: Callable[[], Any],
-    randomize_input: bool = True,
-    num_epochs: int | None = None,
-    queue_capacity: int = 10000,
-    num_threads: int = 1,
-    read_batch_size: int = 1,
-    parse_fn: Callable[..., Any] | None = None,
-    name: str | None = None,
-    seed: int | None = None,
-) -> tuple[tf.Tensor, Any]:
-    """As `read_keyed_batch_examples`: one worker shares the names of files with nobody.
-
-    Raises:
-        UnsupportedError: TF_CONFIG has several workers.
-    """
-    given = {**locals()}
-    _refuse_several_workers("read_keyed_batch_examples_shared_queue")
-    return read_keyed_batch_examples(**given)
 
 
 def read_keyed_batch_features_shared_queue(
