@@ -309,7 +309,7 @@ class Reading(ast.NodeVisitor):
     def _called(self, node: ast.Call) -> Any:
         function = self._value(node.func)
         self._each([*node.args, *(keyword.value for keyword in node.keywords)])
-        if function is UNKNOWN or isinstance(function, InstanceOf):
+        if function is UNKNOWN or isinstance(function, InstanceOf) or typing.get_origin(function):
             return UNKNOWN
         self._check_arguments(function, node)
         return result_of(function)

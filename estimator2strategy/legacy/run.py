@@ -6,6 +6,7 @@ import dataclasses
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
 import sysconfig
 import traceback
@@ -313,9 +314,12 @@ def _is_quoted(report: traceback.TracebackException, error: BaseException) -> bo
     return type(error) is type(error.__cause__) or (bool(said) and said in str(error))
 
 
+_TENSORFLOW = re.compile(r"\btensorflow(_estimator)?\b")  # and no library of a longer name
+
+
 def _foreign_hint(error: BaseException, trace: TracebackType | None) -> str | None:
     """The advice if an installed package failed because it expects TF 1.x; None if none did."""
-    if not isinstance(error, (AttributeError, ImportError)) or "tensorflow" not in str(error):
+    if not isinstance(error, (AttributeError, ImportError)) or not _TENSORFLOW.search(str(error)):
         return None
     last = None
     while trace is not None:

@@ -8,11 +8,12 @@ import pty
 import signal
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
-from estimator2strategy.legacy import python2
+from estimator2strategy.legacy import python2, run
 from tests import fresh
 
 ROOT = Path(__file__).parents[2]
@@ -265,6 +266,28 @@ def test_a_map_that_was_a_list_in_python_2_is_explained():
             wrong()
         assert "`map` made a list in Python 2" in python2.hint(error.value)
     assert python2.hint(TypeError("object of type 'int' has no len()")) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_advised"),
+    [("import tensorflow.no_such", True), ("import tensorflow_no_such", False)],
+)
+def test_only_a_package_that_lacks_a_name_of_tensorflow_may_be_for_tensorflow_1(
+    statement, is_advised
+):
+    with pytest.raises(ImportError) as caught:
+        exec(statement, {"__name__": "some_library"})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(run.legacy_code, "mark_in", lambda names: None)
+        hint = run._foreign_hint(caught.value, _last_of("some_library", caught.value.__traceback__))
+    assert (hint is not None) is is_advised
+
+
+def _last_of(module, trace):
+    """The traceback from a module's code on, without the frames of the importer below it."""
+    while trace.tb_frame.f_globals["__name__"] != module:
+        trace = trace.tb_next
+    return types.TracebackType(None, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
 def test_a_library_that_needs_an_older_setuptools_is_explained():

@@ -43,7 +43,8 @@ _FOR_TESTS = (
     *("pytest", "pytest-xdist", "pytest-rerunfailures", "hypothesis", "pandas", "scikit-learn"),
     *("matplotlib", "argcomplete", "tensorboard", "gin-config"),
 )
-_WITH_JAX = ("jax>=0.10", "flatbuffers")  # there is none for Python 3.10
+_WITH_JAX = ("jax>=0.10", "flatbuffers")
+_WITHOUT_JAX = ("2.16", "2.17")  # they need an older ml_dtypes; Python 3.10 has no JAX either
 # The distributions that pip chooses for a TensorFlow, and that change what a program sees.
 _CHOSEN = ("tensorflow", "tf-nightly", "keras", "keras-nightly", "tf_keras", "tf_keras-nightly")
 _CHOSEN += ("numpy", "protobuf", "ml_dtypes", "h5py")
@@ -110,7 +111,8 @@ def _installed(folder: Path, release: str, python: str) -> str:
     _run(f"python{python}", "-m", "venv", str(folder))
     executable = str(folder / "bin" / "python")
     pip = (executable, "-m", "pip", "install", "-qq")
-    tests = _FOR_TESTS if python == "3.10" else (*_FOR_TESTS, *_WITH_JAX)
+    has_jax = python != "3.10" and release not in _WITHOUT_JAX
+    tests = (*_FOR_TESTS, *_WITH_JAX) if has_jax else _FOR_TESTS
     if release == NIGHTLY:
         _run(*pip, "--pre", *_OF_NIGHTLY)
         _run(*pip, "tf-slim==1.1.0", "tqdm", "rich", *tests)

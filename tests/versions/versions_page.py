@@ -24,7 +24,7 @@ pip install "tensorflow==2.18.*" estimator2strategy     # pip finds the tf-keras
 
 `python -m tests.versions` makes an environment for each row as that command does, and runs the
 quick tests there: those of `make quick`. CI itself runs the newest release, the oldest one, and the
-nightly. Tests of JAX need Python 3.11, so there are fewer of them for 3.10.
+nightly. JAX needs Python 3.11 and TensorFlow 2.18, so the other rows have fewer tests.
 """
 _BITS = """
 ## Which last bits change

@@ -66,6 +66,8 @@ def dropped(name: str, release: str) -> str | None:
 
 def failed(module: str, release: str, error: Exception) -> str | None:
     """The sentence for an installed library whose import failed; None if the error says it all."""
+    if _is_said(error) and not isinstance(error, ModuleNotFoundError):
+        return None  # of a library that this one imports, with its command
     reason = f"{type(error).__name__}: {error}".partition("\n")[0]
     for words, (fate, remedy) in _LOADING.items():
         if words in str(error):
@@ -81,6 +83,15 @@ def failed(module: str, release: str, error: Exception) -> str | None:
     if row and isinstance(error, (ImportError, AttributeError)) and release != row.release:
         return f"{name} does not import here ({reason}); {row.release} does: {row.install}"
     return None
+
+
+def _is_said(error: Exception) -> bool:
+    """True if the message is one of ours already."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    last = traceback.tb_frame.f_globals.get("__name__", "") if traceback else ""
+    return last.startswith(__name__.rpartition(".")[0])
 
 
 def _owner(error: Exception, module: str) -> str:

@@ -284,6 +284,19 @@ def test_another_release_that_needs_what_is_gone_is_sent_to_the_one_that_was_tri
     assert str(caught.value).endswith(f"; 1.5 does: {INSTALL}")
 
 
+def test_the_sentence_of_a_library_that_it_imports_stays_alone(known, site):
+    known("1.2", "import some_known.part")
+    folder = site("some_other", "")
+    part = folder / "some_known" / "part.py"
+    part.write_text("from some_compiled import name\n")
+    site("some_compiled", "raise ImportError('/x/ops.so: undefined symbol: _ZN4absl')")
+    served.install()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(remedies, "COMPILED", {"some_compiled"})
+        with pytest.raises(ImportError, match=r"^some_compiled was compiled for another"):
+            importlib.import_module("some_known")
+
+
 def test_an_error_of_the_release_that_was_tried_is_its_own(known):
     known("1.5", "raise AttributeError('mine')")
     served.install()
