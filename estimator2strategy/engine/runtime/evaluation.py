@@ -27,6 +27,7 @@ from estimator2strategy.engine.runtime.lookahead import (
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
+from estimator2strategy.engine.runtime.session_config import not_rewritten
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -100,7 +101,7 @@ class Evaluation:
         for hook in hooks:
             if isinstance(hook, _tf_private.StopAfterNEvalsHook):
                 hook._set_evals_completed_tensor(self._batches_done)
-        final_hook = tf1.train.FinalOpsHook(self._finals)
+        final_hook = _Finals(self._finals)
         all_hooks = [*recording.input_hooks, *hooks, *self.own_hooks, final_hook]
         all_hooks = jax_hosts.hooks_of(recording, all_hooks)
         of_program = [
@@ -143,6 +144,14 @@ class Evaluation:
     def can_be_reused(self) -> bool:
         """True if another checkpoint can use it: not on a TPU, whose programs hold variables."""
         return not is_tpu(self.recording.strategy)
+
+
+class _Finals(tf1.train.FinalOpsHook):
+    """Fetches the results at the end; what does so runs once, and pays for no rewriting."""
+
+    def end(self, session: tf1.Session) -> None:
+        with not_rewritten():
+            super().end(session)
 
 
 def _initialising_metrics(spec: Any) -> Any:
