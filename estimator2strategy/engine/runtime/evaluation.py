@@ -184,19 +184,22 @@ def _loop(
     ran: list[int],
 ) -> None:
     """Runs batch after batch until something stops it; notes in `ran` how many."""
-    assert creator.session  # a MonitoredSession makes it first of all
-    alone = pace.pays_no_loop(0, creator.session.runs)
-    step = Step(eval_op.name, How.ONE_BY_ONE if alone else How.PIPELINED)
     batches = 0
+
+    def expect(session: SavingSession) -> None:
+        alone = pace.pays_no_loop(batches, session.runs)
+        step = Step(eval_op.name, How.ONE_BY_ONE if alone else How.PIPELINED)
+        session.expect(step, pace.steps(batches))
 
     def begin_anew(session: SavingSession) -> None:
         nonlocal batches
         batches = 0
-        session.expect(step, pace.steps(batches))
+        expect(session)
 
     creator.on_session = begin_anew
     while not monitored.should_stop():
-        creator.session.expect(step, pace.steps(batches))
+        assert creator.session  # a MonitoredSession makes it first of all
+        expect(creator.session)
         monitored.run(eval_op)
         assert creator.session.ran
         pace.ran(creator.session.ran.steps)
