@@ -13,8 +13,8 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
+from estimator2strategy.engine.replay import freed_memory, uninitialized
 from estimator2strategy.engine.replay import splice as splice_lib
-from estimator2strategy.engine.replay import uninitialized
 from estimator2strategy.engine.replay.batched_predict import batched_predict
 from estimator2strategy.engine.replay.engines import (
     Engine,
@@ -114,6 +114,8 @@ class Runs:
             # All cores get the host's writes: initial values, a checkpoint, a hook's value.
             self.replay.state.broadcast(self._written_by(request.names))
         ran = ran._replace(built=is_new, seconds=time.perf_counter() - started)
+        if is_new and ran.seconds > freed_memory.LONG:
+            freed_memory.give_back()
         if step is not None and step.how is How.ONE_BY_ONE:
             self.alone.note(ran)
         return ran
