@@ -78,7 +78,7 @@ def _calls(model: str) -> Cost:
         "calls",
         rows,
         {row: f"{row}, real" for row in rows if not row.endswith("real")},
-        ("first_clock_s", "later_clock_s"),
+        ("first_s", "later_s", "first_clock_s", "later_clock_s"),
     )
 
 
@@ -99,7 +99,7 @@ def _rounds(models: Sequence[str]) -> Cost:
 
 
 COSTS = {
-    "start": _start(["dense", "conv", "bert", "resnet"]),
+    "start": _start(["dense", "conv", "bert", "resnet", "bert12"]),
     "record": Cost(
         "Recording a model_fn and replaying its step, against a plain v1 graph",
         "record",

@@ -272,7 +272,7 @@ def checkpoint(args: argparse.Namespace) -> Sample:
 
 
 def calls(args: argparse.Namespace) -> Sample:
-    """The first call of an estimator for so many steps or batches, and the later ones (clock)."""
+    """The first call of an estimator for so many steps or batches, and the later ones."""
     program = program_of(args.contender, models.MODELS[args.model])
     estimator, input_fn, number = program.estimator, program.model.input_fn, args.number
     if args.call != "train":
@@ -291,11 +291,16 @@ def calls(args: argparse.Namespace) -> Sample:
         "predict": lambda: predict(single=False),
         "examples": lambda: predict(single=True),
     }[args.call]
-    stopwatch = Stopwatch(time.perf_counter)
+    found: Sample = {}
+    watches = {"": Stopwatch(time.process_time), "clock_": Stopwatch(time.perf_counter)}
+    for stopwatch in watches.values():
+        call = stopwatch.timing(call)
     for _ in range(4):
-        stopwatch.timing(call)()
-    first, *later = stopwatch.seconds
-    return {"first_clock_s": first, "later_clock_s": sorted(later)[1]}
+        call()
+    for kind, stopwatch in watches.items():
+        first, *later = stopwatch.seconds
+        found |= {f"first_{kind}s": first, f"later_{kind}s": sorted(later)[1]}
+    return found
 
 
 def rounds(args: argparse.Namespace) -> Sample:

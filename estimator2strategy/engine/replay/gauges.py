@@ -43,6 +43,12 @@ class Gauges:
         assert self._loss is not None
         self._loss.assign(loss, read_value=False)
 
+    def store_held(self) -> None:
+        """Hands on to functions that keep losses the one that was held, if there is one."""
+        if self._held is not None and self._loss is not None:
+            self._loss.assign(self._held, read_value=False)
+            self._held = None
+
     def last_loss(self) -> np.ndarray | None:
         """The loss of the last step that ran and kept it; None if none did."""
         if self._held is not None:

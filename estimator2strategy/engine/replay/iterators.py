@@ -62,8 +62,11 @@ def saved(replay: Replay, iterator: str) -> Iterator[bytes]:
         resource_handle=replay.state.handle(iterator),
         external_state_policy=_IGNORE_STATE_OF_FUNCTIONS,
     )
+    # A slice is an op, and the first of its kind takes as long as to save all the rest.
+    several = state.shape[0] > _TOGETHER
     for start in range(0, state.shape[0], _TOGETHER):
-        yield tf.io.serialize_tensor(state[start : start + _TOGETHER]).numpy()
+        part = state[start : start + _TOGETHER] if several else state
+        yield tf.io.serialize_tensor(part).numpy()
 
 
 def restore(replay: Replay, iterator: str, parts: Sequence[bytes]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
@@ -12,8 +13,8 @@ import tensorflow as tf
 from estimator2strategy.engine import _tf_private
 from estimator2strategy.engine.plan.edges import input_node
 from estimator2strategy.engine.plan.rewrites import SINGLE_REPLICA
+from estimator2strategy.engine.replay import freed_memory, uninitialized
 from estimator2strategy.engine.replay import splice as splice_lib
-from estimator2strategy.engine.replay import uninitialized
 from estimator2strategy.engine.replay.batched_predict import batched_predict
 from estimator2strategy.engine.replay.engines import (
     Engine,
@@ -28,6 +29,30 @@ from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import Retired
 
 
+@dataclasses.dataclass
+class AloneCosts:
+    """What the steps that ran one by one have cost.
+
+    Attributes:
+        building: The seconds that the slowest program of one step took to build, with its first
+            run; 0: none was built.
+        stepping: The seconds that all runs took on programs that were there.
+        steps: The number of their steps.
+    """
+
+    building: float = 0.0
+    stepping: float = 0.0
+    steps: int = 0
+
+    def note(self, ran: Ran) -> None:
+        """Adds a run."""
+        if ran.built:
+            self.building = max(self.building, ran.seconds)
+        else:
+            self.stepping += ran.seconds
+            self.steps += ran.steps
+
+
 class Runs:
     """Runs requests, each on an engine that is made at its first run.
 
@@ -40,6 +65,7 @@ class Runs:
         replay: As above.
         steps: The number of steps that ran on these functions so far, before `retire` too; and of
             batches that were predicted one by one, which is noted from outside with `note_batch`.
+        alone: The costs of those that ran one by one.
     """
 
     def __init__(self, replay: Replay):
@@ -53,6 +79,7 @@ class Runs:
         self._ready: dict[tuple[Step | None, Request], Engine] = {}
         self._retired: Retired | None = None
         self.steps = 0
+        self.alone = AloneCosts()
 
     def run(
         self,
@@ -86,7 +113,12 @@ class Runs:
         if self.replay.state.num_replicas > 1:
             # All cores get the host's writes: initial values, a checkpoint, a hook's value.
             self.replay.state.broadcast(self._written_by(request.names))
-        return ran._replace(built=is_new, seconds=time.perf_counter() - started)
+        ran = ran._replace(built=is_new, seconds=time.perf_counter() - started)
+        if is_new and ran.seconds > freed_memory.LONG:
+            freed_memory.give_back()
+        if step is not None and step.how is How.ONE_BY_ONE:
+            self.alone.note(ran)
+        return ran
 
     def function(self, request: Request) -> Any:
         """The ConcreteFunction of a request that is no step."""

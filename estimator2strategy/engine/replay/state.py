@@ -343,7 +343,7 @@ def _let_go(variable: tf.Variable) -> None:
     size, dtype = variable.shape.num_elements(), variable.dtype
     if not (dtype.is_floating or dtype.is_integer) or (size or _SMALL) * dtype.size < _SMALL:
         return
-    tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.zeros([], dtype))
+    tf.raw_ops.AssignVariableOp(resource=variable.handle, value=tf.constant(0, dtype))
 
 
 def _call_dataset_factory(node: NodeDef) -> None:

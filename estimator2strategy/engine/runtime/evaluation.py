@@ -27,6 +27,7 @@ from estimator2strategy.engine.runtime.lookahead import (
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
+from estimator2strategy.engine.runtime.session_config import not_rewritten
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
@@ -100,7 +101,7 @@ class Evaluation:
         for hook in hooks:
             if isinstance(hook, _tf_private.StopAfterNEvalsHook):
                 hook._set_evals_completed_tensor(self._batches_done)
-        final_hook = tf1.train.FinalOpsHook(self._finals)
+        final_hook = _Finals(self._finals)
         all_hooks = [*recording.input_hooks, *hooks, *self.own_hooks, final_hook]
         all_hooks = jax_hosts.hooks_of(recording, all_hooks)
         of_program = [
@@ -145,6 +146,14 @@ class Evaluation:
         return not is_tpu(self.recording.strategy)
 
 
+class _Finals(tf1.train.FinalOpsHook):
+    """Fetches the results at the end; what does so runs once, and pays for no rewriting."""
+
+    def end(self, session: tf1.Session) -> None:
+        with not_rewritten():
+            super().end(session)
+
+
 def _initialising_metrics(spec: Any) -> Any:
     """Makes a local_init_op of the program's own initialise the metrics' variables too.
 
@@ -175,19 +184,22 @@ def _loop(
     ran: list[int],
 ) -> None:
     """Runs batch after batch until something stops it; notes in `ran` how many."""
-    assert creator.session  # a MonitoredSession makes it first of all
-    alone = pace.pays_no_loop(0, creator.session.runs)
-    step = Step(eval_op.name, How.ONE_BY_ONE if alone else How.PIPELINED)
     batches = 0
+
+    def expect(session: SavingSession) -> None:
+        alone = pace.pays_no_loop(batches, session.runs)
+        step = Step(eval_op.name, How.ONE_BY_ONE if alone else How.PIPELINED)
+        session.expect(step, pace.steps(batches))
 
     def begin_anew(session: SavingSession) -> None:
         nonlocal batches
         batches = 0
-        session.expect(step, pace.steps(batches))
+        expect(session)
 
     creator.on_session = begin_anew
     while not monitored.should_stop():
-        creator.session.expect(step, pace.steps(batches))
+        assert creator.session  # a MonitoredSession makes it first of all
+        expect(creator.session)
         monitored.run(eval_op)
         assert creator.session.ran
         pace.ran(creator.session.ran.steps)

@@ -23,17 +23,11 @@ from estimator2strategy.engine.record.input_fn import DatasetInitializerHook
 from estimator2strategy.engine.replay.runs import Runs
 from estimator2strategy.engine.runtime.hooks import ExamplesPerSecondHook, HostCallHook
 from estimator2strategy.engine.runtime.input_position import InputPosition
+from estimator2strategy.engine.runtime.payback import TIMED, VERY_FEW, pays
 from estimator2strategy.engine.runtime.saving import SaverHook
 
 tf1 = tf.compat.v1
 Hook: TypeAlias = tf1.train.SessionRunHook
-
-# A loop of steps takes longer to trace than one step, and gains it back in about so many: 0.1 s and
-# 0.5 ms a step for a small model, 0.4 s and 5 ms for BERT on two processors.
-FEW = 100
-
-# So few steps are run one by one, however often they are.
-_VERY_FEW = 20
 
 # A block ends at least this often (seconds), so that timers, Ctrl-C and the console stay alive.
 _LONGEST_BLOCK = 1.0
@@ -135,12 +129,12 @@ class Lookahead:
     Args:
         hooks: All hooks of the session.
         watched: Tensors that a block watches by itself at every step (the loss).
-        few: So many steps may run one by one, before a loop pays.
     """
 
-    def __init__(self, hooks: Sequence[Hook], watched: Sequence[tf.Tensor] = (), few: int = FEW):
+    def __init__(self, hooks: Sequence[Hook], watched: Sequence[tf.Tensor] = ()):
         self._hooks = hooks
-        self._few = few
+        self._most: float | None = None  # batches that the input has at most
+        self._tries = False  # the next block runs so that the costs of its steps are known
         self._patience = [(hook, self._patience_of(hook, watched)) for hook in hooks]
         self._shows_each_step = any(patience is _each_step for _, patience in self._patience)
         self._counting = [h for h in hooks if type(h) is tf1.train.LoggingTensorHook]
@@ -166,7 +160,8 @@ class Lookahead:
         self._before, self._ran = step, 0
         until = 1.0 if self._shows_each_step else self._until_a_hook(step)
         affordable = _LONGEST_BLOCK / self._seconds_per_step
-        planned = max(1, int(min(until / self._increment, affordable)))
+        most = TIMED if self._tries else math.inf
+        planned = max(1, int(min(until / self._increment, affordable, most)))
         self._count(planned - 1)  # so that a hook finds its run to be the last step's
         self._started = time.perf_counter()
         return planned
@@ -192,10 +187,10 @@ class Lookahead:
         return _last_step(self._hooks)
 
     def pays_no_loop(self, step: int, runs: Runs) -> bool:
-        """True if a loop of steps would gain nothing, or less than it takes to trace.
+        """True if a loop of steps would gain nothing, or less than it takes to build.
 
-        A hook sees every step; or few are left, and few were run on the same traced functions by
-        calls before.
+        A hook sees every step; or few are left, or small ones (see `payback.py`). A later answer
+        may be another, since it is known then what steps cost.
 
         Args:
             step: The number of the last one that ran.
@@ -205,8 +200,14 @@ class Lookahead:
             return False
         if self._shows_each_step:
             return True
-        left = min(self.last_step() - step, most_batches(runs.replay.recorded))
-        return not runs.has_loop and left <= max(_VERY_FEW, self._few - runs.steps)
+        if runs.has_loop:
+            return False
+        if self._most is None:
+            self._most = most_batches(runs.replay.recorded)
+        left = min(self.last_step() - step, self._most)
+        alone = not pays(left, runs.alone)
+        self._tries = alone and left > VERY_FEW and runs.alone.steps < TIMED
+        return alone
 
     def logged(self) -> list[tf.Tensor]:
         """The tensors that the stock hooks log now and then.

@@ -15,7 +15,7 @@ import tensorflow as tf
 from estimator2strategy.engine.plan.cardinality import most_batches
 from estimator2strategy.engine.record.recording import Recording
 from estimator2strategy.engine.runtime.empty_input import warn_of_no_batch
-from estimator2strategy.engine.runtime.lookahead import FEW, sees_runs
+from estimator2strategy.engine.runtime.lookahead import sees_runs
 from estimator2strategy.engine.runtime.monitored import ReplaySessionCreator
 from estimator2strategy.engine.runtime.replay_cache import ReplayCache
 from estimator2strategy.engine.runtime.saving_session import SavingSession
@@ -25,6 +25,9 @@ tf1 = tf.compat.v1
 
 # So few batches are worked on one by one, however often they are.
 _VERY_FEW = 2
+
+# The calls of so many small batches take as long as a second program takes to build.
+_FEW = 100
 
 # Seconds that a program takes to build at least, also if the first one was there already.
 _BUILDING = 0.1
@@ -173,7 +176,7 @@ class Payback:
         built: bool = False,
         earlier: int = 0,
         most: float = math.inf,
-        few: int = FEW,
+        few: int = _FEW,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._clock = clock

@@ -25,6 +25,7 @@ from estimator2strategy.engine.runtime import (
     unchanged_checkpoint,
 )
 from estimator2strategy.engine.runtime.input_position import PositionListener
+from estimator2strategy.engine.runtime.session_config import not_rewritten
 from estimator2strategy.engine.runtime.unchanged_checkpoint import Unchanged
 from estimator2strategy.engine.runtime.unfinished_saves import SaveMarker
 
@@ -124,9 +125,10 @@ class SaverHook(tf1.train.CheckpointSaverHook):
             return False
         path = f"{self._save_path}-{step}"
         is_there = unchanged_checkpoint.is_unchanged(path, session, saver.saver_def)
-        self._write_files(
-            saver, Unchanged(session.graph, saver.saver_def) if is_there else session, step
-        )
+        with not_rewritten():  # what writes files gains nothing from it
+            self._write_files(
+                saver, Unchanged(session.graph, saver.saver_def) if is_there else session, step
+            )
         tf1.logging.info("Calling checkpoint listeners after saving checkpoint %d...", step)
         asked = [listener for listener in self._listeners if listener.after_save(session, step)]
         for listener in asked:

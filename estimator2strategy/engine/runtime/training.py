@@ -115,8 +115,8 @@ def _run(
         assert creator.session  # a MonitoredSession makes it first of all
         profile = Profile(options.profile_folder)
         afterwards.enter_context(profile.current())
-        step = _step(recording, creator.session, pace, options, profile)
-        return _loop(monitored, creator, step, pace, interruption, profile)
+        steps = _Steps(recording, creator.session, pace, options, profile)
+        return _loop(monitored, creator, steps, interruption, profile)
     return None  # the `with` has swallowed the error with which an input ends
 
 
@@ -213,50 +213,75 @@ def training_hooks(
     return added, all_hooks
 
 
-def _step(
-    recording: Recording,
-    session: SavingSession,
-    pace: Lookahead | Iterations,
-    options: TrainingOptions,
-    profile: Profile,
-) -> Step:
-    """The definition of one step of a training."""
-    counter = tf1.train.get_global_step()
-    train_op, loss = _op(recording.spec.train_op), recording.spec.loss
-    # Cores ran a block to its end, and the host saw the last loss.
-    step = Step(
-        train_op.name,
-        loss=loss.name,
-        stops_at_nan=recording.iterations is None and not is_tpu(recording.strategy),
-        counter=counter.handle.op.name,
-    )
-    worker = recording.worker
-    if worker:
-        take = functools.partial(worker_steps.take_together, worker, session.first_key)
-        return dataclasses.replace(step, how=How.TOGETHER, keeps_loss=True, take_together=take)
-    is_plain = not options.jit_compile and not profile.measures_input
-    if is_plain and pace.pays_no_loop(int(session.value(counter)), session.runs):
-        return dataclasses.replace(step, how=How.ONE_BY_ONE, keeps_loss=True)
-    return dataclasses.replace(
-        step,
-        how=How.JIT if options.jit_compile else How.LOOP,
-        keeps_loss=_may_end(session),
-        measures_input=profile.measures_input,
-        checks_compiled=options.checks_compiled,
-    )
+class _Steps:
+    """The definition of the steps of a training: in a loop of them, or alone before one pays.
+
+    Args:
+        recording, options: Of the training.
+        session: Its first session.
+        pace: Chooses the lengths of blocks.
+        profile: Says if waits for batches are measured.
+
+    Attributes:
+        op: Name of the op that runs once a step.
+        loss: Name of the loss.
+        pace: As above.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        session: SavingSession,
+        pace: Lookahead | Iterations,
+        options: TrainingOptions,
+        profile: Profile,
+    ):
+        self.pace = pace
+        self.op, self.loss = _op(recording.spec.train_op).name, recording.spec.loss.name
+        counter = tf1.train.get_global_step()
+        # Cores ran a block to its end, and the host saw the last loss.
+        self._plain = Step(
+            self.op,
+            loss=self.loss,
+            stops_at_nan=recording.iterations is None and not is_tpu(recording.strategy),
+            counter=counter.handle.op.name,
+        )
+        self._alone = dataclasses.replace(self._plain, how=How.ONE_BY_ONE, keeps_loss=True)
+        self._may_be_alone = not options.jit_compile and not profile.measures_input
+        self._options, self._measures = options, profile.measures_input
+        self._settled: Step | None = None
+        if recording.worker:
+            take = functools.partial(
+                worker_steps.take_together, recording.worker, session.first_key
+            )
+            self._settled = dataclasses.replace(self._alone, how=How.TOGETHER, take_together=take)
+
+    def next(self, session: SavingSession, number: int) -> Step:
+        """The definition of the steps after step `number`, which `session` will run."""
+        if self._settled:
+            return self._settled
+        if self._may_be_alone and self.pace.pays_no_loop(number, session.runs):
+            return self._alone
+        self._settled = dataclasses.replace(
+            self._plain,
+            how=How.JIT if self._options.jit_compile else How.LOOP,
+            keeps_loss=_may_end(session),
+            measures_input=self._measures,
+            checks_compiled=self._options.checks_compiled,
+        )
+        return self._settled
 
 
 def _loop(
     monitored: tf1.train.MonitoredSession,
     creator: ReplaySessionCreator,
-    step: Step,
-    pace: Lookahead | Iterations,
+    steps: _Steps,
     interruption: Interruption,
     profile: Profile,
 ) -> Any:
     """Runs block after block until something stops it; returns the loss of the last step."""
-    graph = _session(creator).graph
-    fetches = [graph.get_operation_by_name(step.op), graph.get_tensor_by_name(step.loss)]
+    graph, pace = _session(creator).graph, steps.pace
+    fetches = [graph.get_operation_by_name(steps.op), graph.get_tensor_by_name(steps.loss)]
     global_step = tf1.train.get_global_step(graph)
 
     def step_now() -> int:
@@ -266,7 +291,7 @@ def _loop(
     loss = None
 
     def expect(session: SavingSession, number: int) -> None:
-        session.expect(step, pace.steps(number), line.compiling)
+        session.expect(steps.next(session, number), pace.steps(number), line.compiling)
 
     with live_line(first, pace.last_step()) as line:
         # Where a session was lost, in the middle of a run: in the new one nothing ran yet.

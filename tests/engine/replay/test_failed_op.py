@@ -236,7 +236,7 @@ class Place(NamedTuple):
 
 PLACES = {
     "steps one by one": Place("train"),
-    "a loop": Place("train", steps=130),
+    "a loop": Place("train", steps=430),
     "a loop, compiled": Place("train", compiled=True, build=asserted),
     "evaluation in halves": Place("evaluate", steps=None),
     "prediction": Place("predict"),

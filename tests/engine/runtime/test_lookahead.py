@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import glob
+import math
+
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from estimator2strategy.engine.replay import runs
 from estimator2strategy.engine.replay.engines import How
+from estimator2strategy.engine.replay.runs import AloneCosts
+from estimator2strategy.engine.runtime import payback
+from estimator2strategy.estimator import Estimator, EstimatorSpec, RunConfig
 from tests.engine.runtime.programs import Steps, host_estimator, numbers
 
 tf1 = tf.compat.v1
@@ -30,24 +37,40 @@ def built(monkeypatch):
     return ways
 
 
+@pytest.fixture
+def small_steps(monkeypatch):
+    """A step gains a four hundredth of what a loop takes to build."""
+    monkeypatch.setattr(payback, "gained", lambda costs: 2 * costs.building / 400.5)
+
+
+@pytest.fixture
+def slow_steps(monkeypatch):
+    """A step gains a fiftieth of what a loop takes to build."""
+    monkeypatch.setattr(payback, "gained", lambda costs: 2 * costs.building / 50)
+
+
 @pytest.mark.parametrize(
     ("steps", "batches", "way"),
     [
-        (100, 1000, How.ONE_BY_ONE),
-        (101, 1000, How.LOOP),
-        (None, 100, How.ONE_BY_ONE),
-        (None, 101, How.LOOP),
+        (400, 1000, How.ONE_BY_ONE),
+        (401, 1000, How.LOOP),
+        (None, 400, How.ONE_BY_ONE),
+        (None, 401, How.LOOP),
     ],
 )
-def test_a_training_that_is_known_to_be_short_has_no_loop(model_dir, built, steps, batches, way):
+def test_a_training_that_is_known_to_be_short_has_no_loop(
+    model_dir, built, small_steps, steps, batches, way
+):
     model = host_estimator(model_dir)
     model.train(numbers(batches), steps=steps)
     assert built == [way]
     assert model.get_variable_value("global_step") == min(steps or batches, batches)
 
 
-@pytest.mark.parametrize(("steps", "way"), [(100, How.ONE_BY_ONE), (101, How.PIPELINED)])
-def test_an_evaluation_that_is_known_to_be_short_has_no_loop(model_dir, built, steps, way):
+@pytest.mark.parametrize(("steps", "way"), [(400, How.ONE_BY_ONE), (401, How.PIPELINED)])
+def test_an_evaluation_that_is_known_to_be_short_has_no_loop(
+    model_dir, built, small_steps, steps, way
+):
     assert host_estimator(model_dir).evaluate(numbers(1000), steps=steps)["loss"] == (steps + 1) / 2
     assert built == [way]
 
@@ -59,12 +82,93 @@ def test_a_hook_that_sees_every_step_leaves_nothing_to_a_loop(model_dir, built):
     assert built == [How.ONE_BY_ONE]
 
 
-def test_short_calls_that_come_again_and_again_share_a_loop(model_dir, built):
+def test_short_calls_that_come_again_and_again_share_a_loop(model_dir, built, small_steps):
     model = host_estimator(model_dir)
     for _ in range(4):
-        model.train(numbers(1000), steps=60)
+        model.train(numbers(1000), steps=180)
     assert built == [How.ONE_BY_ONE, How.LOOP]
-    assert model.get_variable_value("global_step") == 240
+    assert model.get_variable_value("global_step") == 720
+
+
+@pytest.mark.parametrize("call", ["train", "evaluate"])
+def test_slow_steps_get_a_loop_in_the_middle_of_a_call(model_dir, built, slow_steps, call):
+    model = host_estimator(model_dir)
+    getattr(model, call)(numbers(1000), steps=200)
+    assert built == [How.ONE_BY_ONE, How.LOOP if call == "train" else How.PIPELINED]
+
+
+def dropping(features, labels, mode, params):
+    """A model whose losses depend on all random draws and updates before."""
+    kernel = tf1.get_variable("kernel", initializer=np.linspace(-1, 1, 12).astype(np.float32))
+    with tf1.variable_scope("seeded"):
+        kept = tf.nn.dropout(kernel * features[0], rate=0.3, seed=5)
+    loss = tf.reduce_mean(tf.square(kept - tf.range(12.0) / 7))
+    optimizer = tf1.train.AdamOptimizer(0.01)
+    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    metrics = {"kept": tf1.metrics.mean(kept)}
+    return EstimatorSpec(mode, loss=loss, train_op=train_op, eval_metric_ops=metrics)
+
+
+def losses_and_results(model_dir):
+    """All losses of a training of 90 steps, its weights, and the results of 90 batches."""
+    config = RunConfig(model_dir, tf_random_seed=3, save_summary_steps=1)
+    model = Estimator(dropping, config=config)
+    model.train(numbers(90))
+    found = [
+        (event.step, value.tag, value.simple_value)
+        for path in glob.glob(f"{model_dir}/events*")
+        for event in tf1.train.summary_iterator(path)
+        for value in event.summary.value
+        if value.tag == "loss"
+    ]
+    return found, model.get_variable_value("kernel").tolist(), model.evaluate(numbers(90))
+
+
+def test_a_loop_in_the_middle_of_a_call_changes_no_bit(tmp_path, built, monkeypatch):
+    found = []
+    for name, few in {"alone": 1000, "loop": 20, "both": None}.items():
+        monkeypatch.setattr(payback, "FEW", few or 400)
+        pays_at_once = few is None
+        monkeypatch.setattr(
+            payback, "gained", lambda costs, at_once=pays_at_once: 1e9 if at_once else 0.0
+        )
+        found.append(losses_and_results(str(tmp_path / name)))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0][0]) == 90
+    both = [How.ONE_BY_ONE, How.LOOP, How.ONE_BY_ONE, How.PIPELINED]
+    assert built == [How.ONE_BY_ONE, How.LOOP, How.PIPELINED, *both]
+
+
+def test_the_loss_of_a_step_before_the_loop_is_the_last_one_where_the_input_ends(
+    model_dir, built, slow_steps, log
+):
+    """Of an input whose end nobody knows: the loop finds none of the batches that it looks for."""
+    model = host_estimator(model_dir)
+    model.train(lambda: numbers(14)().filter(lambda x: tf.reduce_all(x > 0)), steps=200)
+    assert "Loss for final step: 14.0." in log()
+
+
+@pytest.mark.parametrize(
+    ("costs", "left", "expected"),
+    [
+        (AloneCosts(), 400, False),
+        (AloneCosts(), 401, True),
+        (AloneCosts(), math.inf, True),
+        # Building 50 ms, a step 0.5 ms: 0.25 ms are gained, and 100 ms are paid.
+        (AloneCosts(0.05, 0.005, 10), 400, False),
+        (AloneCosts(0.05, 0.005, 10), 401, True),
+        # As many more may come as there were.
+        (AloneCosts(0.05, 0.2005, 401), 30, True),
+        # A step of 20 ms: 2 ms are gained.
+        (AloneCosts(0.05, 0.2, 10), 50, False),
+        (AloneCosts(0.05, 0.2, 10), 51, True),
+        # Building 10 s, a step of 0.1 s.
+        (AloneCosts(10.0, 1.0, 10), 400, False),
+        (AloneCosts(0.05, 0.2, 10), 20, False),
+    ],
+)
+def test_a_loop_pays_if_its_steps_gain_more_than_its_building_takes(costs, left, expected):
+    assert payback.pays(left, costs) is expected
 
 
 def test_the_shortest_calls_never_need_one(model_dir, built):
@@ -76,7 +180,7 @@ def test_the_shortest_calls_never_need_one(model_dir, built):
 
 def test_a_short_call_runs_the_loop_that_is_there(model_dir, built):
     model = host_estimator(model_dir)
-    model.train(numbers(1000), steps=200)
+    model.train(numbers(1000), steps=500)
     model.train(numbers(1000), steps=5)
     assert built == [How.LOOP]
-    assert model.get_variable_value("global_step") == 205
+    assert model.get_variable_value("global_step") == 505

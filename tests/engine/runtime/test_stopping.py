@@ -181,9 +181,9 @@ class TestSignals:
 class TestEndOfInput:
     def test_warning_says_how_many_of_the_steps_were_done(self, model_dir, log):
         host_estimator(model_dir).train(numbers(3))
-        host_estimator(model_dir).train(numbers(133), steps=140)
+        host_estimator(model_dir).train(numbers(433), steps=440)
         assert log(logging.WARNING) == [
-            "The input ended after 133 steps, at global step 136; 140 were asked for.",
+            "The input ended after 433 steps, at global step 436; 440 were asked for.",
         ]
 
     def test_input_that_is_as_long_as_wanted_is_no_matter(self, model_dir, log):

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from estimator2strategy import estimator
+from estimator2strategy.engine.runtime import payback
 from tests.engine.runtime.programs import (
     Steps,
     cores_estimator,
@@ -26,7 +27,13 @@ tf1 = tf.compat.v1
 
 
 # Few steps run one by one, many in a loop.
-few_or_many = pytest.mark.parametrize("batches", [33, 133])
+few_or_many = pytest.mark.parametrize("batches", [33, 433])
+
+
+@pytest.fixture
+def in_a_loop(monkeypatch):
+    """Few steps run in a loop, too."""
+    monkeypatch.setattr(payback, "FEW", payback.VERY_FEW)
 
 
 class TestCalls:
@@ -58,7 +65,7 @@ class TestCalls:
 
 
 class TestHooks:
-    @pytest.mark.parametrize("steps", [5, 41, 101])
+    @pytest.mark.parametrize("steps", [5, 41, 401])
     def test_training_ends_at_the_step_where_every_step_counts_two(self, model_dir, steps):
         """Two optimizers may each count: the original looked after every step."""
 
@@ -68,7 +75,7 @@ class TestHooks:
             return estimator.EstimatorSpec(mode, loss=tf.reduce_sum(features), train_op=train_op)
 
         model = host_estimator(model_dir, model_fn)
-        model.train(numbers(200), steps=steps)
+        model.train(numbers(500), steps=steps)
         assert model.get_variable_value("global_step") == steps + 1
 
     def test_user_hook_sees_every_step_on_the_host(self, model_dir):
@@ -241,7 +248,7 @@ class TestEndOfInput:
 
 
 class TestLogging:
-    def test_loss_is_logged_at_the_steps_asked_for(self, model_dir, log):
+    def test_loss_is_logged_at_the_steps_asked_for(self, model_dir, in_a_loop, log):
         host_estimator(model_dir, log_step_count_steps=50).train(numbers(125))
         lines = [line.partition(" (")[0] for line in log() if line.startswith("loss = ")]
         assert lines == [
@@ -250,7 +257,7 @@ class TestLogging:
             "loss = 101.0, step = 100",
         ]
 
-    def test_loss_curve_has_the_steps_asked_for(self, model_dir):
+    def test_loss_curve_has_the_steps_asked_for(self, model_dir, in_a_loop):
         host_estimator(model_dir, save_summary_steps=50).train(numbers(125))
         (path,) = tf.io.gfile.glob(os.path.join(model_dir, "events*"))
         losses = {
@@ -270,7 +277,7 @@ class TestCheckpoints:
         assert 'all_model_checkpoint_paths: "model.ckpt-0"' in listed
         assert 'all_model_checkpoint_paths: "model.ckpt-5"' in listed
 
-    def test_saving_listeners_hear_of_each_checkpoint(self, model_dir):
+    def test_saving_listeners_hear_of_each_checkpoint(self, model_dir, in_a_loop):
         saved = []
 
         class Listener(tf1.train.CheckpointSaverListener):

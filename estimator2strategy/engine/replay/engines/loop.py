@@ -94,6 +94,8 @@ class Loop(Engine):
         self.functions = (self.function,)
 
     def run(self, steps: int, feeds: Sequence[tf.Tensor]) -> Ran:
+        if self._keeps_loss:
+            self._replay.state.gauges.store_held()
         count, nan, *results = self.function(tf.constant(steps), *feeds)
         counter = results.pop(0) if self._step.counter else None
         done, stopped, since = int(count), Stopped.COMPLETED, None

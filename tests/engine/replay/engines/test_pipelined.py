@@ -103,11 +103,11 @@ def test_evaluation_is_the_same_pipelined(model_dir, monkeypatch):
 
     model = host_estimator(model_dir)
     monkeypatch.setitem(engines._ENGINES, How.PIPELINED, (build,))
-    halved = model.evaluate(numbers(145), steps=145)
+    halved = model.evaluate(numbers(445), steps=445)
     assert len(blocks) == 1
     assert blocks[0]
     monkeypatch.setitem(engines._ENGINES, How.PIPELINED, (loop.build,))
-    assert model.evaluate(numbers(145), steps=145) == halved
+    assert model.evaluate(numbers(445), steps=445) == halved
 
 
 def test_a_check_of_a_batch_ends_the_evaluation(model_dir):

@@ -1,0 +1,55 @@
+"""Decides, by what steps have cost so far, if a loop of them is worth building.
+
+    pays(300, costs)            # False, while steps are few or small beside the building
+
+A program of one step is there sooner than a loop of steps, which may be built beside it later. So
+steps run one by one at first, and are timed.
+"""
+
+from __future__ import annotations
+
+from estimator2strategy.engine.replay.runs import AloneCosts
+
+# So few steps are run one by one, however often they are.
+VERY_FEW = 20
+
+# Up to so many steps run one by one until their cost is known. More of them pay for a loop in the
+# place of the program of one step, by what four models have cost (benchmarks/README.md).
+FEW = 400
+
+# So many steps are timed before their time is believed.
+TIMED = 3
+
+# A loop beside the program of one step takes about twice as long to build as that one did.
+_COST = 2.0
+
+# What a step gains in a loop: the call from Python, which is as much work as there are nodes and
+# variables, and so a part of the time to build the program; and work beside that of the next step,
+# a part of the step. It cannot gain more than half of the step.
+_CALL_OF_BUILDING = 1 / 200
+_BESIDE = 1 / 10
+_MOST = 1 / 2
+
+
+def pays(left: float, costs: AloneCosts) -> bool:
+    """True if a loop for the steps that are left, infinitely many perhaps, is worth building.
+
+    Steps that have run already count as if there were as many to come: calls of a few steps each
+    share a loop in the end.
+
+    Args:
+        left: The most steps that are left of this call.
+        costs: Those of the steps that ran one by one.
+    """
+    if left <= VERY_FEW:
+        return False
+    if costs.steps < TIMED:
+        return left > FEW
+    return gained(costs) * max(left, costs.steps) > _COST * costs.building
+
+
+def gained(costs: AloneCosts) -> float:
+    """The seconds that a step is likely to gain in a loop."""
+    step = costs.stepping / costs.steps
+    gain = max(costs.building * _CALL_OF_BUILDING, step * _BESIDE)
+    return min(gain, step * _MOST)
