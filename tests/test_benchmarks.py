@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from absl import flags
 
 from benchmarks import compiled, compiled_cases, costs, report, run, samples, server_ops
+from benchmarks.device import export
 from estimator2strategy.engine.xla import tpus
 from estimator2strategy.engine.xla.tpu_compiler import Compiled, CompileStatus
 from tests import fresh
@@ -129,3 +131,12 @@ def test_a_case_is_shown_eagerly_in_a_graph_and_compiled():
     assert row.line({row.module: answer}) == (
         "|  | raises InvalidArgumentError | [2, 2] | refuses: no / such program | look |"
     )
+
+
+def test_programs_of_one_export_may_define_flags_of_one_name():
+    for value in "ab":
+        with export.flags_of_its_own():
+            flags.DEFINE_string("flag_of_both", value, "help")
+            flags.FLAGS.mark_as_parsed()
+            assert flags.FLAGS.flag_of_both == value
+    assert "flag_of_both" not in flags.FLAGS

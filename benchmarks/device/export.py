@@ -83,8 +83,24 @@ def main() -> None:
     }
     for name, make in cases.items():
         if options.only in (None, name):
-            with tempfile.TemporaryDirectory() as scratch, make(Path(scratch)) as case:
+            with (
+                flags_of_its_own(),
+                tempfile.TemporaryDirectory() as scratch,
+                make(Path(scratch)) as case,
+            ):
                 _write(case, out)
+
+
+@contextlib.contextmanager
+def flags_of_its_own() -> Iterator[None]:
+    """Forgets the flags that a program defines in the body: the next may have some of that name."""
+    before = set(flags.FLAGS)
+    try:
+        yield
+    finally:
+        for name in set(flags.FLAGS) - before:
+            delattr(flags.FLAGS, name)
+        flags.FLAGS.unparse_flags()
 
 
 def _write(case: Case, out: Path) -> None:
