@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import cast
 
 from estimator2strategy.engine import patches, quiet_import
 from estimator2strategy.tools.golden import one_file
@@ -30,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     from estimator2strategy.tools.golden.here import Here
     from estimator2strategy.tools.golden.recorder import command
 
-    return command.main(list(argv), Here, _PROG)
+    return cast(int, command.main(list(argv), Here, _PROG))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,4 +42,4 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="print the recorder as one file, for the old environment; takes no other argument",
     )
-    return made
+    return cast(argparse.ArgumentParser, made)

@@ -7,7 +7,7 @@ differ by its own design: batch norm and clipping then see the examples of one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,9 @@ def replicated(
     return tuple(checks)
 
 
-def _unfit(golden: Golden, about: dict, batches: list) -> str:
+def _unfit(
+    golden: Golden, about: Mapping[str, Any], batches: Sequence[Sequence[np.ndarray]]
+) -> str:
     if not batches or not is_dense(about["structure"]):
         return "sparse and ragged batches are not dealt out here"
     train = golden.about["train"]
@@ -92,7 +94,7 @@ def _unfit(golden: Golden, about: dict, batches: list) -> str:
     return ""
 
 
-def _shapes(batch: list) -> list[tuple[int, ...]]:
+def _shapes(batch: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
     return [array.shape for array in batch]
 
 
@@ -107,7 +109,7 @@ class _Tiled:
     def together(self, data: tf.data.Dataset, axes: Sequence[int]) -> tf.data.Dataset:
         """One batch for all cores, for a TPUEstimator; `axes`: along which it is dealt out."""
 
-        def tiled(*leaves):
+        def tiled(*leaves: tf.Tensor) -> tuple[tf.Tensor, ...]:
             pairs = zip(leaves, axes, strict=True)
             return tuple(tf.concat([leaf] * self.cores, axis) for leaf, axis in pairs)
 
@@ -136,7 +138,7 @@ class _Dealt:
         return data
 
     def each(self, data: tf.data.Dataset) -> tf.data.Dataset:
-        def parts(*leaves):
+        def parts(*leaves: tf.Tensor) -> tf.data.Dataset:
             split = tuple(
                 tf.reshape(leaf, [self.cores, leaf.shape[0] // self.cores, *leaf.shape[1:]])
                 for leaf in leaves
@@ -171,7 +173,15 @@ class CoresWatch(TrainFeed):
         self.watch(run_context.session)
 
 
-def _trained(golden, side, estimator, start, about, batches, how) -> Check:
+def _trained(
+    golden: Golden,
+    side: Any,
+    estimator: Any,
+    start: Callable[[Any], Any],
+    about: Mapping[str, Any],
+    batches: Sequence[Sequence[np.ndarray]],
+    how: _Tiled | _Dealt,
+) -> Check:
     watch = CoresWatch()
     size = len(batches[0][0]) if batches[0][0].ndim else 1
 
@@ -185,7 +195,7 @@ def _trained(golden, side, estimator, start, about, batches, how) -> Check:
     replica = on_cores(start(estimator), how.cores, how.size(size))
     is_tpu = isinstance(estimator, tpu.TPUEstimator)
 
-    def input_fn(params):
+    def input_fn(params: Mapping[str, Any]) -> tf.data.Dataset:
         del params
         if not is_tpu:
             return structured(how.each(data()))
@@ -281,7 +291,7 @@ def _predicted(golden: Golden, side: Side, estimator: Any, cores: int, factor: f
     rows = tuple(np.concatenate(leaves) for leaves in zip(*batches, strict=True))
     size = -(-len(batches[0][0]) // cores) * cores
 
-    def input_fn(params):
+    def input_fn(params: Mapping[str, Any]) -> tf.data.Dataset:
         data = tf.data.Dataset.from_tensor_slices(rows).batch(params["batch_size"])
         return data.map(lambda *parts: rebuilt(about["structure"], parts))
 

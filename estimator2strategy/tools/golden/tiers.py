@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from estimator2strategy.tools.golden.causes import cause_of
 from estimator2strategy.tools.golden.result import (
@@ -71,7 +72,7 @@ def contract(golden: Side, here: Side, training: Training) -> list[Check]:
     return checks
 
 
-def _readable(variables: list) -> list[str]:
+def _readable(variables: Sequence[tuple[str, Any, str]]) -> list[str]:
     return [f"{name} {list(shape)} {dtype}" for name, shape, dtype in variables]
 
 
@@ -127,7 +128,7 @@ def export(golden: Side, here: Side, training: Training) -> list[Check]:
     return checks
 
 
-def _signatures(signatures: dict) -> list[str]:
+def _signatures(signatures: Mapping[str, Any]) -> list[str]:
     return [
         f"{key} {s['method']} {part} {name} {info['dtype']} {info['shape']}"
         for key, s in signatures.items()

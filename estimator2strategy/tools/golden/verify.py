@@ -8,9 +8,9 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -195,7 +195,7 @@ def _factor(text: str) -> dict[TierName, float]:
 def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
     """The source to replay: that of the command line, else the recorded one."""
     if options.program or options.model_fn or options.estimator:
-        return source_of(options)
+        return cast(dict[str, Any], source_of(options))
     source = golden.about["source"]
     program = source.get("program")
     if program and program[0] != "-m" and not os.path.exists(program[0]):
@@ -203,7 +203,7 @@ def _source(golden: Golden, options: argparse.Namespace) -> dict[str, Any]:
             f"the golden was recorded with {program[0]!r} in {source.get('cwd')}, which is not "
             "here; say where it is: --program PATH [its flags]"
         )
-    return source
+    return cast(dict[str, Any], source)
 
 
 def verified(
@@ -304,7 +304,7 @@ def _replicas(
 
 
 @contextlib.contextmanager
-def _quiet_stdout():
+def _quiet_stdout() -> Iterator[None]:
     """Sends prints of the program and of TensorFlow's kernels to stderr; stdout is the report's."""
     sys.stdout.flush()
     ours = os.dup(1)

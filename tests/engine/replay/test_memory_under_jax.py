@@ -15,9 +15,9 @@ import tensorflow as tf
 jax = pytest.importorskip("jax", minversion="0.10")
 
 from estimator2strategy import estimator  # noqa: E402
+from estimator2strategy.engine.replay import freed_memory  # noqa: E402
 from estimator2strategy.engine.replay.engines import on_jax  # noqa: E402
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues  # noqa: E402
-from estimator2strategy.engine.replay.xla.freed_memory import give_back_freed  # noqa: E402
 from estimator2strategy.engine.replay.xla.precision import Precision  # noqa: E402
 
 tf1 = tf.compat.v1
@@ -130,6 +130,6 @@ def test_memory_that_is_freed_in_small_pieces_goes_back_to_the_system():
     top = bytearray(100_000)
     del pieces
     before = resident()
-    give_back_freed()
+    freed_memory.give_back()
     assert before - resident() > 32_000_000
     assert top

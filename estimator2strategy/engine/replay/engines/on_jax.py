@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine.plan.graph import RecordedGraph
+from estimator2strategy.engine.replay import freed_memory
 from estimator2strategy.engine.replay.engines.step import (
     Engine,
     How,
@@ -38,7 +39,6 @@ from estimator2strategy.engine.replay.xla.block import BlockResults, block_of, o
 from estimator2strategy.engine.replay.xla.compiled_block import CompiledBlock
 from estimator2strategy.engine.replay.xla.device_values import DeviceValues
 from estimator2strategy.engine.replay.xla.diagnoses import diagnose
-from estimator2strategy.engine.replay.xla.freed_memory import give_back_freed
 from estimator2strategy.engine.replay.xla.host_batches import HostBatches, Taken
 from estimator2strategy.engine.replay.xla.kept_lowerings import kept_step
 from estimator2strategy.engine.replay.xla.lost_seeds import warn_of_lost_seeds
@@ -384,7 +384,7 @@ class OnJax(Engine):
                 steps[key] = StepFunction(lowered, self._values.precision), lowered.streams
             except (LoweringError, ValueError) as error:
                 raise _refused(self._values, not_lowered(self._replay.recorded, error)) from error
-            give_back_freed()
+            freed_memory.give_back()
         found: tuple[StepFunction, tuple[tf.Variable, ...]] = steps[key]
         return found
 

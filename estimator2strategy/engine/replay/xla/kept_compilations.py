@@ -20,7 +20,7 @@ import tensorflow as tf
 from jax.experimental.compilation_cache import compilation_cache
 
 from estimator2strategy.engine import kept_folder, patches
-from estimator2strategy.engine.replay.xla.freed_memory import give_back_freed
+from estimator2strategy.engine.replay import freed_memory
 
 # The most bytes that are kept.
 _LIMIT = 1 << 30
@@ -43,7 +43,7 @@ def kept(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
         with kept_compilations():
             results = function(*arguments)
-        give_back_freed()
+        freed_memory.give_back()
         return results
 
     return called

@@ -20,7 +20,7 @@ from estimator2strategy.tools.check.levels.check_error import CheckError, of_pro
 from estimator2strategy.tools.check.levels.findings import finding
 from estimator2strategy.tools.check.levels.load import hyperparameters
 from estimator2strategy.tools.check.request import Asked, Mode, file_of_program
-from estimator2strategy.tools.golden import result, summary, verify
+from estimator2strategy.tools.golden import opened, result, summary, verify
 from estimator2strategy.tools.golden.recorder.folder import RecordError
 from estimator2strategy.tools.golden.result import CheckStatus
 from estimator2strategy.tools.golden.training_tier import LATER_LOSS, Training
@@ -44,7 +44,7 @@ def check(asked: Asked) -> LevelReport:
     if not folder:
         raise CheckError("give --golden DIR, the folder that `e2s record` wrote")
     try:
-        golden = verify.read(folder)
+        golden = opened.read(folder)
         found, estimator = verify.verified(golden, _source(asked, golden), asked.cores)
     except RecordError as error:
         raise CheckError(str(error)) from error
