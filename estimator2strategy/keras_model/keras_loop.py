@@ -400,5 +400,7 @@ class _Exports(keras.callbacks.Callback):
         self._results[tf1.GraphKeys.GLOBAL_STEP] = self._loop.global_step
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        for exporter in self._exporters if self._results else ():
+        if self._results is None:
+            return
+        for exporter in self._exporters:
             self._loop.export_by(exporter, self._results, False)
