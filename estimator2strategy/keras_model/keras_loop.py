@@ -384,15 +384,23 @@ class _SavedAndWritten(keras.callbacks.Callback):
 
 
 class _Exports(keras.callbacks.Callback):
-    """Calls the exporters of an EvalSpec after each evaluation."""
+    """Calls the exporters of an EvalSpec after each evaluation but the last.
+
+    The last one's are called behind `fit`, as those of the final evaluation.
+    """
 
     def __init__(self, loop: KerasLoop, exporters: list[Any]):
         super().__init__()
         self._loop, self._exporters = loop, exporters
+        self._results: dict[str, Any] | None = None
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         values = logs or {}
-        results = {tag[4:]: values[tag] for tag in values if tag.startswith("val_")}
-        results[tf1.GraphKeys.GLOBAL_STEP] = self._loop.global_step
+        self._results = {tag[4:]: values[tag] for tag in values if tag.startswith("val_")}
+        self._results[tf1.GraphKeys.GLOBAL_STEP] = self._loop.global_step
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if self._results is None:
+            return
         for exporter in self._exporters:
-            self._loop.export_by(exporter, results, False)
+            self._loop.export_by(exporter, self._results, False)

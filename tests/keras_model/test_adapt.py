@@ -270,6 +270,34 @@ def test_the_input_ends_within_an_execution():
     assert model.global_step == 5
 
 
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(("execution", "steps"), [(10, 25), (10, 4), (3, 9)])
+def test_train_runs_the_steps_that_are_asked_for_whatever_an_execution_runs(
+    execution, steps, cores
+):
+    strategy = mirrored(cores) if cores > 1 else None
+    model = adapt(
+        scalar_model_fn, numbers, params={}, strategy=strategy, steps_per_execution=execution
+    )
+    model.train(steps)
+    assert model.global_step == steps
+    assert model.legacy_variables["done"] == steps
+    model.train(1)
+    assert model.global_step == steps + 1
+
+
+def test_checkpoints_of_the_program_lie_where_the_shortened_executions_end(tmp_path):
+    hook = tf1.train.CheckpointSaverHook(str(tmp_path), save_steps=4)
+    params = {"hook": hook}
+    model = adapt(scalar_model_fn, numbers, params=params, steps_per_execution=3)
+    for _ in range(2):
+        model.train(4)  # executions of 3 steps and of 1
+    model.close()
+    found = {int(path.stem.rpartition("-")[2]) for path in tmp_path.glob("model.ckpt-*.index")}
+    assert found >= {4, 8}
+    assert model.global_step == 8
+
+
 def scalar_model_fn(features, labels, mode, params):
     """Its variable is the number of its steps; the loss of step 4 is NaN if `nan` is given."""
     del labels

@@ -1,7 +1,7 @@
 """Records what a program does with TensorFlow 1.15: `tf115/bin/python tests/ladder/record.py NAME`.
 
 Of `programs/NAME.py`, or of `programs/NAME/main.py`, `goldens/NAME.npz` gets the first weights, the
-loss of each step, and the results of the evaluation.
+loss of each step, the results of the evaluation, and what its exports answer.
 """
 
 import os
@@ -45,14 +45,40 @@ def recorded(path):
 
     tf.estimator.Estimator.train = recorded_train
     tf.estimator.Estimator.evaluate = recorded_evaluate
-    sys.argv = [path, "--model_dir=" + tempfile.mkdtemp()]
+    model_dir = tempfile.mkdtemp()
+    sys.argv = [path, "--model_dir=" + model_dir]
     try:
         runpy.run_path(path, run_name="__main__")
     except SystemExit:
         pass
     finally:
         tf.estimator.Estimator.train, tf.estimator.Estimator.evaluate = train, evaluate
+    folder = os.path.join(model_dir, "export")
+    for name in os.listdir(folder) if os.path.exists(folder) else ():
+        if not name.isdigit():  # of an exporter
+            (version,) = os.listdir(os.path.join(folder, name))
+            found.update(answers("export/" + name, os.path.join(folder, name, version)))
     return found
+
+
+def answers(name, path):
+    """What is fed to an export, and what it answers, below a name."""
+    with tf.Session(graph=tf.Graph()) as session:
+        graph = tf.saved_model.loader.load(session, [tf.saved_model.tag_constants.SERVING], path)
+        signature = graph.signature_def["serving_default"]
+        fed = {key: example(info) for key, info in signature.inputs.items()}
+        asked = {key: info.name for key, info in signature.outputs.items()}
+        got = session.run(asked, {signature.inputs[key].name: fed[key] for key in fed})
+    found = {name + "/in/" + key: value for key, value in fed.items()}
+    found.update({name + "/out/" + key: value for key, value in got.items()})
+    return found
+
+
+def example(info):
+    """Three rows for an input of a signature."""
+    shape = [3 if size.size < 0 else size.size for size in info.tensor_shape.dim]
+    numbers = np.arange(np.prod(shape)).reshape(shape)
+    return numbers.astype(tf.as_dtype(info.dtype).as_numpy_dtype)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from estimator2strategy.tools.migrate import todo
 from tests import fresh
@@ -92,11 +93,33 @@ def assert_as_tensorflow_1(name: str, found: dict, tolerance: float = 1e-5) -> N
     assert evaluation == pytest.approx(expected, abs=tolerance)
 
 
+def assert_exports_as_tensorflow_1(name: str, model_dir: Path) -> None:
+    """Compares what an EvalSpec's exporters wrote: the signatures, and what they answer."""
+    with np.load(HERE / "goldens" / f"{name}.npz") as golden:
+        known = {tuple(key.split("/")[1:]): golden[key] for key in golden if "export/" in key}
+    for exporter in {key[0] for key in known}:
+        (folder,) = (model_dir / "export" / exporter).glob("[0-9]*")
+        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+        fed, expected = (
+            {key[2]: value for key, value in known.items() if key[:2] == (exporter, part)}
+            for part in ("in", "out")
+        )
+        _, takes = signature.structured_input_signature
+        assert {key: spec.dtype for key, spec in takes.items()} == {
+            key: value.dtype for key, value in fed.items()
+        }
+        found = signature(**{key: tf.constant(value) for key, value in fed.items()})
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[key], value, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("stage", [7, 8])
-def test_a_stage_trains_and_evaluates_as_tensorflow_1(stage, migrated, tmp_path):
+def test_a_stage_trains_evaluates_and_exports_as_tensorflow_1(stage, migrated, tmp_path):
     name, folders = migrated
     tolerance = OF_MOVING_VARIANCE.get(name, 1e-5) if stage == 8 else 1e-5
     assert_as_tensorflow_1(name, ran(name, folders[stage], tmp_path / "model"), tolerance)
+    assert_exports_as_tensorflow_1(name, tmp_path / "model")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")

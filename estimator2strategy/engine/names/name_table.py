@@ -242,8 +242,9 @@ def existed(name: str) -> bool:
 
 def canonical(name: str) -> str:
     """The name without the aliases `tf.compat.v1`, `tf.app.flags`, `tensorflow_estimator`..."""
-    covering = [row for legacy, row in rows().items() if f"{name}.".startswith(f"{legacy}.")]
-    deepest = max(covering, key=lambda row: len(row.name), default=None)
+    parts = name.split(".")
+    prefixes = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    deepest = next((rows()[prefix] for prefix in prefixes if prefix in rows()), None)
     if deepest is None or not deepest.home.startswith("="):
         return name
     return canonical(deepest.home[1:] + name[len(deepest.name) :])

@@ -58,14 +58,19 @@ class MigratedFile:
         before, text: The file as it was, and as it becomes.
         counts: The number of changes of each codemod, by its name and their tier.
         withheld: The number of its changes in a tier that was not asked for.
-        marks: The places left to the user.
     """
 
     before: str
     text: str
-    counts: collections.Counter[tuple[str, SafetyTier]]
-    withheld: collections.Counter[str]
-    marks: tuple[Mark, ...]
+    counts: collections.Counter[tuple[str, SafetyTier]] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    withheld: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+
+    @functools.cached_property
+    def marks(self) -> tuple[Mark, ...]:
+        """The places left to the user."""
+        return tuple(Mark(*found) for found in todo.marks(self.text))
 
     @property
     def changed(self) -> bool:
@@ -78,7 +83,6 @@ class MigratedFile:
             after.text,
             self.counts + after.counts,
             self.withheld + after.withheld,
-            after.marks,
         )
 
     def finished(self, finish: Callable[[str, str, str], str], path: str) -> MigratedFile:
@@ -91,7 +95,7 @@ class MigratedFile:
         if not self.changed or not any(name in _WRITES_ANEW for name, _ in self.counts):
             return self
         text = finish(self.text, self.before, path)
-        return dataclasses.replace(self, text=text, marks=_marks(text))
+        return dataclasses.replace(self, text=text)
 
 
 def apply(
@@ -116,7 +120,7 @@ def apply(
         TooSlowError: It takes too long.
         RuntimeError: A codemod made something that cannot be parsed, or never ends.
     """
-    migrated = _unchanged(text)
+    migrated = MigratedFile(text, text)
     until = time.process_time() + _SECONDS
     # Most codemods find nothing in most files: what one has parsed serves the next.
     parsed = functools.lru_cache(maxsize=1)(lambda text: Module.parse(path, text, facts))
@@ -133,14 +137,6 @@ def apply(
     return migrated
 
 
-def _unchanged(text: str) -> MigratedFile:
-    return MigratedFile(text, text, collections.Counter(), collections.Counter(), _marks(text))
-
-
-def _marks(text: str) -> tuple[Mark, ...]:
-    return tuple(Mark(*found) for found in todo.marks(text))
-
-
 def _apply(
     text: str, codemod: Codemod, parsed: Callable[[str], Module], tier: SafetyTier, until: float
 ) -> MigratedFile:
@@ -155,7 +151,7 @@ def _apply(
         if not found.wanted:
             withheld[codemod.name] += found.withheld
             text = todo.with_marks(module, codemod.name, found.todos)
-            return MigratedFile(before, text, counts, withheld, _marks(text))
+            return MigratedFile(before, text, counts, withheld)
         innermost = _innermost(found.wanted)
         counts += _counted(innermost, codemod)
         text = _made(module, innermost, codemod)
@@ -236,9 +232,7 @@ class _Found:
             module, innermost = program.module(path), _innermost(changes)
             text = _made(module, innermost, self._codemod)
             counts = _counted(innermost, self._codemod)
-            found[path] = MigratedFile(
-                module.text, text, counts, collections.Counter(), _marks(text)
-            )
+            found[path] = MigratedFile(module.text, text, counts)
         return found
 
     def marked(self, program: Program) -> dict[str, MigratedFile]:
@@ -249,10 +243,9 @@ class _Found:
         found = {}
         for module, todos in by_module.items():
             text = todo.with_marks(module, self._codemod.name, todos)
-            withheld = collections.Counter({self._codemod.name: self.withheld})
-            of_start = withheld if module is self._module else collections.Counter()
+            of_start = {self._codemod.name: self.withheld} if module is self._module else {}
             found[module.source.path] = MigratedFile(
-                module.text, text, collections.Counter(), of_start, _marks(text)
+                module.text, text, withheld=collections.Counter(of_start)
             )
         return found
 

@@ -6,7 +6,6 @@ before the next begins.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import gc
 import itertools
@@ -89,8 +88,7 @@ class Migration:
         text = self._text(path)
         unmarked = todo.without_marks(text, codemod.name)
         if unmarked != text:
-            none = collections.Counter[tuple[str, SafetyTier]]()
-            self._take({path: MigratedFile(text, unmarked, none, collections.Counter(), ())})
+            self._take({path: MigratedFile(text, unmarked)})
 
     def _take(self, found: Mapping[Path, MigratedFile]) -> None:
         """Keeps what has become of files, all of them or none."""

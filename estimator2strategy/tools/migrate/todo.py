@@ -19,7 +19,7 @@ MARK = re.compile(r"^\s*# TODO\(e2s\): (?P<codemod>[a-z0-9-]+): (?P<message>.*?)
 
 def without_marks(text: str, codemod: str) -> str:
     """The text without the marks of a codemod."""
-    if "# TODO(e2s): " not in text:
+    if f"# TODO(e2s): {codemod}: " not in text:
         return text
     lines = list(io.StringIO(text, newline=""))
     for number in comments(text):

@@ -200,3 +200,18 @@ def test_stage_8_marks_each_optimizer_that_trains_looked_up_rows_otherwise():
     assert differ.keys() == keras3_lookups._OPTIMIZERS.keys()
     for name, (_, written) in keras3_lookups._OPTIMIZERS.items():
         assert written in differ[name]
+
+
+def test_hashed_crossing_has_the_buckets_of_crossed_column():
+    # Of tf.feature_column.crossed_column in TensorFlow 1.15.5, in this order of the keys.
+    words = tf.constant(["x", "yy", "", "school", "master", "q"])
+    numbers = tf.constant([1, 2, 3, -4, 500000, 0], tf.int64)
+    users = tf.constant([f"u{number}" for number in range(6)])
+    expected = [
+        (50, (words, users), [2, 27, 32, 36, 32, 33]),
+        (50, (words, numbers), [27, 28, 37, 21, 8, 33]),
+        (1000, (users, words), [654, 466, 159, 225, 997, 271]),
+        (1000, (words, numbers, users), [526, 501, 19, 150, 844, 569]),
+    ]
+    for buckets, crossed, found in expected:
+        assert keras.layers.HashedCrossing(buckets)(crossed).numpy().ravel().tolist() == found

@@ -24,6 +24,7 @@ _DTYPES = {
     "casts",
     stage=2,
     tier=SafetyTier.SAFE,
+    words=("to_",),
     title="`tf.to_float(x)` to `tf.cast(x, tf.float32)`",
     why="TensorFlow 2 has tf.cast alone. The op is then called Cast, and not ToFloat.",
     proof="The old functions call tf.cast; tests/tools/migrate/test_parity.py runs both.",

@@ -16,6 +16,7 @@ METHODS = {
     "contrib-datasets",
     stage=2,
     tier=SafetyTier.SAFE,
+    words=("apply",),
     title="`d.apply(tf.contrib.data.batch_and_drop_remainder(n))` to "
     "`d.batch(n, drop_remainder=True)`",
     why="`tf.contrib.data` had the two before `batch` and `padded_batch` took `drop_remainder`. "

@@ -8,6 +8,7 @@ from estimator2strategy.tools.migrate.codemod import SafetyTier, codemod
     "dimension-value",
     stage=2,
     tier=SafetyTier.SAFE,
+    words=("value",),
     title="`x.shape[1].value` to `tf.compat.dimension_value(x.shape[1])`",
     why="Shapes of TensorFlow 2 hold ints or None, which have no `.value`. The function is right "
     "on both, and is in TF 1.15.",

@@ -76,6 +76,7 @@ _OF_SPEC = (
     "estimator-to-fit",
     stage=7,
     tier=SafetyTier.REVIEW,
+    words=("Estimator", _NAME),
     title="Trains, evaluates and predicts with Keras's loops, in place of an Estimator's",
     why="An Estimator becomes a `KerasLoop` of this package: the model_fn as a LegacyModel, in "
     "`fit`, `evaluate` and `predict`, with the Estimator's arguments, so that the calls stay as "

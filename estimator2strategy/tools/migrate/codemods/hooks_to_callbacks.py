@@ -41,6 +41,7 @@ _MODULES = ("tf.train.", "tf.estimator.", "tf.estimator.experimental.", "tf.cont
     "hooks-to-callbacks",
     stage=7,
     tier=SafetyTier.REVIEW,
+    words=("Hook", "hook"),
     title="A Keras callback beside each SessionRunHook of the program",
     why="The hook stays for the Estimator, the callback is for `fit`: `after_run` becomes "
     "`on_train_batch_end`, `request_stop()` sets `model.stop_training`. The global step and the "

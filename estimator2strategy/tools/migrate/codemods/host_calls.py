@@ -17,6 +17,7 @@ _STAYS = "write what this host_call does in a callback: fit has no host_call"
     "host-call-to-summaries",
     stage=7,
     tier=SafetyTier.REVIEW,
+    words=("host_call",),
     title="A `host_call` that writes summaries becomes `tf.summary` in the model_fn",
     why="A core of a TPU writes no files, so a host_call wrote them; `fit` has none. Its "
     "summaries are written where the host_call was made, of the tensors themselves. A host_call "

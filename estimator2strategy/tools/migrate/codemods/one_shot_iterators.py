@@ -16,6 +16,7 @@ _MAKES = ("make_one_shot_iterator", "make_initializable_iterator")
     "one-shot-iterators",
     stage=4,
     tier=SafetyTier.REVIEW,
+    words=_MAKES,
     title="An input_fn returns its dataset, and not what an iterator takes from it",
     why="Both are input to an Estimator; only a dataset can be handed to a strategy. Where "
     "something is done to the batch after it was taken, that has to go into a `dataset.map` "

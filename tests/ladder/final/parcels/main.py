@@ -43,6 +43,18 @@ def export(model, folder, inputs):
     return path
 
 
+def export_if_best(model, folder, inputs, loss):
+    """Exports a model whose loss is below that of all that were exported before."""
+    path = os.path.join(folder, "best_loss.txt")
+    if os.path.exists(path):
+        with open(path) as best:
+            if loss >= float(best.read()):
+                return
+    export(model, folder, inputs)
+    with open(path, "w") as best:
+        best.write(str(loss))
+
+
 def main(_):
     params = {"batch_size": FLAGS.batch_size, "depots": 12, "units": 16, "learning_rate": 0.02}
     keras.utils.set_random_seed(3)
@@ -50,9 +62,16 @@ def main(_):
     model.compile(make_optimizer(params))
     train(model, inputs.train_input_fn(params), FLAGS.train_steps, FLAGS.model_dir)
     # An Estimator also evaluates at its checkpoints: validation_data of fit does.
-    model.evaluate(inputs.eval_input_fn(params), verbose=2, return_dict=True)
+    results = model.evaluate(inputs.eval_input_fn(params), verbose=2, return_dict=True)
     export(
         model, os.path.join(FLAGS.model_dir, "export", "latest"), inputs.serving_fn()
+    )
+    export(model, os.path.join(FLAGS.model_dir, "export", "final"), inputs.serving_fn())
+    export_if_best(
+        model,
+        os.path.join(FLAGS.model_dir, "export", "best"),
+        inputs.serving_fn(),
+        results["loss"],
     )
 
 

@@ -17,8 +17,10 @@ def main(_):
     estimator = tf.estimator.Estimator(
         delivery_model_fn, FLAGS.model_dir, config, params)
     train_spec = tf.estimator.TrainSpec(inputs.train_input_fn, max_steps=FLAGS.train_steps)
-    exporter = tf.estimator.LatestExporter("latest", inputs.serving_fn)
-    eval_spec = tf.estimator.EvalSpec(inputs.eval_input_fn, steps=None, exporters=[exporter])
+    latest = tf.estimator.LatestExporter("latest", inputs.serving_fn)
+    exporters = [latest, tf.estimator.FinalExporter("final", inputs.serving_fn),
+                 tf.estimator.BestExporter("best", inputs.serving_fn, event_file_pattern=None)]
+    eval_spec = tf.estimator.EvalSpec(inputs.eval_input_fn, steps=None, exporters=exporters)
     tf.estimator.train_and_evaluate(estimator, train_spec, eval_spec)
 
 
