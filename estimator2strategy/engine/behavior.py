@@ -15,6 +15,7 @@ import contextlib
 import contextvars
 import dataclasses
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -135,6 +136,8 @@ def entering(function: F) -> F:
             _entered.reset(token)
 
     setattr(call, OF_TF115, True)
+    # `inspect.getfullargspec` reads this, and does not look at what is wrapped.
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     # AutoGraph takes it as it takes TensorFlow's own functions: as it is.
     call.autograph_info__ = {}  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

@@ -31,16 +31,20 @@ TOLERANCE = 1e-5  # relative to values above 1; 6e-8 was measured
 USUAL = ("run", "tf1")
 WAYS = {
     "adanet": ("run --tf2",),
+    "datasets": ("run --tf2",),
     "gan": ("run",),
     "hub": ("run",),
     "kfac": ("run",),
     "mesh": ("run",),
+    "opennmt": ("run",),
     "privacy": (*USUAL, "estimator"),
     "probability": ("run --tf2",),
     "ranking": ("run --tf2",),
     "sonnet": ("run",),
     "tfx": ("run --tf2",),
+    "transform": ("run --tf2",),
     "trfl": ("run",),
+    "wandb": ("run --tf2",),
 }
 # Way -> the options of `e2s run`.
 RUN = {"run": (), "run --tf2": ("--tf2",)}

@@ -29,6 +29,7 @@ def _with_output_shape(
             output.set_shape(shape)
         return output
 
+    call.__signature__ = signature  # type: ignore[attr-defined]  # for getfullargspec
     return call
 
 

@@ -7,6 +7,7 @@ neither by position. Today's would train such a program on another loss, and say
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,8 @@ def _by_name(cross_entropy: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor
             )
         return cross_entropy(*args[1:], **kwargs)
 
+    # For `inspect.getfullargspec`.
+    call.__signature__ = inspect.signature(cross_entropy)  # type: ignore[attr-defined]
     return call
 
 

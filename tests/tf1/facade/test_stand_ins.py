@@ -28,6 +28,19 @@ def test_a_function_has_the_name_and_arguments_of_tensorflows(name):
     assert inspect.signature(ours) == inspect.signature(theirs)
 
 
+@pytest.mark.parametrize(
+    ("function", "last"),
+    [  # as TensorFlow 1.15 answers
+        (tf.while_loop, ["name", "maximum_iterations", "return_same_structure"]),
+        (tf.metrics.mean, ["metrics_collections", "updates_collections", "name"]),
+        (tf.nn.sigmoid_cross_entropy_with_logits, ["labels", "logits", "name"]),
+        (tf.nn.conv2d_transpose, ["input", "filters", "dilations"]),
+    ],
+)
+def test_programs_that_read_a_functions_arguments_find_them(function, last):
+    assert inspect.getfullargspec(function).args[-3:] == last
+
+
 def test_a_function_is_one_under_all_of_its_names():
     assert tf.get_variable is tf.compat.v1.get_variable
     assert tf.train.create_global_step is tf.compat.v1.train.create_global_step
