@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from estimator2strategy.engine.libraries import table as libraries
 from tests.libraries import table
@@ -45,13 +46,14 @@ def keep(found: Mapping[tuple[str, str], float | None]) -> None:
 def write() -> None:
     """Writes the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
-    made = f"{BEGIN}{''.join(_tables())}{END}"
+    made = f"{BEGIN}{''.join(tables())}{END}"
     pattern = f"{re.escape(BEGIN)}.*{re.escape(END)}"
     PAGE.write_text(re.sub(pattern, lambda _: made, page, flags=re.DOTALL), encoding="utf-8")
 
 
-def _tables() -> Iterator[str]:
-    measured, parts, newest = (_read(name) for name in ("measured", "parts", "newest"))
+def tables() -> Iterator[str]:
+    """The lines of the tables."""
+    measured, parts, newest = (read(name) for name in ("measured", "parts", "newest"))
     with (HERE / "told.csv").open(encoding="utf-8", newline="") as file:
         told = {row["program"]: row for row in csv.DictReader(file)}
     programs = sorted(table.rows().values(), key=lambda row: _title(row).lower())
@@ -71,7 +73,8 @@ def _tables() -> Iterator[str]:
         yield _line(_title(row), _world(row), f"`{install}`", tried, newer)
 
 
-def _read(name: str) -> dict[str, dict[str, object]]:
+def read(name: str) -> dict[str, dict[str, Any]]:
+    """The results of that name, by program."""
     path = HERE / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
@@ -112,13 +115,13 @@ def _install(row: table.Program, needs: list[str]) -> str:
     return f"{alone} && {libraries.pip_install(*needs)}" if needs else alone
 
 
-def _tried(parts: dict[str, object]) -> str:
+def _tried(parts: dict[str, Any]) -> str:
     works = ", ".join(name for name, error in parts.items() if not error)
     refused = [f"{name}: {error}" for name, error in parts.items() if error]
     return "; ".join(filter(None, [works and f"{works}: runs", *refused]))
 
 
-def _newest(row: table.Program, found: dict[str, object] | None) -> str:
+def _newest(row: table.Program, found: dict[str, Any] | None) -> str:
     """The newest release, and what it has dropped."""
     if found is None:
         return "not tried"
