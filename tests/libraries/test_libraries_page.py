@@ -1,0 +1,17 @@
+"""The guide has the tables of the libraries' programs as they were measured."""
+
+from __future__ import annotations
+
+from tests.libraries import __main__ as programs
+from tests.libraries import page, table
+
+
+def test_the_tables_are_those_of_the_results():
+    assert "".join(page.tables()) in page.PAGE.read_text(encoding="utf-8")
+
+
+def test_every_program_was_measured_in_each_of_its_ways():
+    measured = page.read("measured")
+    for name in set(table.rows()):
+        assert set(measured[name]) == set(programs.ways_of(name)), name
+        assert max(measured[name].values()) <= programs.TOLERANCE
