@@ -9,6 +9,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from estimator2strategy.engine import put_off
 from estimator2strategy.tf1.facade import name_table, stand_ins
 from estimator2strategy.tf1.facade.refused import Refused
 from estimator2strategy.tf1.facade.symbols import Symbol
@@ -196,7 +197,8 @@ def _submodule(base: Any, name: str) -> Any:
 def _imported(home: str) -> Any:
     """The object at `module:attribute`, or the module."""
     module, _, attributes = home.partition(":")
-    value: Any = importlib.import_module(module)
+    with put_off.without_collections():
+        value: Any = importlib.import_module(module)
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
     return value
