@@ -32,6 +32,7 @@ LAZY = {
     "engine/runtime/jax_hosts": "JAX is an extra, and takes a second to import",
     "engine/runtime/requested_strategy": "`e2s run` checks the strategy's name without TensorFlow",
     "estimator/canned/recurrent_estimators": "tf-keras takes seconds to import",
+    "estimator/estimator": "Keras takes longer to import than all else, and few programs need it",
     "estimator/heads/metric_rows": "tf-keras takes seconds to import, and few heads need it",
     "legacy/importing": "a program starts without TensorFlow, and may set it up before it imports",
     "tf1": _AT_ITS_USE,

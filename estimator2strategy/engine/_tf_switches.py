@@ -18,13 +18,13 @@ import contextvars
 import functools
 import inspect
 import re
+import sys
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import tensorflow as tf
-from keras.src.backend.common import global_state as _keras_state
 from tensorflow.python.eager import context as _context
 from tensorflow.python.framework import ops as _ops
 from tensorflow.python.framework import random_seed as _random_seed
@@ -209,13 +209,25 @@ def fresh_keras_names() -> Iterator[None]:
     Keras 2 counted by graph, so a model_fn that was called again got the same names, which are
     those in its checkpoint. Keras 3 counts by thread.
     """
-    patches.noted("keras names")
-    before = _keras_state.get_global_attribute(_KERAS_NAMES)
-    _keras_state.set_global_attribute(_KERAS_NAMES, None)
+    before = _named_by_keras(None)
     try:
         yield
     finally:
-        _keras_state.set_global_attribute(_KERAS_NAMES, before)
+        _named_by_keras(before)
+
+
+def _named_by_keras(names: Any) -> Any:
+    """Sets the table of the names that Keras has given; returns the one before.
+
+    A Keras that nobody has imported yet has given none.
+    """
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    if state is None:
+        return None
+    patches.noted("keras names")
+    before = state.get_global_attribute(_KERAS_NAMES)
+    state.set_global_attribute(_KERAS_NAMES, names)
+    return before
 
 
 # Eager execution while a `tf.Graph` is the default one; `tf.init_scope` does not lift out of it.

@@ -1,4 +1,4 @@
-"""Imports TensorFlow as quietly as `TF_CPP_MIN_LOG_LEVEL` asks.
+"""Imports TensorFlow as quietly as `TF_CPP_MIN_LOG_LEVEL` asks, and without what can wait.
 
 TensorFlow's native libraries log while they are loaded, before they read that variable: "oneDNN
 custom operations are on", "Could not find cuda drivers". So during the import standard error goes
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from estimator2strategy.engine import patches
+from estimator2strategy.engine import patches, put_off
 
 # The first letter of a line -> the level of TF_CPP_MIN_LOG_LEVEL from which it is hidden.
 _HIDDEN_FROM = {"I": 1, "W": 2, "E": 3}
@@ -44,7 +44,7 @@ def import_tensorflow() -> None:
         ModuleNotFoundError: TensorFlow is not installed.
     """
     if "tensorflow" not in sys.modules:
-        with _without(_hidden_lines()):
+        with _without(_hidden_lines()), put_off.imports_of_tensorflow():
             importlib.import_module("tensorflow")
 
 

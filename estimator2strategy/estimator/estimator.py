@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeAlias, TypeVar, cast
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from estimator2strategy.engine import behavior, callers
 from estimator2strategy.engine.legacy_code import is_of_tf115
-from estimator2strategy.engine.metrics.objects import metric_objects
-from estimator2strategy.engine.metrics.observe import observe_metric_calls
 from estimator2strategy.engine.mode_keys import ModeKeys
 from estimator2strategy.engine.parameter_servers import one_process
 from estimator2strategy.engine.record.eval_metrics import LOSS, metric_pairs
@@ -353,7 +350,7 @@ class Estimator(Exporting):
         return results
 
     @checked(RULES)
-    def keras_metrics(self, input_fn: Callable[..., Any]) -> dict[str, keras.metrics.Metric]:
+    def keras_metrics(self, input_fn: Callable[..., Any]) -> dict[str, Any]:
         """The metrics that model_fn declares for evaluation, as Keras metrics to carry over.
 
         Calls input_fn and model_fn once, for evaluation; no batch is taken, nothing is restored.
@@ -371,6 +368,10 @@ class Estimator(Exporting):
         Raises:
             ValueError: As `evaluate`, for what it finds before the first batch.
         """
+        # Keras takes longer to import than all else here.
+        from estimator2strategy.engine.metrics.objects import metric_objects
+        from estimator2strategy.engine.metrics.observe import observe_metric_calls
+
         with recording_graph(self) as graph, observe_metric_calls() as calls:
             pairs = metric_pairs(record_for(self, ModeKeys.EVAL, input_fn).spec)
             del pairs[LOSS]

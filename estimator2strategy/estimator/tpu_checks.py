@@ -111,6 +111,10 @@ def strategy_of_cores(config: Any, use_tpu: bool) -> Any:
     return requested_strategy.unless_requested(config.train_distribute, reason)
 
 
+class NotSummedError(ValueError):
+    """The gradients of a training are not summed over the cores."""
+
+
 def check_training_spec(
     spec: Any, graph: tf.Graph, num_replicas: int, model_fn: Callable[..., Any]
 ) -> None:
@@ -133,7 +137,7 @@ def check_training_spec(
             "Return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op).",
         )
     if num_replicas > 1 and not _sums_over_cores(graph):
-        raise ValueError(
+        raise NotSummedError(
             "CrossShardOptimizer must be used for model training on TPUs. Without it the cores "
             f"would drift apart: in {location(model_fn)}, wrap the optimizer in "
             "tf.compat.v1.tpu.CrossShardOptimizer(...)."

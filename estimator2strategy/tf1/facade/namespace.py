@@ -9,6 +9,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from estimator2strategy.engine import put_off
 from estimator2strategy.engine.names import name_table
 from estimator2strategy.engine.names.name_table import Symbol
 from estimator2strategy.tf1.facade import stand_ins
@@ -197,7 +198,8 @@ def _submodule(base: Any, name: str) -> Any:
 def _imported(home: str) -> Any:
     """The object at `module:attribute`, or the module."""
     module, _, attributes = home.partition(":")
-    value: Any = importlib.import_module(module)
+    with put_off.without_collections():
+        value: Any = importlib.import_module(module)
     for attribute in filter(None, attributes.split(".")):
         value = getattr(value, attribute)
     return value

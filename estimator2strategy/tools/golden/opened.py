@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,13 @@ _LARGEST_FILE = 1 << 62
 _PART = re.compile(r"\|(bytes|lengths|bfloat16)$")
 
 
-def read(folder: str) -> Golden:
+def read(folder: str, before_tensorflow: Callable[[], object] = bool) -> Golden:
     """The golden in a folder.
+
+    Args:
+        folder: The folder.
+        before_tensorflow: Is called when all else has been checked, and checkpoints are read next,
+            for which TensorFlow is imported.
 
     Raises:
         RecordError: It is none, or not as it was written; says what is wrong.
@@ -56,6 +61,7 @@ def read(folder: str) -> Golden:
         golden = Golden(folder)
         _check_batches(golden)
         _check_results(golden)
+        before_tensorflow()
         _check_checkpoints(golden)
     except _WrongError as wrong:
         raise RecordError(f"{printable(folder)}: {wrong}") from None

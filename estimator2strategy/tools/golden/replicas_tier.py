@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from estimator2strategy.engine.runtime import devices
 from estimator2strategy.estimator import tpu
+from estimator2strategy.estimator.tpu_checks import NotSummedError
 from estimator2strategy.tools.golden.recorder.feeds import TrainFeed
 from estimator2strategy.tools.golden.recorder.folder import Golden
 from estimator2strategy.tools.golden.recorder.structures import is_dense, rebuilt
@@ -36,6 +37,11 @@ _TRAINING = (TierName.FORWARD, TierName.ONE_STEP, TierName.N_STEPS)
 _ADDED = (
     "the strategy adds up the losses and gradients of replicas, as the original's did, because the "
     "program does not take its gradients by minimize or compute_gradients of an optimizer"
+)
+_NOT_SUMMED = (
+    "the gradients are not summed over the cores: model_fn makes no CrossShardOptimizer, perhaps "
+    "only without --use_tpu. Give the program its flags for a TPU: "
+    "e2s verify GOLDEN --program train.py --use_tpu=True ..."
 )
 _STEPS = 3  # each step is as many steps of the golden as there are cores
 _LARGEST = 1 << 30  # bytes that may become constants of a graph
@@ -203,14 +209,10 @@ def _trained(
         fit = axes is not None and len(axes) == len(batches[0])
         return structured(how.together(data(), axes if fit else [0] * len(batches[0])))
 
-    replica.train(input_fn, hooks=[watch], steps=len(batches))
-    if is_tpu and not watch.types & {"CrossReplicaSum", "CollectiveReduce"}:
-        return unchecked(
-            how.what,
-            "the gradients are not summed over the cores: model_fn makes no CrossShardOptimizer, "
-            "perhaps only without --use_tpu. Give the program its flags for a TPU: "
-            "e2s verify GOLDEN --program train.py --use_tpu=True ...",
-        )
+    try:
+        replica.train(input_fn, hooks=[watch], steps=len(batches))
+    except NotSummedError:
+        return unchecked(how.what, _NOT_SUMMED)
     return _checked(golden, side, watch, how, adds=not is_tpu)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
+import gc
 import os
 import sys
 import tempfile
@@ -14,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from estimator2strategy.engine import patches, quiet_import, user_code
+from estimator2strategy.engine import patches, put_off, quiet_import, user_code
 from estimator2strategy.engine.command_line import Parser
 from estimator2strategy.engine.replay.xla.precision import Precision
 from estimator2strategy.engine.runtime.requested_runtime import (
@@ -69,14 +71,17 @@ def main(argv: Sequence[str]) -> int:
         return 2
     patches.noted("command's log")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    patches.noted("end of a verification")
+    atexit.register(gc.freeze)
     try:
         outputs = [output.parsed(given) for given in options.format or ["text"]]
-        golden = read(options.golden)
+        golden = read(
+            options.golden, lambda: _tell(f"replaying {options.golden}; TensorFlow starts")
+        )
         with _quiet_stdout():
             factors = dict(pair for given in options.tolerance for pair in given.items())
             cores = _cores(options)
             source, parts = _source(golden, options), parts_of(options)
-            _tell(f"replaying {options.golden}; TensorFlow starts")
             comparison, _ = verified(golden, source, cores, factors, parts, _tell)
         for name, path in outputs:
             output.write(name, path, comparison)
@@ -231,9 +236,10 @@ def verified(
         RecordError: The program or its functions cannot be found, or do not train.
     """
     quiet_import.import_tensorflow()
-    from estimator2strategy.engine.runtime import devices
-    from estimator2strategy.tools.golden import here as here_lib
-    from estimator2strategy.tools.golden.recorder.command import record
+    with put_off.without_collections():
+        from estimator2strategy.engine.runtime import devices
+        from estimator2strategy.tools.golden import here as here_lib
+        from estimator2strategy.tools.golden.recorder.command import record
 
     if cores:
         devices.emulate(cores)

@@ -1,10 +1,6 @@
 """A model that was migrated to Keras 3 answers under JAX as TF 1.15 did, without TensorFlow.
 
-torch is in no environment of these tests. By hand:
-
-    python -m venv torch && torch/bin/pip install keras torch
-    e2s checkpoint verify tests/goldens/parity_tf115 --backend torch --python torch/bin/python \\
-        --model tests/programs/keras_twin.py:as_trained
+torch is in no environment of these tests; `tests/ladder/test_stage9.py` runs it in one of its own.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from estimator2strategy.tools.golden import (
     verify,
 )
 from estimator2strategy.tools.golden.recorder.feeds import Feed
-from tests.tools.golden.parity_replay import GOLDENS, details, replayed, statuses
+from tests.tools.golden.parity_replay import GOLDENS, details, program, replayed, statuses
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,20 @@ def test_eight_cores_do_what_one_device_did(emulated_cores):
     assert "whole batch on each core (8): passed" in text
     assert "batch dealt out to the cores (8): explained batch norm averages" in text
     assert "predictions (8): passed" in text
+
+
+def test_cores_that_no_optimizer_sums_over_are_not_checked_and_the_rest_is(
+    emulated_cores, monkeypatch
+):
+    emulated_cores(2)
+    tpu = program().tf.tpu
+    monkeypatch.setattr(tpu, "CrossShardOptimizer", lambda optimizer, reduction: optimizer)
+    comparison = replayed(what=("train",), cores=2)
+    assert comparison.exit_code == 0
+    assert statuses(comparison)["N steps"] == "PASSED"
+    (check,) = details(comparison, "replicas").splitlines()
+    assert "not checked the gradients are not summed over the cores" in check
+    assert "Give the program its flags for a TPU" in check
 
 
 # Mistake -> the first tier that sees it, and what is said of it.

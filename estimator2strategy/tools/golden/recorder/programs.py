@@ -74,7 +74,11 @@ def _replacements(recorder):
         yield_single_examples=True,
     ):
         once("predict")
-        arguments = {"predict_keys": predict_keys, "yield_single_examples": yield_single_examples}
+        arguments = {}  # that ask for something else than all predictions, one by one
+        if predict_keys is not None:
+            arguments["predict_keys"] = predict_keys
+        if not yield_single_examples:
+            arguments["yield_single_examples"] = yield_single_examples
         return iter(recorder.predict(self, input_fn, hooks, **arguments))
 
     def export(self, export_dir_base, serving_input_receiver_fn, *args, **kwargs):
