@@ -437,6 +437,15 @@ LEDGER = {
         "when that is done",
         "tools/check/test_rules.py",
     ),
+    "cycles of source": Patch(
+        "the collector of cycles",
+        "Trees of source are cycles that live as long as their project, and the collector would "
+        "walk them again and again.",
+        "e2s check reads files",
+        "",
+        "when they are checked",
+        "tools/reader/test_large_trees.py",
+    ),
     "libtpu": Patch(
         "os.environ",
         "libtpu looks for a TPU's neighbours unless it is told that there are none.",

@@ -126,7 +126,7 @@ def test_a_function_is_tf_1_15s_where_its_module_or_itself_imports_the_facade(so
         "import tensorflow as tf\ndef function(): pass",
         "from estimator2strategy import estimator\ndef function(): pass",
         "import estimator2strategy as e2s\ndef function(): return e2s.Estimator",
-        "from estimator2strategy.tf1.facade import name_table\ndef function(): pass",
+        "from estimator2strategy.engine.names import name_table\ndef function(): pass",
     ],
 )
 def test_other_functions_are_not_tf_1_15s(source):

@@ -10,11 +10,11 @@ alone on the line above it.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from estimator2strategy.tools.check.check_report import Finding
 from estimator2strategy.tools.check.settings import SettingsError
@@ -88,8 +88,7 @@ UNREASONED = "E2S004"
 UNUSED = "E2S005"
 
 
-@dataclasses.dataclass(frozen=True)
-class Suppression:
+class Suppression(NamedTuple):
     """A comment in line `line` that silences `rules` in line `applies_to`."""
 
     line: int

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from estimator2strategy.engine import patches
 from estimator2strategy.tools.check import accepted_findings
 from estimator2strategy.tools.check.accepted_findings import UNREASONED, UNUSED, suppressions
 from estimator2strategy.tools.check.check_report import (
@@ -223,11 +224,24 @@ class _Reading:
 
 def _read_all(groups: Sequence[Sequence[Path]], reading: _Reading) -> None:
     """Checks one group of files after the other; shows on a terminal how far it is."""
-    with bar_of_files(sum(map(len, groups))) as update:
+    with bar_of_files(sum(map(len, groups))) as update, _without_collector():
         for group in groups:
             _read_group(group, reading, update)
             if len(groups) > 1:
                 gc.collect()  # trees are cycles
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Leaves cycles alone meanwhile: trees are cycles, and as many as their group is large."""
+    was_on = gc.isenabled()
+    patches.noted("cycles of source")
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _read_group(files: Sequence[Path], reading: _Reading, done: Callable[[], Any]) -> None:

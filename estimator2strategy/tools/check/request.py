@@ -14,7 +14,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from estimator2strategy.engine.command_line import positive
 from estimator2strategy.tools.check.check_report import Evidence
@@ -189,8 +189,7 @@ def file_of(target: str) -> str | None:
     return None if installed or spec is None else spec.origin
 
 
-@dataclasses.dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """A level of evidence: its module, its time limit, and the proof that it gives.
 
     Attributes:

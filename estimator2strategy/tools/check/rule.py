@@ -23,15 +23,14 @@ import importlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from estimator2strategy.tools.check.check_report import Evidence, Severity
 
 _BLOCK = re.compile(r"^```(?:python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@dataclasses.dataclass(frozen=True)
-class RuleText:
+class RuleText(NamedTuple):
     """The sections of a rule's page.
 
     Attributes:
@@ -79,8 +78,7 @@ ANY_LIBRARY = "import"
 FOLDER = Path(__file__).parent / "rules"
 
 
-@dataclasses.dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """One case that a rule found: a node or a line, and the message.
 
     A `severity` or `fix` that is None is the rule's own. In a recorded graph `node` is an op, which
@@ -166,8 +164,7 @@ def _rule(severity: str, level: str, needs: str, **row: str) -> Rule:
     return Rule(severity=weight, level=evidence, needs=tuple(needs.split()), **row)
 
 
-@dataclasses.dataclass(frozen=True)
-class Redirect:
+class Redirect(NamedTuple):
     """A rule of old whose cases another tool finds: its id goes on to be understood.
 
     Attributes:

@@ -163,8 +163,8 @@ def test_each_folder_says_in_a_few_lines_what_it_serves_and_refuses(page):
 
 def test_the_table_is_read_without_tensorflow():
     code = (
-        "import sys; from estimator2strategy.tf1.facade import symbols\n"
-        "table = symbols.read('tf1/contrib/symbols.csv', 'tf1/contrib/modules.txt')\n"
+        "import sys; from estimator2strategy.engine.names import name_table\n"
+        "table = name_table.read('tf1/contrib/symbols.csv', 'tf1/contrib/modules.txt')\n"
         "home = lambda name: table.find('tf.contrib.' + name).home\n"
         "assert home('layers.python.layers.layers.conv2d') == 'tf_slim.layers:conv2d'\n"
         "assert home('tpu.InputPipelineConfig.PER_HOST_V2').endswith(':InputPipelineConfig')\n"

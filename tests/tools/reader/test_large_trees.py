@@ -154,3 +154,18 @@ def test_four_parts_take_the_memory_of_one(tmp_path):
 
     peak("a")  # what is imported at first
     assert peak(*"abcd") < 1.3 * peak("a")
+
+
+def test_the_collector_of_cycles_is_on_again_after_a_check(tree, monkeypatch):
+    assert gc.isenabled()
+    check([str(tree)], Settings(root=tree))
+    assert gc.isenabled()
+
+    def failing(*args):
+        assert not gc.isenabled()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checking, "parse", failing)
+    with pytest.raises(KeyboardInterrupt):
+        check([str(tree)], Settings(root=tree))
+    assert gc.isenabled()
