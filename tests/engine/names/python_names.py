@@ -60,7 +60,8 @@ def gone(releases):
             parent, _, last = module.rpartition(".")
             since = _since(order, lambda release, m=module: m in releases[release])
             if since:
-                if not parent or parent in releases[order[-1]]:
+                is_there = last in releases[order[-1]].get(parent, ())  # a function, or a class
+                if not parent or parent in releases[order[-1]] and not is_there:
                     found.setdefault(parent, {})[last] = since
                 continue
             for name in has:
