@@ -43,7 +43,8 @@ class Rewriter:
 
     def _module_of(self, node):
         """The file of a node, which may be another's of the program."""
-        return self.module.program.module_of(node) or self.module
+        program = self.module.program
+        return (program.module_of(node) if program else None) or self.module
 
     def _collect(self, node, parts):
         for child in ast.iter_child_nodes(node):
