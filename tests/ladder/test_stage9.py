@@ -1,7 +1,7 @@
 """bikes.py at stage 9 on JAX and torch, where TensorFlow is not installed: the losses of TF 1.15.
 
 Needs an environment with `keras jax torch grain pyarrow` alone, which E2S_KERAS_PYTHON names;
-`.ci/run` makes it.
+`.ci/run` makes it. E2S_KERAS_BACKENDS names the backends that it has, if it lacks one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from estimator2strategy.tools.golden.opened import read
 LADDER = Path(__file__).parent
 GOLDEN = LADDER / "goldens" / "bikes_tf115"
 PYTHON = os.environ.get("E2S_KERAS_PYTHON")
+BACKENDS = os.environ.get("E2S_KERAS_BACKENDS", "jax torch").split()
 
 pytestmark = pytest.mark.skipif(not PYTHON, reason="E2S_KERAS_PYTHON names no Python")
 
@@ -75,7 +76,7 @@ def folder(golden, tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("backend", ["jax", "torch"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("reader", ["pyarrow", "grain"])
 def test_input_without_tensorflow_trains_and_evaluates_as_tf_1_15(golden, folder, backend, reader):
     program = LADDER / "final" / "bikes_stage9.py"
@@ -94,7 +95,7 @@ def test_input_without_tensorflow_trains_and_evaluates_as_tf_1_15(golden, folder
         np.testing.assert_allclose(said["probabilities"][: len(expected)], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", ["jax", "torch"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_the_proof_command_runs_the_backend_of_another_python(backend, capfd):
     model = f"{LADDER / 'stage9.py'}:bikes"
     arguments = ["verify", str(GOLDEN), "--backend", backend, "--python", str(PYTHON)]
