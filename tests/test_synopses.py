@@ -48,7 +48,7 @@ OF_THE_READER = frozenset(
             "new",
         ),
         *("failures", "new", "outputs", "parts", "read", "rewrite", "rule", "target", "w"),
-        "base",
+        *("base", "costs", "row", "rows"),
         "helpers",
         "batches",
         "devices",

@@ -22,7 +22,7 @@ import sys
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 from tensorflow.python.eager import context as _context
@@ -198,10 +198,6 @@ def _in_v1_graph() -> bool:
     return not tf.compat.v1.executing_eagerly_outside_functions()
 
 
-# Where Keras 3 counts the names that it has given.
-_KERAS_NAMES = "object_name_uids"
-
-
 @contextlib.contextmanager
 def fresh_keras_names() -> Iterator[None]:
     """Lets Keras name layers as in a new process: `dense`, then `dense_1`.
@@ -217,16 +213,12 @@ def fresh_keras_names() -> Iterator[None]:
 
 
 def _named_by_keras(names: Any) -> Any:
-    """Sets the table of the names that Keras has given; returns the one before.
-
-    A Keras that nobody has imported yet has given none.
-    """
-    state = sys.modules.get("keras.src.backend.common.global_state")
-    if state is None:
-        return None
-    patches.noted("keras names")
-    before = state.get_global_attribute(_KERAS_NAMES)
-    state.set_global_attribute(_KERAS_NAMES, names)
+    """Sets the table of the names that Keras has given; returns the one before."""
+    before = None
+    if state := sys.modules.get("keras.src.backend.common.global_state"):  # it is imported
+        patches.noted("keras names")
+        before = state.get_global_attribute("object_name_uids")
+        state.set_global_attribute("object_name_uids", names)
     return before
 
 
@@ -240,8 +232,7 @@ def graph_mode() -> contextlib.AbstractContextManager[None]:
     Public are only `tf.Graph().as_default()`, in which `tf.compat.v1.reset_default_graph()` is an
     error, and `tf.compat.v1.disable_eager_execution()`, which changes all threads and has no end.
     """
-    mode: contextlib.AbstractContextManager[None] = _context.graph_mode()
-    return mode
+    return cast("contextlib.AbstractContextManager[None]", _context.graph_mode())
 
 
 def give_variables_what_references_have() -> None:
@@ -469,9 +460,7 @@ def layers_of_tf1_build_as(
     """Layers and cells of `tf.layers` and `tf.nn.rnn_cell` build as the code that has made them.
 
     The classes that the others derive from are named in tf-keras's table of TF 1's Keras alone.
-
-    Args:
-        maker, building_as: Those of `calls_build_as`.
+    The arguments are those of `calls_build_as`.
     """
     from tf_keras.api._v1.keras.__internal__.legacy import layers, rnn_cell
 
@@ -506,7 +495,6 @@ def keras_moments_may_lack_a_mask() -> None:
 def _without_mask(moments: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(moments)
     def call(self: Any, inputs: Any, reduction_axes: Any, keep_dims: bool, mask: Any = None) -> Any:
-        del mask
         return moments(self, inputs, reduction_axes, keep_dims)
 
     return call

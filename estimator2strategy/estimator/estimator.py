@@ -360,10 +360,9 @@ class Estimator(Exporting):
 
         Returns:
             Metric name -> a fresh metric. What one `tf.metrics` function returned is the metric of
-            `keras_metric_for`: `update_state(labels, predictions, sample_weight)` takes what the
-            function took, so `model.compile` takes the metric. Any other is a `ReplayedMetric`,
-            whose `update_state` takes the values of the recorded tensors `metric.inputs`. What
-            neither can stand for is left out, with a warning.
+            `keras_metric_for`: its `update_state` takes what the function took, so `model.compile`
+            takes it. Any other is a `ReplayedMetric`, whose `update_state` takes the values of the
+            recorded tensors `metric.inputs`. What neither can be is left out, with a warning.
 
         Raises:
             ValueError: As `evaluate`, for what it finds before the first batch.
@@ -457,8 +456,8 @@ class Estimator(Exporting):
 
     @replaceable
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
-        plain = self.e2s_parts.program.plain
-        return cast(EstimatorSpec, plain.call_model_fn(features, labels, mode, config))
+        call = self.e2s_parts.program.plain.call_model_fn
+        return cast(EstimatorSpec, call(features, labels, mode, config))
 
     def _train_stops(self, steps: int | None, max_steps: int | None) -> list[Hook]:
         if steps is None and max_steps is None:

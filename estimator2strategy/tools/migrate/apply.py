@@ -23,7 +23,7 @@ from estimator2strategy.tools.migrate.codemod import (
     Todo,
 )
 from estimator2strategy.tools.migrate.module import Facts, Module, with_imports
-from estimator2strategy.tools.migrate.program import Program, Texts
+from estimator2strategy.tools.migrate.program import ProgramFiles, Texts
 
 # How often a codemod may find something in what it made itself: calls in calls in calls.
 _ROUNDS = 100
@@ -186,7 +186,7 @@ def apply_together(
     try:
         for _ in range(_ROUNDS):
             _check_time(until)
-            program = Program(texts, facts)
+            program = ProgramFiles(texts, facts)
             found = _Found(codemod, program.module(path), tier)
             edited = found.edited(program) if found.wanted else found.marked(program)
             for other, migrated in edited.items():
@@ -222,7 +222,7 @@ class _Found:
         todos = [f for f in found if isinstance(f, Todo)]
         self.todos = [mark for mark in todos if (mark.tier or codemod.tier) <= tier]
 
-    def edited(self, program: Program) -> dict[str, MigratedFile]:
+    def edited(self, program: ProgramFiles) -> dict[str, MigratedFile]:
         """The files with the changes that are wanted."""
         by_path: dict[str, list[Change]] = {}
         for change in self.wanted:
@@ -235,7 +235,7 @@ class _Found:
             found[path] = MigratedFile(module.text, text, counts)
         return found
 
-    def marked(self, program: Program) -> dict[str, MigratedFile]:
+    def marked(self, program: ProgramFiles) -> dict[str, MigratedFile]:
         """The files with marks."""
         by_module = {self._module: list[Todo]()}
         for mark in self.todos:

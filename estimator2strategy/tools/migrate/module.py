@@ -89,7 +89,7 @@ class Module:
         text: Its text.
         source: Its scopes, calls and names.
         facts: Facts about the program that it is part of.
-        program: That program, a `Program`; only where a codemod may change its other files too.
+        program: That program, a `ProgramFiles`, where a codemod may change its other files too.
     """
 
     def __init__(self, source: Source, facts: Facts, program: Any = None):

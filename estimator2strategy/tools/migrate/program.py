@@ -55,7 +55,7 @@ class Texts(Mapping[str, str]):
         return self._importers.get(word, [])
 
 
-class Program:
+class ProgramFiles:
     """The files of a program, read when a name leads there.
 
     Args:

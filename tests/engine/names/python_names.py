@@ -61,7 +61,7 @@ def gone(releases):
             since = _since(order, lambda release, m=module: m in releases[release])
             if since:
                 is_there = last in releases[order[-1]].get(parent, ())  # a function, or a class
-                if not parent or parent in releases[order[-1]] and not is_there:
+                if not parent or (parent in releases[order[-1]] and not is_there):
                     found.setdefault(parent, {})[last] = since
                 continue
             for name in has:

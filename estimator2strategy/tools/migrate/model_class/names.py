@@ -4,7 +4,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class KerasRow:
     """A class of Keras, and the arguments of what it takes the place of, in their order.
 
     Attributes:
@@ -22,43 +22,43 @@ _NORM = (
     "gamma_regularizer", "beta_constraint", "gamma_constraint", "training", "trainable", "name",
 )  # fmt: skip
 BATCH_NORM = "tf.layers.batch_normalization"
-NORM_ROW = Row("layers.BatchNormalization", _NORM)
+NORM_ROW = KerasRow("layers.BatchNormalization", _NORM)
 
 INITIALIZERS = {
     **dict.fromkeys(
         ("tf.glorot_uniform_initializer", "tf.initializers.glorot_uniform",
          "tf.keras.initializers.glorot_uniform"),
-        Row("initializers.GlorotUniform", ("seed", "")),
+        KerasRow("initializers.GlorotUniform", ("seed", "")),
     ),
     **dict.fromkeys(
         ("tf.glorot_normal_initializer", "tf.initializers.glorot_normal"),
-        Row("initializers.GlorotNormal", ("seed", "")),
+        KerasRow("initializers.GlorotNormal", ("seed", "")),
     ),
     **dict.fromkeys(
         ("tf.random_normal_initializer", "tf.initializers.random_normal"),
-        Row("initializers.RandomNormal", ("mean", "stddev", "seed", "")),
+        KerasRow("initializers.RandomNormal", ("mean", "stddev", "seed", "")),
     ),
     **dict.fromkeys(
         ("tf.truncated_normal_initializer", "tf.initializers.truncated_normal"),
-        Row("initializers.TruncatedNormal", ("mean", "stddev", "seed", "")),
+        KerasRow("initializers.TruncatedNormal", ("mean", "stddev", "seed", "")),
     ),
     **dict.fromkeys(
         ("tf.random_uniform_initializer", "tf.initializers.random_uniform"),
-        Row("initializers.RandomUniform", ("minval", "maxval", "seed", "")),
+        KerasRow("initializers.RandomUniform", ("minval", "maxval", "seed", "")),
     ),
     **dict.fromkeys(
         ("tf.variance_scaling_initializer", "tf.initializers.variance_scaling"),
-        Row("initializers.VarianceScaling", ("scale", "mode", "distribution", "seed", "")),
+        KerasRow("initializers.VarianceScaling", ("scale", "mode", "distribution", "seed", "")),
     ),
     **dict.fromkeys(
-        ("tf.zeros_initializer", "tf.initializers.zeros"), Row("initializers.Zeros", ("",))
+        ("tf.zeros_initializer", "tf.initializers.zeros"), KerasRow("initializers.Zeros", ("",))
     ),
     **dict.fromkeys(
-        ("tf.ones_initializer", "tf.initializers.ones"), Row("initializers.Ones", ("",))
+        ("tf.ones_initializer", "tf.initializers.ones"), KerasRow("initializers.Ones", ("",))
     ),
     **dict.fromkeys(
         ("tf.constant_initializer", "tf.initializers.constant"),
-        Row("initializers.Constant", ("value", "")),
+        KerasRow("initializers.Constant", ("value", "")),
     ),
 }  # fmt: skip
 # Defaults of tf's that are others in Keras.
