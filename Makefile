@@ -71,7 +71,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/pip
 
 # One stamp per set of dependencies, so that an installation happens once.
 $(VENV)/.%: pyproject.toml | $(BIN)/pip
-	@echo "Installing TensorFlow and what '$*' needs into $(VENV) (a minute or two) ..."
+	@echo "Installing TensorFlow and what '$*' needs into $(VENV) (about two minutes) ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$*]'
 	@touch $@
 
