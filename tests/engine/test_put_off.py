@@ -23,7 +23,7 @@ print(json.dumps(told))
 
 
 def told(after: str = "", before: str = "") -> dict:
-    """What the program says in a process of its own."""
+    """The output of the program in a process of its own."""
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(before=before, after=after)],
         capture_output=True,

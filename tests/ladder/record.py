@@ -62,7 +62,7 @@ def recorded(path):
 
 
 def answers(name, path):
-    """What is fed to an export, and what it answers, below a name."""
+    """The feeds of an export and its answers, below a name."""
     with tf.Session(graph=tf.Graph()) as session:
         graph = tf.saved_model.loader.load(session, [tf.saved_model.tag_constants.SERVING], path)
         signature = graph.signature_def["serving_default"]

@@ -42,7 +42,7 @@ assert "tensorflow" not in sys.modules
 
 
 def python_of_keras(*arguments, backend="jax"):
-    """What a Python says that has Keras and no TensorFlow."""
+    """The output of a Python that has Keras and no TensorFlow."""
     ran = subprocess.run(
         [str(PYTHON), *map(str, arguments)],
         env={**os.environ, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"},

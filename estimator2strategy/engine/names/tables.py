@@ -277,7 +277,7 @@ _FOR_ALL = {
     "tf.distribute.TPUStrategy; see contract.md",
     "tf.keras.layers",
 }
-# What the names of some modules begin with -> the fact that has what does their work today.
+# The beginning of the names of some modules -> the fact that says who does their work today.
 _WORKS = ((_ROOTS, "of Estimators"), (_LIBRARIES, "of contrib"))
 _NAME = re.compile(r"\btf(?:\.\w+)+")
 

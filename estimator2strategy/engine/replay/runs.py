@@ -31,7 +31,7 @@ from estimator2strategy.engine.replay.state import Retired
 
 @dataclasses.dataclass
 class AloneCosts:
-    """What the steps that ran one by one have cost.
+    """The cost of the steps that ran one by one.
 
     Attributes:
         building: The seconds that the slowest program of one step took to build, with its first

@@ -23,7 +23,7 @@ TIMED = 3
 # A loop beside the program of one step takes about twice as long to build as that one did.
 _COST = 2.0
 
-# What a step gains in a loop: the call from Python, which is as much work as there are nodes and
+# The gain of a step in a loop: the call from Python, which is as much work as there are nodes and
 # variables, and so a part of the time to build the program; and work beside that of the next step,
 # a part of the step. It cannot gain more than half of the step.
 _CALL_OF_BUILDING = 1 / 200

@@ -61,7 +61,7 @@ def _show(lines: Sequence[str]) -> None:
 
 
 def _after_imports(here: Environment, seconds: float) -> tuple[dict[str, object], list[Problem]]:
-    """What TensorFlow and JAX say of themselves, and all problems.
+    """The lines of TensorFlow and JAX on themselves, and all problems.
 
     Args:
         here: The environment.

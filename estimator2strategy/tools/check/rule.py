@@ -73,7 +73,7 @@ def blocks(section: str) -> list[str]:
 
 
 GUIDE = "migration_guide"
-# What a rule needs that has cases in files which import any library.
+# The need of a rule that has cases in files which import any library.
 ANY_LIBRARY = "import"
 FOLDER = Path(__file__).parent / "rules"
 

@@ -1,4 +1,4 @@
-"""What building a large program has left goes back to the machine."""
+"""Memory that building a large program has left goes back to the machine."""
 
 from __future__ import annotations
 

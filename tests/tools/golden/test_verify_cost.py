@@ -1,4 +1,4 @@
-"""What `e2s verify` does no oftener, and loads no more, than its comparisons need."""
+"""Work that `e2s verify` does no oftener, and modules that it loads no more, than it needs."""
 
 from __future__ import annotations
 

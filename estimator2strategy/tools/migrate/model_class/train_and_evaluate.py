@@ -57,7 +57,7 @@ class Specs:
         return node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
 
     def _value(self, node):
-        """What a name is assigned, whose statement goes; another node as it is."""
+        """The value that a name is assigned, whose statement goes; another node as it is."""
         values = self._call.scope.bindings.get(getattr(node, "id", None), ())
         if len(values) != 1 or not isinstance(values[0], ast.expr):
             return node
