@@ -77,7 +77,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bits", action="store_true", help="run the ops, and no tests")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="of pytest; default 2")
     parser.add_argument(
-        "--tests", nargs="*", default=["-m", "quick"], help="arguments of pytest; default: quick"
+        "--tests",
+        nargs=argparse.REMAINDER,  # "*" would refuse those that begin with a dash
+        default=["-m", "quick"],
+        help="arguments of pytest, all that follow; default: -m quick",
     )
     return parser
 
