@@ -6,6 +6,7 @@
 These Pythons have that TensorFlow, pytest, and what the libraries import. Wheels come from
 PyPI, and the test files of those that ship none from the repository, by git. All is below
 build/suites. The counts are written into suites.json, with the tests that pass there and not here.
+A file that takes longer than --limit is stopped, and those of its tests that have ended count.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ import contextlib
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BUILD = ROOT / "build" / "suites"
 RESULTS = HERE / "suites.json"
-SECONDS = 3600  # for one file of tests
+# A line of pytest -v, such as `a_test.py::ATest::test_it PASSED [ 10%]`.
+_ENDED = re.compile(r"^\S+?\.py::(.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b", re.MULTILINE)
 
 Suite = dict[str, str]
 
@@ -63,70 +65,59 @@ def copy_missing(old: str, new: str) -> None:
         shutil.copy2(old, new)
 
 
-def outcomes(
-    folder: Path, file: Path, only: str, command: list[str], environment: dict[str, str]
-) -> dict[str, str]:
-    """The outcome of each test of a file, or of those whose names hold a word, by `Class::test`."""
-    report = file.with_suffix(".xml")
-    report.unlink(missing_ok=True)
-    pytest = [
-        "-m",
-        "pytest",
-        "-q",
-        "--assert=plain",
-        "-p",
-        "no:cacheprovider",
-        str(file),
-        "-k",
-        only,
-    ]
-    timeout = contextlib.suppress(subprocess.TimeoutExpired)
-    with file.with_suffix(".log").open("w") as log, timeout:
-        subprocess.run(
-            [*command, *pytest, f"--junitxml={report}"],
-            env=environment,
-            cwd=folder,  # the file's own may have a `keras`, which Python would find first
-            stdout=log,
-            stderr=log,
-            timeout=SECONDS,
-            check=False,
-        )
-    if not report.exists():
-        return {}
+def run(suite: Suite, command: list[str], folder: Path, seconds: int, path: str = "") -> None:
+    """Runs all tests of a suite; their outcomes are in a log beside each file."""
+    paths = os.pathsep.join(filter(None, [path, str(folder)]))
+    environment = {**os.environ, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    pytest = ["-m", "pytest", "-v", "--assert=plain", "-p", "no:cacheprovider", "-k", suite["only"]]
+    for file in files(suite, folder):
+        timeout = contextlib.suppress(subprocess.TimeoutExpired)
+        with file.with_suffix(".log").open("w") as log, timeout:
+            subprocess.run(
+                [*command, *pytest, str(file)],
+                env=environment,
+                cwd=folder,  # the file's own may have a `keras`, which Python would find first
+                stdout=log,
+                stderr=log,
+                timeout=seconds,
+                check=False,
+            )
+        print(f"  {file.relative_to(folder)}: {len(outcomes(file))} tests", flush=True)
+
+
+def files(suite: Suite, folder: Path) -> list[Path]:
+    """The files of a suite that have tests to count."""
+    found = sorted({file for glob in suite["files"].split() for file in folder.glob(glob)})
+    return [file for file in found if suite["only"] in file.read_text(encoding="utf-8")]
+
+
+def outcomes(file: Path) -> dict[str, str]:
+    """The outcome of each test of a file that has ended, by `Class::test`."""
+    log = file.with_suffix(".log")
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return {test: outcome.lower() for test, outcome in _ENDED.findall(text)}
+
+
+def of_suite(suite: Suite, folder: Path) -> dict[str, str]:
+    """The outcomes of all tests of a suite that have ended."""
     return {
-        f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}": (
-            "failed"
-            if {"failure", "error"} & {child.tag for child in case}
-            else "skipped"
-            if case.find("skipped") is not None
-            else "passed"
-        )
-        for case in xml.etree.ElementTree.parse(report).iter("testcase")
+        f"{file.relative_to(folder).as_posix()}::{test}": outcome
+        for file in files(suite, folder)
+        for test, outcome in outcomes(file).items()
     }
 
 
-def run(suite: Suite, command: list[str], folder: Path, path: str = "") -> dict[str, str]:
-    """The outcomes of all tests of a suite."""
-    paths = os.pathsep.join(filter(None, [path, str(folder)]))
-    environment = {**os.environ, "PYTHONPATH": paths, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    files = sorted({file for glob in suite["files"].split() for file in folder.glob(glob)})
-    files = [file for file in files if suite["only"] in file.read_text(encoding="utf-8")]
-    found: dict[str, str] = {}
-    for file in files:
-        of_file = outcomes(folder, file, suite["only"], command, environment)
-        name = file.relative_to(folder).as_posix()
-        print(f"  {name}: {len(of_file)} tests", flush=True)
-        found |= {f"{name}::{test}": outcome for test, outcome in of_file.items()}
-    return found
-
-
-def compared(suite: Suite, original: str) -> dict[str, object]:
-    """The counts of a suite, and the tests that pass there and not here."""
-    there = run(suite, [original], installed(suite, original, "original"))
+def run_both(suite: Suite, original: str, seconds: int) -> None:
+    """Runs a suite beside the original TensorFlow, and here."""
+    run(suite, [original], installed(suite, original, "original"), seconds)
     tf2 = ["--tf2"] if suite["world"] != "1.15" else []
-    command = [sys.executable, "-m", "estimator2strategy", "run", *tf2]
-    command += suite["options"].split()
-    here = run(suite, command, installed(suite, sys.executable, "here"), str(ROOT))
+    command = [sys.executable, "-m", "estimator2strategy", "run", *tf2, *suite["options"].split()]
+    run(suite, command, installed(suite, sys.executable, "here"), seconds, str(ROOT))
+
+
+def compared(suite: Suite) -> dict[str, object]:
+    """The counts of a suite, and the tests that pass there and not here."""
+    there, here = (of_suite(suite, BUILD / f"{suite['suite']}-{k}") for k in ("original", "here"))
     passed = [test for test, outcome in there.items() if outcome == "passed"]
     return {
         "tests": len(there),
@@ -142,19 +133,22 @@ def main() -> int:
     parser.add_argument(
         "--python", metavar="WORLD=PYTHON", action="append", help="a Python with that TensorFlow"
     )
+    parser.add_argument("--limit", metavar="SECONDS", type=int, default=3600, help="for a file")
+    parser.add_argument("--count", action="store_true", help="count what has ended, run nothing")
     asked = parser.parse_args()
     pythons = dict(each.split("=", 1) for each in asked.python or ())
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in asked.names or suites():
         suite = suites()[name]
-        original = pythons.get(suite["world"])
-        if not original:
-            parser.error(f"{name} needs --python {suite['world']}=PYTHON")
         print(name, flush=True)
-        results[name] = compared(suite, original)
-        counts = {key: value for key, value in results[name].items() if key != "not here"}
-        print(f"  {counts}", flush=True)
-        RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+        if not asked.count:
+            if suite["world"] not in pythons:
+                parser.error(f"{name} needs --python {suite['world']}=PYTHON")
+            run_both(suite, pythons[suite["world"]], asked.limit)
+        counts = compared(suite)
+        said = {key: value for key, value in counts.items() if key != "not here"}
+        print(f"  {said}", flush=True)
+        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps(results | {name: counts}, indent=1, sort_keys=True) + "\n")
     return 0
 
 

@@ -1,0 +1,29 @@
+"""The suites of libraries are counted by the logs of pytest."""
+
+from __future__ import annotations
+
+from tests.libraries import suites
+
+STOPPED = """\
+collecting ... collected 5 items
+
+tensorflow_x/python/a_test.py::ATest::test_one PASSED                    [ 20%]
+tensorflow_x/python/a_test.py::ATest::test_two0 SKIPPED (a reason)       [ 40%]
+tensorflow_x/python/a_test.py::test_three[0 b] FAILED                    [ 60%]
+tensorflow_x/python/a_test.py::ATest::test_four PASSED                   [ 80%]
+tensorflow_x/python/a_test.py::ATest::test_four ERROR                    [ 80%]
+tensorflow_x/python/a_test.py::ATest::test_five """
+
+
+def test_a_run_that_was_stopped_counts_the_tests_that_have_ended(tmp_path):
+    (tmp_path / "a_test.log").write_text(STOPPED)
+    assert suites.outcomes(tmp_path / "a_test.py") == {
+        "ATest::test_one": "passed",
+        "ATest::test_two0": "skipped",
+        "test_three[0 b]": "failed",
+        "ATest::test_four": "error",
+    }
+
+
+def test_a_file_that_never_ran_has_no_outcomes(tmp_path):
+    assert suites.outcomes(tmp_path / "a_test.py") == {}
