@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 from estimator2strategy.engine.libraries import table
@@ -19,20 +20,54 @@ _FILES = ("requirements*.txt", "setup.py", "setup.cfg", "pyproject.toml", "envir
 # How many folders above a file its requirements may lie.
 _CLIMB = 6
 _LONGEST = 200_000
+_EXACT = ("===", "==", "=", "~=")
 _BOUND = re.compile(r"(===?|~=|<=|>=|<|>|!=|=)\s*[\"']?[\^~]?(\d[\d.]*)")
 
 
 def pinned(module: str, path: str) -> str:
     """The release of a library of the table; "" if none is asked for, or the newest will do."""
-    row = table.known(module)[-1]
+    bounds = _asked(table.known(module)[-1].distribution, path)
+    return _release(module, bounds) if bounds else ""
+
+
+def admits(requirement: str, library: str, path: str) -> bool:
+    """True if a program gets a release that a requirement of a library admits.
+
+    Args:
+        requirement: A distribution, and the first release that is too new: "setuptools<82".
+        library: The one that needs it. Where it is installed, programs are thought to run.
+        path: The program's file.
+    """
+    distribution, _, below = requirement.partition("<")
+    bounds = _asked(distribution, path)
+    if bounds is not None and not below:
+        return True
+    if bounds:
+        exact = next((bounds[one] for one in (*_EXACT, "<=") if one in bounds), "")
+        if exact:
+            return table.is_below(exact, below)
+        return "<" in bounds and not table.is_below(below, bounds["<"])
+    release = _installed(library) and _installed(distribution)
+    return bool(release) and table.is_below(release, below)
+
+
+def _installed(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _asked(distribution: str, path: str) -> dict[str, str] | None:
+    """The bounds of a distribution in the nearest file that names it; None if none does."""
     for folder in list(Path(path).resolve().parents)[:_CLIMB]:
         for text in _texts(folder):
-            bounds = _bounds(row.distribution, text)
+            bounds = _bounds(distribution, text)
             if bounds is not None:
-                return _release(module, bounds)
+                return bounds
         if (folder / ".git").exists():
             break
-    return ""
+    return None
 
 
 @functools.lru_cache(maxsize=64)
@@ -57,7 +92,7 @@ def _bounds(distribution: str, text: str) -> dict[str, str] | None:
 
 
 def _release(module: str, bounds: dict[str, str]) -> str:
-    for operator in ("===", "==", "=", "~=", "<="):
+    for operator in (*_EXACT, "<="):
         if operator in bounds:
             return bounds[operator]
     if "<" in bounds:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from estimator2strategy.engine.libraries import served
+from estimator2strategy.tools.check import pinned_releases
 from estimator2strategy.tools.check.check_report import Severity
 from estimator2strategy.tools.check.checking import check
-from estimator2strategy.tools.check.pinned_releases import pinned
+from estimator2strategy.tools.check.pinned_releases import admits, pinned
 from estimator2strategy.tools.check.settings import Settings, Target
 
 HUB = "import tensorflow_hub as hub\n\nmodule = hub.Module(path)\n"
@@ -117,3 +118,42 @@ def test_a_module_of_the_program_is_no_library(tmp_path):
 def test_the_release_that_requirements_ask_for(tmp_path, name, text, release):
     (tmp_path / name).write_text(text)
     assert pinned("tensorflow_hub", str(tmp_path / "trainer" / "task.py")) == release
+
+
+@pytest.mark.parametrize(
+    ("requirements", "installed", "fits"),
+    [
+        ("setuptools==80.9.0", {}, True),
+        ("setuptools<82", {}, True),
+        ("setuptools<=81", {}, True),
+        ("setuptools<90", {}, False),
+        ("setuptools==82.0.1", {"tensorflow_hub": "0.15.0", "setuptools": "65.5.0"}, False),
+        ("tensorflow-hub==0.15.0", {"tensorflow_hub": "0.15.0", "setuptools": "65.5.0"}, True),
+        ("tensorflow-hub==0.15.0", {"tensorflow_hub": "0.15.0", "setuptools": "82.0.1"}, False),
+        ("tensorflow-hub==0.15.0", {"tensorflow_hub": "0.15.0"}, False),
+        # Nothing says that the program runs here.
+        ("tensorflow-hub==0.15.0", {"setuptools": "65.5.0"}, False),
+    ],
+)
+def test_a_library_is_right_beside_the_release_that_it_needs(
+    tmp_path, monkeypatch, requirements, installed, fits
+):
+    monkeypatch.setattr(pinned_releases, "_installed", lambda name: installed.get(name, ""))
+    (tmp_path / "requirements.txt").write_text(f"{requirements}\n")
+    task = tmp_path / "task.py"
+    task.write_text("import tensorflow_hub as hub\n")
+    assert admits("setuptools<82", "tensorflow_hub", str(task)) == fits
+    rules = {f.rule for f in check([str(task)], Settings()).findings}
+    assert ("E2S107" in rules) != fits
+
+
+def test_tensorboard_is_right_where_it_is_installed_or_asked_for(tmp_path, monkeypatch):
+    task = tmp_path / "task.py"
+    task.write_text("from tensorboard.plugins import projector\n")
+    monkeypatch.setattr(pinned_releases, "_installed", lambda name: "")
+    assert [f.rule for f in check([str(task)], Settings()).findings] == ["E2S107"]
+    monkeypatch.setattr(pinned_releases, "_installed", lambda name: "2.21.0")
+    assert not check([str(task)], Settings()).findings
+    monkeypatch.undo()
+    (tmp_path / "setup.py").write_text("setup(install_requires=['tensorboard'])\n")
+    assert not check([str(task)], Settings()).findings

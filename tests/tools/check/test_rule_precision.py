@@ -9,6 +9,7 @@ import re
 import pytest
 
 from estimator2strategy.engine.names import rows
+from estimator2strategy.tools.check import pinned_releases
 from estimator2strategy.tools.check.checking import check_text
 from estimator2strategy.tools.check.settings import Settings, Target
 
@@ -483,12 +484,21 @@ def test_a_copy_of_tpu_estimator_is_to_be_left_out():
     assert "another name" in advice(text.format("Loud"))[-1]
 
 
+@pytest.fixture
+def nothing_asked_for(tmp_path, monkeypatch):
+    """No requirements, and no libraries."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pinned_releases, "_installed", lambda name: "")
+
+
+@pytest.mark.usefixtures("nothing_asked_for")
 def test_a_library_that_ended_has_advice_of_its_own():
     assert "tf.contrib" in advice("import tensorflow_addons as tfa\n")[0]
     assert "e2s run" in advice("import tensorflow_estimator\n", Target.TF2)[0]
     assert "setuptools<82" in advice("import tensorflow_hub as hub\n")[0]
 
 
+@pytest.mark.usefixtures("nothing_asked_for")
 def test_a_library_that_only_an_older_tensorflow_installs_is_told():
     assert "pip install tensorboard" in advice("from tensorboard.plugins import projector\n")[0]
     assert "tf.keras.preprocessing" in advice("import keras_preprocessing\n")[0]
@@ -637,6 +647,7 @@ def test_what_every_module_has_is_not_missing_from_contrib():
     assert severities("x = tf.contrib.rnn.no_cell\n", "E2S101") == ["ERROR"]
 
 
+@pytest.mark.usefixtures("nothing_asked_for")
 def test_hbconfig_reads_no_yaml_beside_pyyaml_6():
     text = "from hbconfig import Config\n\nConfig('config')\n"
     (found,) = check_text(text, Settings()).findings
@@ -646,6 +657,7 @@ def test_hbconfig_reads_no_yaml_beside_pyyaml_6():
     )
 
 
+@pytest.mark.usefixtures("nothing_asked_for")
 def test_imgaug_needs_numpy_1():
     text = "from imgaug import augmenters as iaa\n"
     (found,) = check_text(text, Settings()).findings

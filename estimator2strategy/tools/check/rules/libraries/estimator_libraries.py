@@ -4,7 +4,7 @@ import ast
 
 from estimator2strategy.engine.libraries import served, table
 from estimator2strategy.tools.check.check_report import Severity
-from estimator2strategy.tools.check.pinned_releases import pinned
+from estimator2strategy.tools.check.pinned_releases import admits, pinned
 from estimator2strategy.tools.check.rule import Hit
 from estimator2strategy.tools.reader import unreached
 from estimator2strategy.tools.reader.source import parents
@@ -81,6 +81,13 @@ _LIBRARIES = {
     "keras_preprocessing": (_ALONE, "Take it from tf.keras.preprocessing."),
 }
 _SERVED = {"tensorflow_estimator"}
+# Those that run beside a release of another distribution: nothing is wrong where that one is.
+_RUNS_BESIDE = {
+    "hbconfig": "pyyaml<6",
+    "imgaug": "numpy<2",
+    "tensorboard": "tensorboard",
+    "tensorflow_hub": "setuptools<82",
+}
 
 
 def dead_library(source, context):
@@ -94,6 +101,8 @@ def dead_library(source, context):
         if (source.follow(source, target) or "@").startswith("@"):
             continue
         seen.add(top)
+        if top in _RUNS_BESIDE and admits(_RUNS_BESIDE[top], top, source.path):
+            continue
         served = top in _SERVED and not context.runs_on_tensorflow2(source)
         # An import under a condition is one that the program may do without.
         optional = any(isinstance(outer, (ast.Try, ast.If)) for outer in parents(target.node))
