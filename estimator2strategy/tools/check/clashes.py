@@ -12,6 +12,7 @@ import dataclasses
 import glob
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import metadata
@@ -28,6 +29,7 @@ _PACKAGES = (
     "tensorflow-tpu",
     "tf-nightly",
     "keras",
+    "keras-nightly",
     "tf-keras",
     "tf-keras-nightly",
     "tensorflow-estimator",
@@ -53,6 +55,7 @@ _SETTINGS = (
     "E2S_PROCESS",
     "JAX_PLATFORMS",
 )
+_TF_KERAS = ("tf-keras", "tf-keras-nightly")
 _TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "tf-nightly")
 _ON_A_TPU_VM = "migration_guide/tpu.md says how to install beside tensorflow-tpu."
 _OLDEST, _NEWEST_TRIED = (2, 16), (2, 21)
@@ -85,8 +88,9 @@ class Environment:
             return None
 
     @property
-    def has_tf_keras(self) -> bool:
-        return "tf-keras" in self.versions or "tf-keras-nightly" in self.versions
+    def tf_keras(self) -> str | None:
+        """The distribution that has tf_keras."""
+        return next((name for name in _TF_KERAS if name in self.versions), None)
 
     @property
     def tensorflow(self) -> tuple[int, int] | None:
@@ -156,10 +160,13 @@ def _untried_tensorflow(here: Environment) -> Problem | None:
     if here.tensorflow is None or here.tensorflow <= _NEWEST_TRIED:
         return None
     newest = ".".join(map(str, _NEWEST_TRIED))
+    nightlies = [name for name in here.versions if name.endswith("-nightly")]
+    first = f"pip uninstall -y {' '.join(nightlies)}, then " if nightlies else ""
     return Problem(
         Severity.WARNING,
-        f"This TensorFlow is newer than {newest}, the newest that the package was tested with",
-        f"If something fails: pip install 'tensorflow<={newest}.*'",
+        f"This TensorFlow is newer than {newest}, the newest release that the package was tested "
+        "with",
+        f"If something fails: {first}pip install 'tensorflow=={newest}.*' 'tf-keras=={newest}.*'",
     )
 
 
@@ -182,26 +189,34 @@ def _one_of(here: Environment) -> str:
 
 
 def _tf_keras_of_another_minor(here: Environment) -> Problem | None:
-    tf_keras = here.minor("tf-keras")
-    if here.tensorflow is None or tf_keras in (None, here.tensorflow):
+    if here.tensorflow is None or here.tf_keras is None:
+        return None
+    if here.minor(here.tf_keras) in (None, here.tensorflow):
         return None
     want = ".".join(map(str, here.tensorflow))
     return Problem(
         Severity.ERROR,
-        f"tf-keras {here.versions['tf-keras']} does not belong to TensorFlow {want}",
-        f"pip install 'tf-keras=={want}.*'",
+        f"{here.tf_keras} {here.versions[here.tf_keras]} does not belong to TensorFlow {want}",
+        f"pip uninstall -y {here.tf_keras}, then {_install_tf_keras(here)}",
     )
 
 
 def _no_tf_keras(here: Environment) -> Problem | None:
-    if here.tensorflow is None or here.has_tf_keras or here.tensorflow < _OLDEST:
+    if here.tensorflow is None or here.tf_keras or here.tensorflow < _OLDEST:
         return None
-    want = ".".join(map(str, here.tensorflow))
     return Problem(
         Severity.ERROR,
         "tf-keras is not installed: tf.layers and tf.nn.rnn_cell are in it since Keras 3",
-        f"pip install 'tf-keras=={want}.*'",
+        _install_tf_keras(here),
     )
+
+
+def _install_tf_keras(here: Environment) -> str:
+    """The command for the tf-keras of a TensorFlow; of one that is no release yet, the nightly."""
+    want = ".".join(map(str, here.tensorflow or ()))
+    if any(re.search("dev|rc", here.versions.get(name, "")) for name in _TENSORFLOWS):
+        return f"pip install --pre --no-deps 'tf-keras-nightly=={want}.*'"
+    return f"pip install 'tf-keras=={want}.*'"
 
 
 def _old_keras(here: Environment) -> Problem | None:
@@ -237,7 +252,7 @@ def _dead_addons(here: Environment) -> Problem | None:
 
 def _legacy_keras_without_tf_keras(here: Environment) -> Problem | None:
     flag = here.settings.get("TF_USE_LEGACY_KERAS", "").lower()
-    if flag not in ("1", "true") or here.has_tf_keras:
+    if flag not in ("1", "true") or here.tf_keras:
         return None
     return Problem(
         Severity.ERROR,

@@ -191,8 +191,41 @@ def test_what_needs_no_import_is_printed_before_tensorflow_is_imported(monkeypat
     assert "TPU compiler" not in later
 
 
+NIGHTLY = clashes.Environment(
+    python=(3, 12),
+    versions={
+        "tf-nightly": "2.23.0.dev20261026",
+        "keras-nightly": "3.16.0.dev2026102704",
+        "tf-keras-nightly": "2.23.0.dev2026102618",
+    },
+    settings={"TF_USE_LEGACY_KERAS": "1"},
+)
+
+
+def without(here, *names):
+    kept = {name: version for name, version in here.versions.items() if name not in names}
+    return dataclasses.replace(here, versions=kept)
+
+
 def test_the_nightly_of_tf_keras_is_tf_keras():
-    versions = {"tf-nightly": "2.23.0.dev20261026", "tf-keras-nightly": "2.23.0.dev20261026"}
-    here = clashes.Environment((3, 12), versions, {"TF_USE_LEGACY_KERAS": "1"})
-    assert clashes._no_tf_keras(here) is None
-    assert clashes._legacy_keras_without_tf_keras(here) is None
+    (problem,) = clashes.problems(NIGHTLY)
+    assert str(problem.severity) == "warning"
+    # `<=2.21.*` is no requirement to a new pip, and 2.20 to an old one.
+    assert problem.fix == (
+        "If something fails: pip uninstall -y tf-nightly keras-nightly tf-keras-nightly, "
+        "then pip install 'tensorflow==2.21.*' 'tf-keras==2.21.*'"
+    )
+
+
+def test_a_tensorflow_that_is_no_release_yet_needs_the_nightly_of_tf_keras():
+    """tf-keras has releases alone, and asks for a release of TensorFlow."""
+    install = "pip install --pre --no-deps 'tf-keras-nightly=={}.*'"
+    missing = clashes._no_tf_keras(without(NIGHTLY, "tf-keras-nightly"))
+    assert missing.fix == install.format("2.23")
+    candidate = environment({"tensorflow": "2.22.0rc0"})
+    clash = clashes._tf_keras_of_another_minor(candidate)
+    assert clash.what == "tf-keras 2.21.0 does not belong to TensorFlow 2.22"
+    assert clash.fix == f"pip uninstall -y tf-keras, then {install.format('2.22')}"
+    old = environment({"tf-keras-nightly": "2.20.0.dev1"}, without=["tf-keras"])
+    clash = clashes._tf_keras_of_another_minor(old)
+    assert clash.fix == "pip uninstall -y tf-keras-nightly, then pip install 'tf-keras==2.21.*'"
