@@ -4,6 +4,8 @@
 
 They are made of table.csv, told.csv, measured.json (`python -m tests.libraries --write`),
 parts.json (`python -m tests.libraries.parts`) and newest.json (`python -m tests.libraries.newest`).
+That of the libraries' own tests is made of suites.csv and suites.json
+(`python -m tests.libraries.suites`).
 """
 
 from __future__ import annotations
@@ -16,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from estimator2strategy.engine.libraries import table as libraries
-from tests.libraries import table
+from tests.libraries import suites, table
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "migration_guide" / "libraries.md"
-BEGIN, END = "<!-- programs: begin -->\n", "<!-- programs: end -->\n"
 MEASURED = HERE / "measured.json"
 _NAMED = 3  # dropped names that the table says; the others are counted
 _WAYS = {
@@ -46,9 +47,12 @@ def keep(found: Mapping[tuple[str, str], float | None]) -> None:
 def write() -> None:
     """Writes the tables into the page."""
     page = PAGE.read_text(encoding="utf-8")
-    made = f"{BEGIN}{''.join(tables())}{END}"
-    pattern = f"{re.escape(BEGIN)}.*{re.escape(END)}"
-    PAGE.write_text(re.sub(pattern, lambda _: made, page, flags=re.DOTALL), encoding="utf-8")
+    for name, lines in (("programs", tables()), ("suites", suite_table())):
+        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+        made = f"{begin}{''.join(lines)}{end}"
+        pattern = f"{re.escape(begin)}.*{re.escape(end)}"
+        page = re.sub(pattern, lambda _, made=made: made, page, flags=re.DOTALL)
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def tables() -> Iterator[str]:
@@ -73,6 +77,20 @@ def tables() -> Iterator[str]:
         yield _line(_title(row), _world(row), f"`{install}`", tried, newer)
 
 
+def suite_table() -> Iterator[str]:
+    """The lines of the table of the libraries' own tests, with those that fail here alone."""
+    counts = read("suites")
+    yield "| library | beside | pass there | of these pass here | not here |\n"
+    yield "| --- | --- | --- | --- | --- |\n"
+    rows = {_name(row["distributions"]): row for row in suites.suites().values()}
+    for title, row in sorted(rows.items(), key=lambda one: one[0].lower()):
+        found = counts.get(row["suite"])
+        if found is not None:
+            names = ", ".join(f"`{test.rpartition('::')[2]}`" for test in found["not here"])
+            numbers = (str(found[key]) for key in ("pass there", "pass here"))
+            yield _line(title, _ORIGINALS[row["world"]], *numbers, names)
+
+
 def read(name: str) -> dict[str, dict[str, Any]]:
     """The results of that name, by program."""
     path = HERE / f"{name}.json"
@@ -86,7 +104,12 @@ def _line(*cells: str) -> str:
 def _title(row: table.Program) -> str:
     if not row.distributions:
         return "TFX's trainer_fn, without TFX"
-    return " ".join(row.distributions[0].split("=="))
+    return _name(row.distributions[0])
+
+
+def _name(distributions: str) -> str:
+    """The first of some distributions: "adanet 0.9.0"."""
+    return " ".join(distributions.split()[0].split("=="))
 
 
 def _original(row: table.Program) -> str:

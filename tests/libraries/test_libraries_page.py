@@ -7,7 +7,15 @@ from tests.libraries import page, table
 
 
 def test_the_tables_are_those_of_the_results():
-    assert "".join(page.tables()) in page.PAGE.read_text(encoding="utf-8")
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert "".join(page.tables()) in text
+    assert "".join(page.suite_table()) in text
+
+
+def test_of_the_tests_that_libraries_ship_nearly_all_pass_here():
+    for name, counts in page.read("suites").items():
+        assert counts["pass here"] >= 0.95 * counts["pass there"], name
+        assert counts["pass there"] - counts["pass here"] == len(counts["not here"])
 
 
 def test_every_program_was_measured_in_each_of_its_ways():
