@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
@@ -36,20 +37,23 @@ class AloneCosts:
     Attributes:
         building: The seconds that the slowest program of one step took to build, with its first
             run; 0: none was built.
-        stepping: The seconds that all runs took on programs that were there.
-        steps: The number of their steps.
+        step: The seconds of a step in the quickest run of a program that was there: others were
+            disturbed, or waited for a batch.
+        steps: The number of steps in such runs.
+        earlier: As many of them were steps of earlier calls.
     """
 
     building: float = 0.0
-    stepping: float = 0.0
+    step: float = math.inf
     steps: int = 0
+    earlier: int = 0
 
     def note(self, ran: Ran) -> None:
         """Adds a run."""
         if ran.built:
             self.building = max(self.building, ran.seconds)
-        else:
-            self.stepping += ran.seconds
+        elif ran.steps:
+            self.step = min(self.step, ran.seconds / ran.steps)
             self.steps += ran.steps
 
 
@@ -234,6 +238,7 @@ class Runs:
             return
         replaced = self.replay.state.revive(self._retired)
         self._retired = None
+        self.alone.earlier = self.alone.steps
         functions = [f for engine in self._engines.values() for f in engine.functions]
         functions += [f for engine in self._predicting.values() if engine for f in engine.functions]
         for function in functions:
