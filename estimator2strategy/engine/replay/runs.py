@@ -28,6 +28,7 @@ from estimator2strategy.engine.replay.engines import (
 from estimator2strategy.engine.replay.fetches import shown_after
 from estimator2strategy.engine.replay.replay import Replay
 from estimator2strategy.engine.replay.state import Retired
+from estimator2strategy.engine.worlds import apart_from_graphs
 
 
 @dataclasses.dataclass
@@ -67,9 +68,8 @@ class Runs:
 
     Attributes:
         replay: As above.
-        steps: The number of steps that ran on these functions so far, before `retire` too; and of
-            batches that were predicted one by one, which is noted from outside with `note_batch`.
-        alone: The costs of those that ran one by one.
+        alone: The costs of the steps that ran one by one, before `retire` too; and of batches that
+            were predicted so, which are noted from outside.
     """
 
     def __init__(self, replay: Replay):
@@ -82,7 +82,6 @@ class Runs:
         # The engines whose variables have values.
         self._ready: dict[tuple[Step | None, Request], Engine] = {}
         self._retired: Retired | None = None
-        self.steps = 0
         self.alone = AloneCosts()
 
     def run(
@@ -112,8 +111,6 @@ class Runs:
             engine = self._ready[key] = self._engine(key)
         with self._values_there(request, engine):
             ran = engine.run(steps, feeds)
-        if step is not None:
-            self.steps += ran.steps
         if self.replay.state.num_replicas > 1:
             # All cores get the host's writes: initial values, a checkpoint, a hook's value.
             self.replay.state.broadcast(self._written_by(request.names))
@@ -158,16 +155,13 @@ class Runs:
         ways = {step.how for step, _ in self._engines if step}
         return not ways <= {How.ONE_BY_ONE, How.TOGETHER}
 
-    def note_batch(self) -> None:
-        """Counts a batch that was predicted by a run of its own."""
-        self.steps += 1
-
     def predicting(self, tensors: tuple[str, ...]) -> Any:
         """Computes `tensors` for several batches at once; None if they cannot be."""
         if self.replay.splices:
             return None
         if tensors not in self._predicting:
-            self._predicting[tensors] = batched_predict(self.replay, tensors)
+            with apart_from_graphs():
+                self._predicting[tensors] = batched_predict(self.replay, tensors)
         return self._predicting[tensors]
 
     def is_predicting(self, tensors: tuple[str, ...]) -> bool:
@@ -198,7 +192,8 @@ class Runs:
     def _engine(self, key: tuple[Step | None, Request]) -> Engine:
         if key not in self._engines:
             others = tuple(self._engines.values())
-            self._engines[key] = engine_for(self.replay, *key, others)
+            with apart_from_graphs():
+                self._engines[key] = engine_for(self.replay, *key, others)
         return self._engines[key]
 
     def _written_by(self, names: tuple[str, ...]) -> list[str]:

@@ -29,24 +29,28 @@ class Prices(NamedTuple):
     Attributes:
         building: A loop beside the program of one step takes so many times as long to build.
         again: For each step of the calls before this one, so many are expected to come.
+        beside: The part of a step that is work beside that of the next one.
     """
 
     building: float
     again: int
+    beside: float
 
 
 # A program that has trained twice is likely to do so in a loop: the real Estimator's trainings of
 # 100 steps take long enough to build ours in one of them.
-TRAINING = Prices(building=2.0, again=6)
+TRAINING = Prices(building=2.0, again=6, beside=1 / 10)
 
 # An evaluation gains less in a loop, and is not slower without.
-EVALUATION = Prices(building=2.8, again=1)
+EVALUATION = Prices(building=2.8, again=1, beside=1 / 10)
+
+# Two predictions at a time fill processors on which one leaves gaps.
+PREDICTION = Prices(building=2.8, again=1, beside=1 / 4)
 
 # The gain of a step in a loop: the call from Python, which is as much work as there are nodes and
-# variables, and so a part of the time to build the program; and work beside that of the next step,
-# a part of the step. It cannot gain more than half of the step.
+# variables, and so a part of the time to build the program; and the work beside that of the next
+# step. It cannot gain more than half of the step.
 _CALL_OF_BUILDING = 1 / 200
-_BESIDE = 1 / 10
 _MOST = 1 / 2
 
 
@@ -65,11 +69,19 @@ def pays(left: float, costs: AloneCosts, prices: Prices) -> bool:
         return False
     if costs.steps < TIMED:
         return left > FEW
-    expected = max(left, costs.steps, prices.again * costs.earlier)
-    return gained(costs) * expected > prices.building * costs.building
+    if gained(costs, prices) * left > prices.building * costs.building:
+        return True
+    return has_paid(costs, prices)
 
 
-def gained(costs: AloneCosts) -> float:
+def has_paid(costs: AloneCosts, prices: Prices) -> bool:
+    """True if as many steps as ran already would pay for a loop."""
+    expected = max(costs.steps, prices.again * costs.earlier)
+    paid = gained(costs, prices) * expected > prices.building * costs.building
+    return paid and costs.steps >= TIMED
+
+
+def gained(costs: AloneCosts, prices: Prices) -> float:
     """The seconds that a step is likely to gain in a loop."""
-    gain = max(costs.building * _CALL_OF_BUILDING, costs.step * _BESIDE)
+    gain = max(costs.building * _CALL_OF_BUILDING, costs.step * prices.beside)
     return min(gain, costs.step * _MOST)

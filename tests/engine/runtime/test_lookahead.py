@@ -40,13 +40,13 @@ def built(monkeypatch):
 @pytest.fixture
 def small_steps(monkeypatch):
     """A step gains a four hundredth of what a loop takes to build."""
-    monkeypatch.setattr(payback, "gained", lambda costs: 2 * costs.building / 400.5)
+    monkeypatch.setattr(payback, "gained", lambda costs, prices: 2 * costs.building / 400.5)
 
 
 @pytest.fixture
 def slow_steps(monkeypatch):
     """A step gains a fiftieth of what a loop takes to build."""
-    monkeypatch.setattr(payback, "gained", lambda costs: 2 * costs.building / 50)
+    monkeypatch.setattr(payback, "gained", lambda costs, prices: 2 * costs.building / 50)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_shorter_trainings_that_come_again_and_again_share_a_loop(model_dir, bui
 def test_evaluations_share_a_loop_when_their_batches_would_have_paid_for_it(
     model_dir, built, monkeypatch
 ):
-    monkeypatch.setattr(payback, "gained", lambda costs: 2.8 * costs.building / 400.5)
+    monkeypatch.setattr(payback, "gained", lambda costs, prices: 2.8 * costs.building / 400.5)
     model = host_estimator(model_dir)
     model.evaluate(numbers(1000), steps=180)
     model.evaluate(numbers(1000), steps=180)
@@ -155,7 +155,7 @@ def test_a_loop_in_the_middle_of_a_call_changes_no_bit(tmp_path, built, monkeypa
         monkeypatch.setattr(payback, "FEW", few or 400)
         pays_at_once = few is None
         monkeypatch.setattr(
-            payback, "gained", lambda costs, at_once=pays_at_once: 1e9 if at_once else 0.0
+            payback, "gained", lambda *of, at_once=pays_at_once: 1e9 if at_once else 0.0
         )
         found.append(losses_and_results(str(tmp_path / name)))
     assert found[0] == found[1] == found[2]
